@@ -1,4 +1,4 @@
-"""The memory of this machine, as far as this process may use it."""
+"""The memory of this machine, as far as this process may use it, and its source of power."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PROC = Path("/proc")
+_POWER = Path("/sys/class/power_supply")
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
@@ -27,6 +28,19 @@ def memory(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> MachineMemory:
         min((limit.physical for limit in limits if limit.physical is not None), default=None),
         min((limit.available for limit in limits if limit.available is not None), default=None),
     )
+
+
+def on_battery(power: Path = _POWER) -> bool:
+    """True if a battery of this machine is being emptied; False where the system does not tell (as macOS)."""
+    for supply in power.glob("*"):
+        try:
+            if (supply / "type").read_text().strip() == "Battery" and (
+                (supply / "status").read_text().strip() == "Discharging"
+            ):
+                return True
+        except OSError:
+            continue
+    return False
 
 
 def _system(proc: Path) -> MachineMemory:

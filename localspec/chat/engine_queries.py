@@ -1,10 +1,11 @@
-"""Requests to the engine beside the conversation, while it is idle: queries about tokens, and races."""
+"""Requests to the engine beside the replies, while it is idle: queries about tokens, races, and reading ahead."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from localspec.chat.race import Race
+from localspec.chat.reading_ahead import ReadingAhead
 from localspec.chat.token_queries import QueryAnswer, TokenQueries
 from localspec.chat.turn import Turn
 from localspec.engine.events import Event
@@ -18,6 +19,7 @@ class EngineQueries:
     def __init__(self, send: Callable[[Request], None], new_id: Callable[[], int]) -> None:
         self.token_queries = TokenQueries(send, new_id)
         """Queries about replies that are complete."""
+        self.reading_ahead = ReadingAhead(send)
         self.race: Race | None = None
         """The latest race, under way or over."""
         self._send = send
@@ -35,10 +37,17 @@ class EngineQueries:
         """Send the next query, unless a race is under way. The engine is idle."""
         if not self.racing:
             self.token_queries.ask()
+            if not self.token_queries.busy:
+                self.reading_ahead.ask()
+
+    def withdraw(self) -> None:
+        """Cancel what is under way, since the engine is needed otherwise; queries are sent again later."""
+        self.token_queries.withdraw()
+        self.reading_ahead.withdraw()
 
     def begin_race(self, prompt: tuple[Message, ...] | str, options: ReplyOptions, seed: int) -> Race:
         """Have a message answered with and without speculation."""
-        self.token_queries.withdraw()
+        self.withdraw()
         self.race = Race(self._send, self._new_id, prompt, options, seed)
         self.race.start()
         return self.race

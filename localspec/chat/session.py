@@ -26,7 +26,7 @@ from localspec.engine.events import Event
 from localspec.insight.observers import Observer
 from localspec.insight.trials.live import Trials
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import (
     Answer,
@@ -35,6 +35,7 @@ from localspec.runtime.worker.messages import (
     Dropped,
     Emitted,
     Failed,
+    HasRead,
     Inspected,
     Loaded,
     LoadProgress,
@@ -154,6 +155,14 @@ class ChatSession(ChatCore):
         self._engine.send(CountTokens(text))
         return True
 
+    def read_ahead(self, beginning: str) -> None:
+        """Have the engine read, while it is idle, the conversation and the ``beginning`` of its next message."""
+        wanted = self.free and self.phase is Phase.IDLE
+        messages = (*self.stored.messages(), Message(Role.USER, beginning)) if wanted else ()
+        self._engine_queries.reading_ahead.want(messages)
+        if wanted:
+            self._engine_queries.ask()
+
     def withdraw(self) -> Turn | None:
         """Take back the latest message, if it still waits."""
         return self.waiting.pop() if self.waiting and self.waiting[-1].question is None else None
@@ -187,6 +196,8 @@ class ChatSession(ChatCore):
         match answer:
             case LoadProgress() if self._active_reply is None:
                 self._slot.hear(answer)
+            case HasRead():
+                self._engine_queries.reading_ahead.receive(answer)
             case TokensCounted(token_n):
                 self._changes.append(TokenCountAnswered(token_n))
             case Unloaded():
@@ -226,6 +237,7 @@ class ChatSession(ChatCore):
         if isinstance(subject, Turn):
             self._changes.append(Learned(subject))
         if isinstance(answer, Failed):
+            self._engine_queries.reading_ahead.receive(HasRead(0))
             racing = self._engine_queries.fail(answer)
             self._fail(answer, aside=racing or subject is not None)
 
@@ -264,7 +276,7 @@ class ChatSession(ChatCore):
             return
         turn = self.waiting.popleft()
         self._active_reply = self.begin_reply(next(self._ids), turn, self.info)
-        self.token_queries.withdraw()
+        self._engine_queries.withdraw()
         self._engine.send(self._active_reply.asked)
         self._changes.append(Began(turn))
 

@@ -348,6 +348,12 @@ SETTINGS: tuple[Setting, ...] = (
         "auto, a reading pace in the guided tour and else full",
         *("speed", "typing"),
     ),
+    _screen(
+        "read_ahead",
+        Choice((AUTO, "on", "off")),
+        "Have the engine read the conversation and attached files while you type, so that the reply begins sooner",
+        "auto, but not on battery",
+    ),
     _screen("reduced_motion", Flag(), "Move and blink nothing on the screen, and show no ghosts", "no"),
     _screen(
         "terminal_title",

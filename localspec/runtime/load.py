@@ -63,10 +63,18 @@ class PairInspector(Protocol):
 
 
 class InspectablePair(OpenPair, Protocol):
-    """A pair that can be asked about its replies."""
+    """A pair that can be asked about its replies, and reads ahead."""
 
     @property
     def inspector(self) -> PairInspector: ...
+
+    def read_ahead(self, messages: Sequence[Message]) -> int:
+        """Read a piece of what the prompt of these messages begins with however the last one goes on.
+
+        Returns the number of tokens left to read; 0 also where reading ahead is no use. Raises as ``reply``, and
+        ``engine.cancel.Cancelled``.
+        """
+        ...
 
 
 def open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> InspectablePair:

@@ -53,6 +53,8 @@ from localspec.runtime.tuning import Tuning
 
 _SHORTEST_KEPT_N, _WORTH_S = 128, 2.0
 """Caches are kept from so many tokens on, if reading them would take so long."""
+_AHEAD_N = 64
+"""Tokens that are read ahead at once: so few are lost if something else comes in between."""
 _MEASURING = "measuring this machine"
 
 
@@ -86,6 +88,8 @@ class LoadedPair:
         self._drafters = drafters
         self._cancel = cancel
         self._resources = resources
+        self._ahead: tuple[tuple[Message, ...], list[int]] = ((), [])
+        """Messages that are read ahead, and the tokens that their prompt begins with."""
         self._prompter = Prompter(target.vocab, target.n_ctx, self._check, projector)
         self.inspector = Inspector(target, draft, MAX_DEPTH + 1, projector)
 
@@ -165,6 +169,23 @@ class LoadedPair:
     def count_tokens(self, text: str) -> int:
         """As ``load.OpenPair.count_tokens``."""
         return self._prompter.count(text)
+
+    def read_ahead(self, messages: Sequence[Message]) -> int:
+        """As ``load.OpenPair.read_ahead``."""
+        if not self._target.forgets_freely:  # what is read for nothing would have to be read again without it
+            return 0
+        if self._ahead[0] != tuple(messages):
+            self._ahead = tuple(messages), self._prompter.beginning(messages)
+        tokens = self._ahead[1]
+        if self._caches:
+            self._caches.before_reply(tokens, self._cancel)
+        known_n = self._target.held(tokens)
+        end = min(len(tokens), known_n + _AHEAD_N)
+        while end < len(tokens) and tokens[end] < 0:  # an image is read whole
+            end += 1
+        if end > known_n:
+            self._target.logits(tokens[:end], 0)
+        return len(tokens) - end
 
     def close(self, cancel: Cancellation | None = None) -> None:
         """As ``load.OpenPair.close``."""

@@ -114,6 +114,10 @@ class PacedPair(ScriptedPair):
     def count_tokens(self, text: str) -> int:
         return len(text) // 4 + 1
 
+    def read_ahead(self, messages: Sequence[Message]) -> int:
+        """It has nothing to read."""
+        return 0
+
     @property
     def inspector(self) -> PacedInspector:
         return PacedInspector(self.cancel)

@@ -28,7 +28,7 @@ from localspec.engine.tally import Tally
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.pair_info import PairInfo
-from localspec.runtime.worker.messages import Emitted, Failed, Generate, Loaded, LoadProgress, Request
+from localspec.runtime.worker.messages import Emitted, Failed, Generate, Loaded, LoadProgress, ReadAhead, Request
 from localspec.store import Store
 from localspec.tui.app import ChatApp
 from localspec.tui.conversation.transcript import Transcript
@@ -79,8 +79,14 @@ class FakeEngine:
     tally: Tally = field(default_factory=Tally)
     text: str = ""
 
+    ahead: list[ReadAhead] = field(default_factory=list)
+    """Beside what is sent for a reader: how often it is asked for depends on the pauses of a test."""
+
     def send(self, request: Request) -> None:
-        self.sent.append(request)
+        if isinstance(request, ReadAhead):
+            self.ahead.append(request)
+        else:
+            self.sent.append(request)
 
     @property
     def prompts(self) -> list[Generate]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from localspec.chat.compose.attachment import Attachment, as_folder, as_read, attached_in, with_files
+from localspec.chat.compose.attachment import Attachment, as_folder, as_read, attached_in, searched, with_files
 from localspec.chat.compose.mentions import Mention, mentions, readings
 from localspec.chat.compose.sizes import kilobytes, line_n, lines, size_bytes
 
@@ -49,6 +49,11 @@ class WrittenMessage:
     def content(self) -> str:
         """The message as the model reads it; see ``attachment`` for its form."""
         return with_files(self.attachments, self.unfolded.strip())
+
+    @property
+    def beginning(self) -> str:
+        """The part of the content that stays while the user writes on: none of it where files are being searched."""
+        return "" if searched(self.attachments) else self.content
 
     @property
     def shown(self) -> str:

@@ -26,6 +26,7 @@ from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.events import Finished, FinishReason
 from localspec.engine.tally import Tally
 from localspec.runtime.load import InspectablePair
+from localspec.runtime.messages import Message
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.worker.codec import decode_request, encode
 from localspec.runtime.worker.inbox import RequestQueue, Work
@@ -37,12 +38,14 @@ from localspec.runtime.worker.messages import (
     Emitted,
     Failed,
     Generate,
+    HasRead,
     Inspect,
     Inspected,
     Load,
     Loaded,
     LoadProgress,
     Numbered,
+    ReadAhead,
     TokensCounted,
     Unloaded,
     Weigh,
@@ -199,6 +202,8 @@ class EngineServer:
                     self._look_into(work)
                 case CountTokens(text):
                     self._send(TokensCounted(self._count(text)))
+                case ReadAhead(messages):
+                    self._send(HasRead(self._read_ahead(messages)))
                 case _:
                     self._close_pair()
                     self._send(Unloaded())
@@ -237,6 +242,15 @@ class EngineServer:
         except Exception:  # a count is a courtesy
             logger.exception("a text cannot be counted")
             return None
+
+    def _read_ahead(self, messages: Sequence[Message]) -> int:
+        """The tokens left to read; 0 to leave it at that."""
+        if self._pair is None or self._inbox.cancellation.is_set():
+            return 0
+        try:
+            return self._pair.read_ahead(messages)
+        except (Cancelled, LocalSpecError):  # whoever sends these messages is told
+            return 0
 
     def _look_into(self, work: Inspect | Weigh) -> None:
         try:

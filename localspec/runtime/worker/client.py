@@ -22,8 +22,10 @@ from localspec.runtime.worker.messages import (
     Cancel,
     CountTokens,
     Failed,
+    HasRead,
     Load,
     Numbered,
+    ReadAhead,
     Request,
     TokensCounted,
     Unload,
@@ -144,6 +146,9 @@ class EngineClient:
                 return  # whatever it was to end has ended
             case CountTokens() if self._engine is None or self._engine.gone:
                 self._deliver(TokensCounted(None))
+                return
+            case ReadAhead() if self._engine is None or self._engine.gone:
+                self._deliver(HasRead(0))
                 return
         engine = self._running()
         if isinstance(note, Numbered) and self._wanted is not None and not engine.holds_pair:

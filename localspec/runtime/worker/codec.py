@@ -28,11 +28,13 @@ from localspec.runtime.worker.messages import (
     Emitted,
     Failed,
     Generate,
+    HasRead,
     Inspect,
     Inspected,
     Load,
     Loaded,
     LoadProgress,
+    ReadAhead,
     Request,
     TokensCounted,
     Unload,
@@ -111,8 +113,10 @@ def _weigh(data: Data) -> Weigh:
 
 
 def _prompt(data: Any) -> tuple[Message, ...] | str:
-    if isinstance(data, str):
-        return data
+    return data if isinstance(data, str) else _messages(data)
+
+
+def _messages(data: Any) -> tuple[Message, ...]:
     return tuple(Message(Role(message["role"]), message["content"]) for message in data)
 
 
@@ -164,6 +168,7 @@ _DECODERS: dict[str, Callable[[Data], Request | Answer]] = {
     "Load": _load,
     "Generate": _generate,
     "CountTokens": lambda data: CountTokens(data["text"]),
+    "ReadAhead": lambda data: ReadAhead(_messages(data["messages"])),
     "Inspect": _inspect,
     "Weigh": _weigh,
     "Cancel": lambda data: Cancel(),
@@ -173,6 +178,7 @@ _DECODERS: dict[str, Callable[[Data], Request | Answer]] = {
     "Unloaded": lambda data: Unloaded(),
     "Emitted": lambda data: Emitted(data["request_id"], event_from_dict(data["event"])),
     "TokensCounted": lambda data: TokensCounted(data["token_n"]),
+    "HasRead": lambda data: HasRead(data["left_n"]),
     "Inspected": lambda data: Inspected(data["request_id"], _inspection(data["inspection"])),
     "Weighed": lambda data: Weighed(data["request_id"], tuple(data["probs"])),
     "Dropped": lambda data: Dropped(data["request_id"]),

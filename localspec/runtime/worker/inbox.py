@@ -14,11 +14,12 @@ from localspec.runtime.worker.messages import (
     CountTokens,
     Load,
     Numbered,
+    ReadAhead,
     Request,
     Unload,
 )
 
-Work = Load | Numbered | CountTokens | Unload
+Work = Load | Numbered | CountTokens | ReadAhead | Unload
 
 
 class RequestQueue:

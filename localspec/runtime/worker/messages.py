@@ -1,8 +1,9 @@
 """The messages between the app and the engine process: one JSON object a line, both ways.
 
-App to engine: ``Load``, ``Generate``, ``Inspect``, ``Weigh``, ``CountTokens``, ``Cancel``, ``Unload``. Engine to app:
-``LoadProgress``, ``Loaded``, ``Unloaded``, ``Emitted``, ``Inspected``, ``Weighed``, ``Dropped``, ``TokensCounted``,
-``Failed``. Closing the engine's standard input ends it: at once, but for caches that are being kept.
+App to engine: ``Load``, ``Generate``, ``Inspect``, ``Weigh``, ``CountTokens``, ``ReadAhead``, ``Cancel``, ``Unload``.
+Engine to app: ``LoadProgress``, ``Loaded``, ``Unloaded``, ``Emitted``, ``Inspected``, ``Weighed``, ``Dropped``,
+``TokensCounted``, ``HasRead``, ``Failed``. Closing the engine's standard input ends it: at once, but for caches that
+are being kept.
 
 The engine does one thing after another, in the order of the requests, and each request but
 ``Cancel`` gets exactly one last answer:
@@ -13,6 +14,7 @@ Generate     ``Emitted`` with a ``Finished`` event; else ``Failed`` with its ``r
 Inspect      ``Inspected``; ``Dropped`` if it was cancelled; else ``Failed`` with its ``request_id``
 Weigh        ``Weighed``; otherwise as for Inspect
 CountTokens  ``TokensCounted``
+ReadAhead    ``HasRead``
 Unload       ``Unloaded``
 ===========  =============================================================================
 
@@ -57,6 +59,14 @@ class CountTokens:
     """Say how many tokens a text has. It never loads a pair, and never starts an engine."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAhead:
+    """Have the target read a piece of what a coming prompt will begin with. It never loads a pair."""
+
+    messages: tuple[Message, ...]
+    """The last is one that may go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +153,14 @@ class TokensCounted:
 
 
 @dataclass(frozen=True, slots=True)
+class HasRead:
+    """The answer to a ``ReadAhead``."""
+
+    left_n: int
+    """Tokens that are still to be read of the same; 0 also if they cannot be read ahead."""
+
+
+@dataclass(frozen=True, slots=True)
 class Inspected:
     """The answer to an ``Inspect``."""
 
@@ -183,5 +201,5 @@ class Failed:
 
 Numbered = Generate | Inspect | Weigh
 """The requests that need a pair; what answers them carries their number."""
-Request = Load | Numbered | CountTokens | Cancel | Unload
-Answer = LoadProgress | Loaded | Unloaded | Emitted | Inspected | Weighed | Dropped | TokensCounted | Failed
+Request = Load | Numbered | CountTokens | ReadAhead | Cancel | Unload
+Answer = LoadProgress | Loaded | Unloaded | Emitted | Inspected | Weighed | Dropped | TokensCounted | HasRead | Failed

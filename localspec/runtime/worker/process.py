@@ -29,6 +29,7 @@ from localspec.runtime.worker.messages import (
     Loaded,
     LoadProgress,
     Numbered,
+    ReadAhead,
     Request,
 )
 
@@ -134,7 +135,7 @@ class EngineProcess:
             case _:
                 with self._lock:
                     request = self._open_requests.popleft() if self._open_requests else None
-                    if not isinstance(request, Numbered | CountTokens):
+                    if not isinstance(request, Numbered | CountTokens | ReadAhead):
                         self._holds_pair = isinstance(answer, Loaded)
                     return request
 

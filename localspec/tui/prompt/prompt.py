@@ -48,6 +48,10 @@ def _busy(text: str) -> bool:
     return False
 
 
+def _unheard(written: WrittenMessage) -> None:
+    """Do nothing: there is no engine to read ahead."""
+
+
 def _nothing() -> WrittenMessage | None:
     """Return None: no message waits."""
     return None
@@ -81,9 +85,12 @@ class Prompt(Vertical):
         *,
         ask: Callable[[str], bool] = _busy,
         withdraw: Callable[[], WrittenMessage | None] = _nothing,
+        paused: Callable[[WrittenMessage], None] = _unheard,
         data_folder: Path | None = None,
     ) -> None:
-        """``ask`` has the engine count a text, if it is free; ``withdraw`` takes back the last message that waits."""
+        """``ask`` has the engine count a text, if it is free; ``withdraw`` takes back the last message that waits;
+        ``paused`` is told the message when the user pauses.
+        """
         super().__init__()
         folder = data_folder or user_paths().data
         self.area = PromptArea(self, placeholder)
@@ -94,6 +101,7 @@ class Prompt(Vertical):
         self._weighing = Weighing(ask)
         self._mentions = Mentions(self, self.enclosures, self._weighing)
         self._withdraw = withdraw
+        self._paused = paused
         self._attached = Attached()
         self._trouble = Static("", id="trouble")
         self._mark = Static("› ")
@@ -237,6 +245,7 @@ class Prompt(Vertical):
         self._counting.forget()
         self._weighing.write(self.written)
         self._show_weight()
+        self._paused(self.written)
 
     def counted(self, n: int | None) -> None:
         """The engine's answer to ``ask``."""

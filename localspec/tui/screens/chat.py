@@ -103,7 +103,9 @@ class ChatScreen(RowScreen[None], CommandTarget):
         self._preferences = Preferences()
         self._in_progress: WrittenMessage | None = None
         """The written command, with its argument, that is being carried out."""
-        self._prompt = Prompt("Ask anything", ask=session.count_tokens, withdraw=self._withdraw)
+        self._prompt = Prompt(
+            "Ask anything", ask=session.count_tokens, withdraw=self._withdraw, paused=self._read_ahead
+        )
         self._foot = Foot(session, controller, palette, self._prompt)
         self._notices = self._foot.notices
         self._tour = self._foot.tour
@@ -199,6 +201,11 @@ class ChatScreen(RowScreen[None], CommandTarget):
             self._in_progress = written if argument else None
             await self.run_command(command, argument)
             self._in_progress = None
+
+    def _read_ahead(self, written: WrittenMessage) -> None:
+        """Have the engine read what will stand before the reply, as far as that is sure."""
+        if self._preferences.reads_ahead and not self._editing.under_way and not is_command(written.text):
+            self._session.read_ahead(written.beginning)
 
     def _withdraw(self) -> WrittenMessage | None:
         """Take back the last message that waits for its reply."""

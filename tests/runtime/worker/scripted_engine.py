@@ -114,6 +114,14 @@ class ScriptedPair:
         do(text, self.cancel)
         return len(text.split())
 
+    def read_ahead(self, messages: Sequence[Message]) -> int:
+        """As many pieces as it has words; the last word of the script is done first."""
+        words = messages[-1].content.split()
+        do(words[-1], self.cancel)
+        if self.cancel.is_set():
+            raise Cancelled
+        return len(words)
+
     @property
     def inspector(self) -> ScriptedInspector:
         return ScriptedInspector(self.cancel)

@@ -14,7 +14,17 @@ from localspec.engine.settings import Sampling
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.client import EngineClient
-from localspec.runtime.worker.messages import Answer, Cancel, Emitted, Failed, Generate, Load, Loaded
+from localspec.runtime.worker.messages import (
+    Answer,
+    Cancel,
+    Emitted,
+    Failed,
+    Generate,
+    HasRead,
+    Load,
+    Loaded,
+    ReadAhead,
+)
 from tests.runtime.worker.test_client import Talk, signal_engine
 
 QUESTION = (Message(Role.USER, "Tell me a story about a fox."),)
@@ -79,3 +89,26 @@ def test_the_built_in_pair_stops_when_asked_and_prints_to_the_log(tmp_path: Path
     assert last.event.reason is FinishReason.CANCELLED
     assert last.event.text == reply.text
     assert "localspec.llama" in log_file.read_text()
+
+
+def test_what_was_read_ahead_is_not_read_again(tmp_path: Path) -> None:
+    """A long text before the question: the reply reads the question alone, and says the same to the letter."""
+    text = "File: notes.txt\n```txt\n" + "The fox lives in the wood and counts the trees.\n" * 30 + "```\n\n"
+    asked = (Message(Role.USER, f"{text}Tell me a story about a fox."),)
+    with real_talk(tmp_path / "engine.log") as thread:
+        thread.send(Generate(1, asked, BRIEF))
+        alone = thread.reply(1)
+        thread.send(Generate(2, QUESTION, BRIEF))
+        thread.reply(2)
+        pieces_n = 0
+        while True:
+            thread.send(ReadAhead((Message(Role.USER, f"{text}Tell me a st"),)))
+            pieces_n += 1
+            if not thread.until(HasRead).left_n:
+                break
+        thread.send(Generate(3, asked, BRIEF))
+        ahead = thread.reply(3)
+    assert pieces_n > 3
+    assert ahead.text == alone.text
+    assert ahead.prompt is not None
+    assert ahead.prompt.prompt_n - ahead.prompt.cache_n < 24

@@ -30,11 +30,13 @@ from localspec.runtime.worker.messages import (
     Emitted,
     Failed,
     Generate,
+    HasRead,
     Inspect,
     Inspected,
     Load,
     Loaded,
     LoadProgress,
+    ReadAhead,
     Request,
     TokensCounted,
     Unload,
@@ -519,3 +521,21 @@ def test_a_look_after_a_death_loads_the_pair_again(thread: Talk) -> None:
     thread.send(Inspect(2, "count 1", ReplyOptions(), (0,), 0))
     thread.until(Loaded)
     assert thread.until(Inspected).request_id == 2
+
+
+def ahead(text: str) -> ReadAhead:
+    return ReadAhead((Message(Role.USER, text),))
+
+
+def test_reading_ahead_is_given_up_at_once_and_never_fails(thread: Talk) -> None:
+    """It answers how much is left; nothing is left of what was cancelled, refused or asked for without a pair."""
+    thread.send(ahead("no pair"), load(), ahead("one two"))
+    assert [thread.until(HasRead).left_n for _ in range(2)] == [0, 2]
+    thread.send(ahead("wait"), Cancel(), ahead("refuse"), ask(1, "count 1"))
+    assert [thread.until(HasRead).left_n for _ in range(2)] == [0, 0]
+    assert thread.reply(1).text == counted(1)
+    signal_engine(thread.client, signal.SIGKILL)
+    thread.until(Failed)
+    thread.send(ahead("no engine"))
+    assert thread.until(HasRead).left_n == 0
+    assert thread.client.pid is None
