@@ -336,7 +336,7 @@ def test_the_measured_network_is_one_that_llama_cpp_runs(tmp_path: Path) -> None
 
 def test_every_shipped_pair_has_an_expectation() -> None:
     """From sizes alone: more bytes read for a token, fewer tokens a second."""
-    speeds = {pair.id: expect_pair(pair, MACHINE) for pair in load_catalogue().pairs}
+    speeds = {pair.id: expect_pair(pair, MACHINE) for pair in load_catalogue().pairs if not pair.tour}
 
     assert all(speeds.values())
     known = {pair_id: speed for pair_id, speed in speeds.items() if speed}
