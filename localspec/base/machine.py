@@ -1,4 +1,4 @@
-"""The memory of this machine, as far as this process may use it, and its source of power."""
+"""The memory that this process may use, this machine's source of power, and the wait for its processors."""
 
 from __future__ import annotations
 
@@ -41,6 +41,14 @@ def on_battery(power: Path = _POWER) -> bool:
         except OSError:
             continue
     return False
+
+
+def waited_s(proc: Path = _PROC) -> float:
+    """Seconds that the calling thread has been ready to run without a processor; 0 where the system does not tell."""
+    try:
+        return int((proc / "thread-self" / "schedstat").read_text().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 def _system(proc: Path) -> MachineMemory:

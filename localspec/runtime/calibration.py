@@ -3,10 +3,10 @@
 The plain speed is measured each time, by the very loop that replies use. The rest, the costs of a batch of b tokens
 and of a drafter's query beside a plain token, takes some seconds with a small target and up to
 half a minute with one that writes two tokens a second, so it is kept on disk (``calibration_file.py``) and only scaled
-to the speed of the day. Prices are the fastest of several evaluations:
-whatever interrupts an evaluation only adds to it, so the ratio of two prices is nearly the same on a busy machine as on
-a quiet one. The context is short here; replies keep the figures true as it grows, and what they taught is kept when the
-pair is closed.
+to the speed of the day. Prices are the fastest of several evaluations, without the time that other programs had the
+processor: a token may fit between two interruptions where a batch never does, and the ratio of two prices is to be the
+same on a busy machine as on a quiet one. The context is short here; replies keep the figures true as it grows, and
+what they taught is kept when the pair is closed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from functools import partial
 from itertools import pairwise
 from statistics import fmean, median
 
+from localspec.base.machine import waited_s
 from localspec.engine.block_head import BlockModel
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.costs import Costs, QueryCost
@@ -312,9 +313,12 @@ def _rollback_s(model: Model, prompt: Sequence[int], verified_s: float) -> float
 
 
 def _timed(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
+    """Seconds that the work takes, less those that this thread had to wait for a processor."""
+    waited_before_s, ran_before_s, started = waited_s(), time.thread_time(), time.perf_counter()
     work()
-    return time.perf_counter() - started
+    spent_s, ran_s = time.perf_counter() - started, time.thread_time() - ran_before_s
+    # A wait just before or after the work is counted too, so that the difference may be too small.
+    return max(ran_s, spent_s - (waited_s() - waited_before_s))
 
 
 def _plain_rounds(target: Model, prompt: Sequence[int], cancel: Cancellation) -> Iterator[Round]:

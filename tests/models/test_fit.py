@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localspec.base.errors import CapacityError
-from localspec.base.machine import MachineMemory, memory
+from localspec.base.machine import MachineMemory, memory, waited_s
 from localspec.engine.backends.llama.load import CACHE_TYPES
 from localspec.engine.backends.llama.native import native
 from localspec.gguf import GgufHeader, read_header
@@ -384,6 +384,13 @@ class TestMemory:
 
     def test_a_system_that_tells_nothing_bounds_nothing(self, tmp_path: Path) -> None:
         assert memory(tmp_path, tmp_path).available is None
+
+
+def test_the_wait_for_a_processor_is_read_where_the_system_counts_it(tmp_path: Path) -> None:
+    assert waited_s(tmp_path) == 0
+    (tmp_path / "thread-self").mkdir()
+    (tmp_path / "thread-self" / "schedstat").write_text("81000000 2500000000 7\n")
+    assert waited_s(tmp_path) == 2.5
 
 
 class TestHyperparameters:

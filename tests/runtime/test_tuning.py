@@ -52,6 +52,8 @@ class Clock:
     """Time that passes only when a model works."""
 
     now_s: float = 0.0
+    waited_s: float = 0.0
+    """What other programs took of it."""
 
     def __call__(self) -> float:
         return self.now_s
@@ -81,8 +83,14 @@ class Timed(TableModel):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("time.perf_counter", clock)
+    set_clock(monkeypatch, clock)
     return clock
+
+
+def set_clock(patch: pytest.MonkeyPatch, clock: Clock) -> None:
+    patch.setattr("time.perf_counter", clock)
+    patch.setattr("time.thread_time", lambda: 0.0)
+    patch.setattr("localspec.runtime.calibration.waited_s", lambda: clock.waited_s)
 
 
 def model(clock: Clock, price_s: Callable[[int, int], float]) -> Timed:
@@ -179,13 +187,26 @@ class Replaying(Onward):
         return self.held(context) - known_n + (self.replay_n if known_n < len(self._held) else 0)
 
 
+def test_what_other_programs_take_is_no_price(clock: Clock) -> None:
+    """Two tokens never fit between two interruptions here; one does."""
+
+    def cut(batch: int, threads: int) -> float:
+        waited_s = 0.04 if batch > 1 else 0.0
+        clock.waited_s += waited_s
+        return stairs(batch, threads) + waited_s
+
+    plain = PlainRound(stairs(1, 4), 0.0)
+    costs = measure_costs(model(clock, cut), {}, PROMPT, plain, 17, MeasuringProgress())
+    assert [costs.round_s(b) for b in (1, 2, 4, 8, 16)] == pytest.approx([stairs(b, 4) for b in (1, 2, 4, 8, 16)])
+
+
 def test_a_model_that_cannot_go_back_is_priced_for_going_on() -> None:
     """What it takes to be asked the same again, as measuring has to, is none of its prices."""
     clock = Clock()
     target = Onward(letters(40), clock=clock, price_s=stairs)
     draft = Onward(letters(40), clock=clock, price_s=lambda batch, threads: 1e-4 * (1 + batch / 10))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("time.perf_counter", clock)
+        set_clock(patch, clock)
         costs = measure_costs(target, {"draft": draft}, PROMPT, PlainRound(stairs(1, 4), 0.0), 17, MeasuringProgress())
     assert [costs.round_s(b) for b in (1, 2, 4, 5, 8, 16, 17)] == pytest.approx(
         [stairs(b, 4) for b in (1, 2, 4, 5, 8, 16, 17)]
