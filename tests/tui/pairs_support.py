@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -10,8 +11,10 @@ from threading import Event
 
 from localspec.base.errors import LocalSpecError
 from localspec.chat.pairs.library import PairLibrary
+from localspec.models.discovery.page import ModelPage, Quantisation
+from localspec.models.discovery.search import HubModel
 from localspec.models.download.events import Delayed, DownloadEvent, Fetched, Progressed
-from localspec.models.pairs import PairDescription
+from localspec.models.pairs import ModelFile, PairDescription
 from localspec.models.pairs.description import FileDescription
 from localspec.models.pairs.estimate import Estimate
 from localspec.models.pairs.expectation import MEASURED, Expectation
@@ -145,6 +148,14 @@ class FakeWorld:
     remembered: list[str] = field(default_factory=list)
     launch_error: LocalSpecError | None = None
     remember_error: LocalSpecError | None = None
+    models: Sequence[HubModel] = ()
+    """What the Hub has."""
+    hub_error: LocalSpecError | None = None
+    asked: list[str] = field(default_factory=list)
+    """The words that the Hub was searched for."""
+    answers: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1000))
+    """Held back, the Hub is slow: every result takes one."""
+    adopted: list[str] = field(default_factory=list)
 
     def listed(self) -> tuple[PairDescription, ...]:
         if self.problem is not None:
@@ -181,6 +192,62 @@ class FakeWorld:
         if self.remember_error is not None:
             raise self.remember_error
         self.remembered.append(pair_id)
+
+    def search(self, text: str) -> Iterator[HubModel]:
+        self.asked.append(text)
+        if self.hub_error is not None:
+            raise self.hub_error
+        for model in self.models:
+            if all(word in model.name.lower() for word in text.lower().split()):
+                self.answers.acquire()
+                yield model
+
+    def page(self, name: str) -> ModelPage:
+        if self.hub_error is not None:
+            raise self.hub_error
+        model = next(model for model in self.models if model.name == name)
+        kinds = (("Q4_K_M", 5 * GB, FITS), ("Q6_K", 7 * GB, FITS), ("BF16", 16 * GB, TOO_BIG))
+        found = tuple(_quantisation(name, label, size_bytes, fit) for label, size_bytes, fit in kinds)
+        return ModelPage(model, found, found[1], "the largest that fits")
+
+    def adopt(self, chosen: Quantisation) -> str:
+        self.adopted.append(chosen.described.id)
+        pair_id = chosen.label.lower()
+        self.pairs = (*self.pairs, replace(chosen.described, id=pair_id))
+        return pair_id
+
+
+def hub_model(name: str, **more: object) -> HubModel:
+    plain = HubModel(
+        name=name,
+        downloads=1_234_567,
+        likes=300,
+        updated="2026-11-20",
+        licence="apache-2.0",
+        parameters=8_190_735_360,
+        architecture="qwen3",
+        context_length=40960,
+        bases=("Qwen/Qwen3-8B",),
+    )
+    return replace(plain, **more)  # type: ignore[arg-type]
+
+
+def _quantisation(name: str, label: str, size_bytes: int, fit: Suitability) -> Quantisation:
+    name_of_file = f"model-{label}.gguf"
+    target = ModelFile(file=name_of_file, path=None, repo=name, size_bytes=size_bytes)
+    about = described(
+        target.label,
+        f"{name} {label}",
+        fit=fit,
+        size_bytes=size_bytes,
+        missing_bytes=size_bytes,
+        draft=None,
+        files=(file(target.label, size_bytes),),
+        note="",
+        source="",
+        speedup_high=None,
+    )
+    return Quantisation(label, name_of_file, 1, target, about)
 
 
 def shelf_of(world: FakeWorld | None = None) -> PairLibrary:

@@ -91,6 +91,9 @@ PAIR_TAKE = IN_PAIRS.add(
     Command("pair-take", "enter", "use or download", "Use the pair; pressed twice, download its missing files.")
 )
 PAIR_STOP = IN_PAIRS.add(Command("pair-stop", "ctrl+s", "stop", "Stop its download; what has arrived is kept."))
+PAIR_HUB = IN_PAIRS.add(
+    Command("pair-hub", "ctrl+f", "search the Hub", "Search the Hub for these words, as they are typed; and end that.")
+)
 PAIR_DETAILS = IN_PAIRS.add(Command("pair-details", "tab", "details", "Go to the details, to scroll them; and back."))
 PAIR_UP = IN_PAIRS.add(Command("pair-up", "up", "up", "Go to the pair above."))
 PAIR_DOWN = IN_PAIRS.add(Command("pair-down", "down", "down", "Go to the pair below."))

@@ -1,11 +1,17 @@
-"""The state of the list of pairs: the filter, the highlighted pair, and the download that awaits a second Enter."""
+"""The state of the list of pairs: the filter, the highlighted row, and the download that awaits a second Enter.
+
+The rows are the pairs that pass the filter and, while the Hub is searched, the repositories found there.
+"""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from localspec.chat.pairs import facts
+from localspec.base.errors import LocalSpecError
+from localspec.chat.pairs import facts, hub_words
 from localspec.chat.pairs.downloads import Stage
 from localspec.chat.pairs.entry import Entry, PairAction
 from localspec.chat.pairs.library import PairLibrary
@@ -13,12 +19,18 @@ from localspec.models.pairs.state import MISSING
 from localspec.models.pairs.suitability import RED
 from localspec.runtime.figures import size
 
+if TYPE_CHECKING:
+    from localspec.models.discovery.page import ModelPage
+    from localspec.models.discovery.search import HubModel
+
 ERROR, STRONG, NEWS, FACT = "error", "strong", "news", ""
 Line = tuple[str, str, str]
 """A name (or an empty one), a text, and the style; only a fact has its name in a column."""
 
 _FIRST = ("note", "speed-up", "source", "recommended", "fit", "speed", "state", "memory", "licence")
 _NAME_CELLS = 13
+_OF_HUB = "hub:"
+"""The beginning of the ids of rows for repositories, which no id of a pair has."""
 
 
 class Browser:
@@ -46,25 +58,61 @@ class Browser:
     def text(self, text: str) -> None:
         if text != self._text:
             self._text, self._found, self._confirming = text, None, None
+            if self._library.hub.on:
+                self._library.hub.ask(text)
+
+    title = "Pairs"
+    hint = "Type to filter: a name, a licence, here, fits, mtp"
+    searches = True
+    """True if the Hub can be searched from here."""
 
     @property
     def entries(self) -> list[Entry]:
         """The pairs that pass the filter, in the catalogue's order."""
+        return [entry for entry in self._everything() if entry.passes(self._text)]
+
+    def _everything(self) -> list[Entry]:
         downloads = self._library.downloads
-        everything = (Entry(pair, downloads.get(pair.id), pair.id == self.in_use) for pair in self._library.pairs)
-        return [entry for entry in everything if entry.passes(self._text)]
+        return [Entry(pair, downloads.get(pair.id), pair.id == self.in_use) for pair in self._library.pairs]
+
+    @property
+    def models(self) -> Sequence[HubModel]:
+        """The repositories found on the Hub."""
+        return self._library.hub.found
+
+    @property
+    def hub_heading(self) -> str:
+        """The line above the repositories; empty while the Hub is not searched."""
+        return self._library.hub.heading
+
+    @property
+    def marked_row(self) -> str | None:
+        """The id of the highlighted row: the user's choice, else the best match; None if there is no row."""
+        entries = self.entries
+        gone_to = self._found if self._text.strip() else self._marked
+        if gone_to in {entry.pair.id for entry in entries} | {row_of(model) for model in self.models}:
+            return gone_to
+        nearest = self._nearest(entries)
+        if nearest is not None:
+            return nearest.pair.id
+        return row_of(self.models[0]) if self.models else None
 
     @property
     def marked(self) -> Entry | None:
-        """The highlighted pair: the user's choice, else the best match; None if none passes."""
-        entries = self.entries
-        gone_to = self._found if self._text.strip() else self._marked
-        return next((entry for entry in entries if entry.pair.id == gone_to), self._nearest(entries))
+        """The highlighted pair; None if a repository is highlighted, or nothing."""
+        row = self.marked_row
+        return next((entry for entry in self.entries if entry.pair.id == row), None)
 
-    def mark(self, pair_id: str) -> None:
-        if self._confirming != pair_id:
+    @property
+    def marked_model(self) -> HubModel | None:
+        """The highlighted repository; None if a pair is highlighted, or nothing."""
+        row = self.marked_row
+        return next((model for model in self.models if row_of(model) == row), None)
+
+    def mark(self, row_id: str) -> None:
+        if self._confirming != row_id:
             self._confirming = None
-        self._marked = self._found = pair_id
+        self._marked = self._found = row_id
 
     def _nearest(self, entries: list[Entry]) -> Entry | None:
         """The pair whose name is the filter, or contains it, or the first."""
@@ -73,6 +121,22 @@ class Browser:
         called = [entry for entry, each in names if wanted in each]
         named = [entry for entry, each in names if any(wanted in name for name in each)]
         return next(iter((*called, *named, *entries)), None)
+
+    def fetch(self, entry: Entry) -> None:
+        """Begin or resume the download of a pair."""
+        self._library.fetch(entry.pair.id)
+
+    def search(self, *, on: bool) -> None:
+        """Search the Hub for the words of the filter, from now on at every change of it; or end that."""
+        if on:
+            self._library.hub.ask(self._text)
+        else:
+            self._library.hub.end()
+
+    def page(self, model: HubModel) -> PageBrowser:
+        """The browser of a repository's page, which is read anew."""
+        self._library.hub.forget(model.name)
+        return PageBrowser(self._library, model, self.in_use)
 
     def agreed(self, entry: Entry) -> bool:
         """Return True to begin an action; a download, which takes long and much room, needs a second call."""
@@ -107,9 +171,83 @@ class Browser:
             return "Reading the list of pairs."
         if self.text.strip().lower().endswith(".gguf"):
             return "`localspec pairs add --target FILE --draft FILE` adds a pair of files that you have."
-        return (
-            f"No pair has all of {self.text!r} in its name, files, licence, state or fit. Backspace widens the filter."
+        nothing = f"No pair has all of {self.text!r} in its name, files, licence, state or fit."
+        return f"{nothing} {self.hub_heading or 'Backspace widens the filter.'}"
+
+
+def row_of(model: HubModel) -> str:
+    """The id of a repository's row."""
+    return f"{_OF_HUB}{model.name}"
+
+
+class PageBrowser(Browser):
+    """The models of a repository by quantisation, as pairs without a draft; the best one has the star."""
+
+    searches = False
+    hint = "Type to filter: Q4, here, fits"
+
+    def __init__(self, library: PairLibrary, model: HubModel, in_use: str | None = None) -> None:
+        super().__init__(library, in_use)
+        self.title = model.name
+        self._model = model
+
+    @property
+    def _page(self) -> ModelPage | LocalSpecError | None:
+        return self._library.hub.page(self._model.name)
+
+    def _everything(self) -> list[Entry]:
+        page = self._page
+        if page is None or isinstance(page, LocalSpecError):
+            return []
+        because = hub_words.best_line(page).removeprefix("* ")
+        shown = (
+            replace(
+                each.described,
+                title=each.label,
+                recommended_here=each is page.best,
+                recommended_because=because if each is page.best else "",
+            )
+            for each in page.quantisations
         )
+        return [Entry(pair) for pair in shown]
+
+    def search(self, *, on: bool) -> None:
+        """Nothing here: the search goes on in the list behind."""
+
+    @property
+    def models(self) -> Sequence[HubModel]:
+        return ()
+
+    @property
+    def hub_heading(self) -> str:
+        return ""
+
+    @property
+    def marked_row(self) -> str | None:
+        """The user's choice, else the best one."""
+        entries = self.entries
+        ids = [entry.pair.id for entry in entries]
+        best = next((entry.pair.id for entry in entries if entry.pair.recommended_here), None)
+        chosen = self._found if self._text.strip() else self._marked
+        return chosen if chosen in ids else best or next(iter(ids), None)
+
+    def fetch(self, entry: Entry) -> None:
+        """Add the model as a pair, and begin its download."""
+        page = self._page
+        assert page is not None
+        assert not isinstance(page, LocalSpecError)
+        self._library.adopt(next(each for each in page.quantisations if each.described.id == entry.pair.id))
+
+    @property
+    def heading(self) -> str:
+        return hub_words.model_line(self._model)
+
+    @property
+    def empty(self) -> str:
+        page = self._page
+        if isinstance(page, LocalSpecError):
+            return str(page)
+        return "Reading what the repository has." if page is None else "No file has this in its name, state or fit."
 
 
 def action_text(entry: Entry | None) -> str:
@@ -131,6 +269,14 @@ def details(entry: Entry, cells: int, take: str = "", question: str = "") -> lis
     news = question or _news(entry, take)
     lines: list[Line] = [("", entry.pair.title, STRONG), *_wrapped("", news, cells, _look(entry))]
     for name, text in _ordered(entry):
+        lines += _wrapped(name, text, cells)
+    return lines
+
+
+def model_details(model: HubModel, cells: int) -> list[Line]:
+    """All that the search says of a repository, in lines of at most ``cells``."""
+    lines: list[Line] = [("", model.name, STRONG)]
+    for name, text in hub_words.model_facts(model):
         lines += _wrapped(name, text, cells)
     return lines
 

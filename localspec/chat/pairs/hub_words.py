@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from localspec.chat.pairs.facts import Facts
-from localspec.models.discovery.page import ModelPage, Quantisation
-from localspec.models.discovery.search import HubModel
 from localspec.runtime.figures import short
 
+if TYPE_CHECKING:
+    from localspec.models.discovery.page import ModelPage, Quantisation
+    from localspec.models.discovery.search import HubModel
 
-def model_facts(model: HubModel, endpoint: str) -> Facts:
-    """All that the Hub says about a repository."""
+
+_SIZE_CELLS = 8
+
+
+def model_row(model: HubModel, cells: int) -> tuple[str, str]:
+    """The row of a repository: its name, and columns for its parameters, its last change and its downloads."""
+    columns = f"  {short(model.parameters):>{_SIZE_CELLS}}  {model.updated or '-':>10}  {short(model.downloads):>7}"
+    room = cells - 2 - len(columns)
+    name = f"{model.name} (gated)" if model.gated else model.name
+    return f"  {name if len(name) <= room else f'{name[: room - 1]}…':<{room}}", columns
+
+
+def model_line(model: HubModel) -> str:
+    """The parameters, the context and the licence of a repository, as far as they are known."""
+    known = (
+        f"{short(model.parameters)} parameters" if model.parameters else "",
+        f"{model.context_length:,} tokens" if model.context_length else "",
+        model.licence or "no licence given",
+        "gated" if model.gated else "",
+    )
+    return ", ".join(filter(None, known))
+
+
+def model_facts(model: HubModel, endpoint: str = "huggingface.co") -> Facts:
+    """All that the Hub says about a repository; ``endpoint`` is its address."""
     known = [
         ("parameters", short(model.parameters) if model.parameters else ""),
         ("architecture", model.architecture or ""),

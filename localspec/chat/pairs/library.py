@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from localspec.base.errors import LocalSpecError
 from localspec.chat.pairs.background import ChangeSignal, Spawn, in_thread
 from localspec.chat.pairs.downloads import Download, Downloads, Stage
+from localspec.chat.pairs.hub_search import HubSearch
 from localspec.chat.pairs.source import PairSource
 
 if TYPE_CHECKING:
+    from localspec.models.discovery.page import Quantisation
     from localspec.models.pairs import PairDescription
 
 
@@ -21,6 +23,7 @@ class PairLibrary:
         self.world = world
         self.change_signal = ChangeSignal()
         self.downloads = Downloads(world.fetch, self.change_signal.set, spawn)
+        self.hub = HubSearch(world, self.change_signal.set, spawn)
         self.pairs: Sequence[PairDescription] = ()
         self.problem: LocalSpecError | None = None
         """The reason why the pairs cannot be listed."""
@@ -34,6 +37,10 @@ class PairLibrary:
         """The reason why the choice of a pair could not be stored."""
         self.may_measure: Callable[[], bool] = lambda: True
         """Returns False while a measurement of the machine would disturb a reply; called in other threads."""
+        self.refused: LocalSpecError | None = None
+        """The reason why a model of the Hub could not be added, until the user looks at the list."""
+        self._adopted: list[str] = []
+        """Pairs that were just added and are to be downloaded."""
         self._spawn = spawn
         self._looking = False
         self._look_again = False
@@ -54,9 +61,24 @@ class PairLibrary:
         pair = self.find(pair_id)
         self.downloads.start(pair_id, pair.title if pair else pair_id)
 
+    def adopt(self, chosen: Quantisation) -> None:
+        """Add a model of the Hub as a pair and begin its download."""
+
+        def write() -> None:
+            try:
+                self._adopted.append(self.world.adopt(chosen))
+            except LocalSpecError as error:
+                self.refused = error
+            self.change_signal.set()
+
+        self._spawn(write)
+
     def take(self) -> list[Download]:
         """Return the downloads that have ended since the last call; to be called on ``change_signal``."""
         self.change_signal.take()
+        while self._adopted:
+            self.fetch(self._adopted.pop(0))
+            self.look()
         ended = self.downloads.take_ended()
         for download in ended:
             if download.stage is Stage.DONE:
@@ -87,7 +109,7 @@ class PairLibrary:
 
     def seen(self) -> None:
         """Note that the user has looked at the list."""
-        self.failed = self.unwritten = None
+        self.failed = self.unwritten = self.refused = None
 
     def close(self) -> None:
         """Stop all downloads; partial files stay."""

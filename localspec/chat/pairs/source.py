@@ -5,7 +5,8 @@ Imports are in the functions, so that the first screen does not wait for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from itertools import islice
 from threading import Event
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,8 +15,15 @@ from localspec.runtime.chat_config import ChatConfig, Settings
 
 if TYPE_CHECKING:
     from localspec.doctor.native_probe import NativeReport
+    from localspec.models.discovery.page import ModelPage, Quantisation
+    from localspec.models.discovery.search import HubModel
     from localspec.models.download.events import DownloadEvent
+    from localspec.models.fit import Room
     from localspec.models.pairs import PairDescription
+    from localspec.models.pairs.description import Expect
+
+_MOST_FOUND = 50
+"""The most repositories that a search in the app lists; more words find the others."""
 
 
 class PairSource(Protocol):
@@ -52,6 +60,18 @@ class PairSource(Protocol):
         """Store the pair for the next start. Raises LocalSpecError."""
         ...
 
+    def search(self, text: str) -> Iterator[HubModel]:
+        """The repositories of the Hub with these words, the most downloaded first. Raises LocalSpecError."""
+        ...
+
+    def page(self, name: str) -> ModelPage:
+        """The page of a repository of the Hub. Raises LocalSpecError."""
+        ...
+
+    def adopt(self, chosen: Quantisation) -> str:
+        """Make a model of the Hub a pair, and return its id. Raises LocalSpecError."""
+        ...
+
 
 class LocalPairs:
     """The pairs of this machine and its user."""
@@ -66,13 +86,19 @@ class LocalPairs:
         return [describe(pair) for pair in load_catalogue().pairs]
 
     def judged(self) -> Sequence[PairDescription]:
-        from localspec.doctor.native_probe import expect_here, probe_native, room_of
         from localspec.models.pairs import describe_all, load_catalogue
+
+        room, expect = self._machine()
+        return describe_all(load_catalogue().pairs, room, expect)
+
+    def _machine(self) -> tuple[Room, Expect]:
+        """The memory of this machine, and the speeds that it is expected to reach."""
+        from localspec.doctor.native_probe import expect_here, probe_native, room_of
 
         if self._native is None:
             # Probed once: later the loaded pair would use the memory that others are judged by.
             self._native = probe_native()
-        return describe_all(load_catalogue().pairs, room_of(self._native), expect_here(self._native))
+        return room_of(self._native), expect_here(self._native)
 
     def measure(self, may_go_on: Callable[[], bool]) -> bool:
         from localspec.doctor.native_probe import speed_file_of
@@ -116,6 +142,26 @@ class LocalPairs:
 
         write_value(setting("pair"), pair_id)
 
+    def search(self, text: str) -> Iterator[HubModel]:
+        from localspec.models.discovery.search import HubQuery, search
+        from localspec.models.download import Hub
+
+        with Hub() as hub:
+            yield from islice(search(hub, HubQuery(text=text)), _MOST_FOUND)
+
+    def page(self, name: str) -> ModelPage:
+        from localspec.models.discovery.page import read_page
+        from localspec.models.download import DownloadContext, Hub
+        from localspec.models.pairs.hub_cache import hub_cache
+
+        with Hub() as hub:
+            return read_page(name, DownloadContext(hub=hub, cache=hub_cache(), stop=Event()), *self._machine())
+
+    def adopt(self, chosen: Quantisation) -> str:
+        from localspec.models.discovery.taking import adopt
+
+        return adopt(chosen).id
+
 
 class NoPairs:
     """A source without pairs, for a chat with files given on the command line."""
@@ -140,3 +186,12 @@ class NoPairs:
 
     def remember(self, pair_id: str) -> None:
         pass
+
+    def search(self, text: str) -> Iterator[HubModel]:
+        yield from ()
+
+    def page(self, name: str) -> ModelPage:
+        raise NotFoundError(f"There is no page of {name} here.", "Start LocalSpec with --pair.")
+
+    def adopt(self, chosen: Quantisation) -> str:
+        raise NotFoundError("Nothing can be added here.", "Start LocalSpec with --pair.")

@@ -37,6 +37,7 @@ class Quantisation:
     file: str
     """The name of its file in the repository; of a split model the first."""
     files_n: int
+    target: ModelFile
     described: PairDescription
     """The model as a pair without a draft: its size, whether it is here, its memory, its fit and its speed."""
 
@@ -91,14 +92,16 @@ def _quantisation(repository: Repository, file: str, model: HubModel, room: Room
         path=None,
         repo=repository.name,
         revision=repository.commit,
-        about_bytes=whole,
+        size_bytes=whole if len(parts) == 1 else None,
+        about_bytes=None if len(parts) == 1 else whole,
         architecture=model.architecture,
         context_length=model.context_length or None,
         licence=model.licence,
+        verified=True,
     )
     label = quantisation_of(file)
-    pair = Pair(id=f"{repository.name}:{label}", title=f"{model.name} {label}", target=target)
-    return Quantisation(label, file, len(parts), describe(pair, room, expect))
+    pair = Pair(id=f"{repository.name}:{file}", title=f"{model.name} {label}", target=target)
+    return Quantisation(label, file, len(parts), target, describe(pair, room, expect))
 
 
 def _by_speed(timed: Sequence[tuple[Quantisation, float]]) -> tuple[Quantisation, str]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from localspec.models.download.hub import Hub
-
 if TYPE_CHECKING:
     from huggingface_hub import ModelInfo
+
+    from localspec.models.download.hub import Hub
 
 SORTS = {"downloads": "downloads", "updated": "lastModified", "likes": "likes", "trending": "trendingScore"}
 """The orders of results, by the API's names; each begins with the largest."""

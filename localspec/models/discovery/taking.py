@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from localspec.models.discovery.page import Quantisation
 from localspec.models.download.context import DownloadContext
 from localspec.models.download.model_header import resolve
 from localspec.models.pairs.addition import add_pair, free_id
 from localspec.models.pairs.catalogue import load_catalogue
-from localspec.models.pairs.pair import Pair
+from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.references import Resolved
+from localspec.models.pairs.user_pairs import append_pair
 from localspec.models.projectors import choose_projector, projector_misfit
 
 
@@ -19,12 +23,34 @@ def take(name: str, context: DownloadContext, draft: str | None = None) -> Pair:
     """
     target = resolve(name, context)
     small = None if draft is None else resolve(draft, context)
-    files = [each.model.label for each in (target, small) if each is not None]
-    for pair in load_catalogue().pairs:
-        if [model.label for model in pair.models if model is not pair.projector] == files:
-            return pair
-    pair, _ = add_pair(target, small, _projector(target, context), pair_id=free_id(target))
+    files = [each.model for each in (target, small) if each is not None]
+    known = _known(files)
+    if known is not None:
+        return known
+    pair, _ = add_pair(target, small, _projector(target, context), pair_id=free_id(target.model.file))
     return pair
+
+
+def adopt(chosen: Quantisation) -> Pair:
+    """The pair of a model on a repository's page, added if it is new; nothing is requested.
+
+    Raises ConfigError, InputError.
+    """
+    known = _known([chosen.target])
+    if known is not None:
+        return known
+    pair = Pair(id=free_id(chosen.file), title=chosen.described.title, target=chosen.target)
+    append_pair(pair)
+    return pair
+
+
+def _known(files: Sequence[ModelFile]) -> Pair | None:
+    """The catalogued pair of exactly these files, a projector aside."""
+    labels = [model.label for model in files]
+    for pair in load_catalogue().pairs:
+        if [model.label for model in pair.models if model is not pair.projector] == labels:
+            return pair
+    return None
 
 
 def _projector(target: Resolved, context: DownloadContext) -> Resolved | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
@@ -38,7 +38,12 @@ class Suggestion:
     share: float
     """The draft's size over the target's."""
     reason: str
-    is_head: bool = False
+    kind: str = DRAFT
+    """The kind of drafter."""
+
+    @property
+    def is_head(self) -> bool:
+        return self.kind != DRAFT
 
 
 def add_pair(
@@ -63,7 +68,7 @@ def add_pair(
         check_projector(target.header, projector.header)
     catalogue = load_catalogue()
     pair = Pair(
-        id=_free_id(pair_id or _slug(target), catalogue),
+        id=_free_id(pair_id or _slug(target.model.file), catalogue),
         title=title or _title([each for each in (target, draft) if each is not None]),
         target=target.model,
         draft=draft.model if draft else None,
@@ -109,8 +114,8 @@ def _suggestion(target: Resolved, found: Found) -> Suggestion | None:
         size = sum(part.stat().st_size for part in parts_of(found.path))
         if size > target.size_bytes * LARGEST:
             return None
-        is_head = drafter_kind(header := read_header(found.path)) != DRAFT
-        if not is_head and not is_draft_size(size, target.size_bytes):
+        kind = drafter_kind(header := read_header(found.path))
+        if kind == DRAFT and not is_draft_size(size, target.size_bytes):
             return None
         verdict = judge_match(target.header, header)
     except (LocalSpecError, OSError):
@@ -118,12 +123,12 @@ def _suggestion(target: Resolved, found: Found) -> Suggestion | None:
     if not verdict.fits:
         return None
     same = "the same vocabulary" if header.fingerprint == target.header.fingerprint else "a vocabulary that fits"
-    if is_head:
+    if kind != DRAFT:
         same = f"{drafter_in_words(header)} that fits"
     share = size / target.size_bytes
     reason = " ".join((f"{same}, {share:.0%} of the target's size", *verdict.warnings))
     name = found.name if found.store != "folder" else str(found.path)
-    return Suggestion(name, found.path, size, share, reason, is_head)
+    return Suggestion(name, found.path, size, share, reason, kind)
 
 
 def _check_context(resolved: Resolved) -> None:
@@ -146,10 +151,13 @@ def _free_id(wanted: str, catalogue: Catalogue) -> str:
     return wanted
 
 
-def free_id(target: Resolved) -> str:
-    """An id for a pair of this target that no other pair has: from its file, or with a number behind."""
-    taken = {pair.id for pair in load_catalogue().pairs}
-    slug = _slug(target)
+def free_id(file: str, taken: Container[str] | None = None) -> str:
+    """An id for a pair of the target ``file`` that is not taken: its name, or that with a number behind.
+
+    ``taken`` are the ids in use; None means those of the catalogue.
+    """
+    taken = {pair.id for pair in load_catalogue().pairs} if taken is None else taken
+    slug = _slug(file)
     numbered = (f"{slug}-{n}" for n in count(2))
     return next(each for each in chain((slug,), numbered) if each not in taken)
 
@@ -164,13 +172,13 @@ def _places(pair: Pair) -> list[tuple[str | None, str]]:
     return [(model.repo, model.file if model.repo else str(model.path)) for model in pair.models]
 
 
-def _slug(target: Resolved) -> str:
-    return re.sub(r"[^a-z0-9._-]+", "-", _stem(target).lower()).strip("-._") or "pair"
+def _slug(file: str) -> str:
+    return re.sub(r"[^a-z0-9._-]+", "-", stem(file).lower()).strip("-._") or "pair"
 
 
 def _title(models: list[Resolved]) -> str:
     """The models' names from their headers; if these are not distinct, from their files, or from folders and files."""
-    files = [_stem(each) for each in models]
+    files = [stem(each.model.file) for each in models]
     folders = [f"{each.path.parent.name}/{stem}" for each, stem in zip(models, files, strict=True)]
     for names in ([(each.header.name or "").strip() for each in models], files, folders):
         if min(map(len, names)) >= _MIN_NAME_CHARS and len(set(names)) == len(names):
@@ -178,5 +186,6 @@ def _title(models: list[Resolved]) -> str:
     return " + ".join(files)
 
 
-def _stem(resolved: Resolved) -> str:
-    return re.sub(r"-\d{5}-of-\d{5}$", "", Path(resolved.model.file).stem)
+def stem(file: str) -> str:
+    """The name of a file without folders, endings and the number of a part."""
+    return re.sub(r"-\d{5}-of-\d{5}$", "", Path(file).stem)

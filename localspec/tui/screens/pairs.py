@@ -1,4 +1,4 @@
-"""The list of pairs: what fits this machine, what is here, what is being downloaded."""
+"""The list of pairs: what fits this machine, what is here, what is being downloaded; and models on the Hub."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from localspec.base.visible import visible_line
 from localspec.chat.commands import places
 from localspec.chat.pairs.browser import Browser, action_text
 from localspec.chat.pairs.entry import PairAction
@@ -21,8 +22,6 @@ from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.pair_details import PairDetails
 from localspec.tui.widgets.pair_list import PairList
-
-_FILTER_HINT = "Type to filter: a name, a licence, here, fits, mtp"
 
 
 class PairsScreen(RowScreen[str | None], CommandTarget):
@@ -60,7 +59,7 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         super().__init__()
         self._controller = controller
         self._browser = browser
-        self._filter = Field(browser.text, placeholder=_FILTER_HINT, compact=True)
+        self._filter = Field(browser.text, placeholder=browser.hint, compact=True)
         self._list = PairList()
         self._details = PairDetails()
         self._count = Static("", id="pairs-count")
@@ -69,7 +68,7 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="pairs-head"):
-            yield Static("Pairs", id="pairs-title")
+            yield Static(Content(visible_line(self._browser.title)), id="pairs-title")
             yield self._count
         with Horizontal(id="pairs-filter-row"):
             yield Static("› ")
@@ -90,19 +89,23 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         """Draw the pairs as they are now."""
         if not self.is_mounted:
             return
-        entries, marked = self._browser.entries, self._browser.marked
-        self.set_class(not entries, "-empty")
-        self._empty.update(Content("" if entries else self._browser.empty))
-        self._count.update(Content(self._browser.heading))
-        self._list.show(entries, marked)
+        browser = self._browser
+        marked, model = browser.marked, browser.marked_model
+        empty = browser.marked_row is None
+        self.set_class(empty, "-empty")
+        self._empty.update(Content(visible_line(browser.empty) if empty else ""))
+        self._count.update(Content(visible_line(browser.heading)))
+        self._list.show(browser)
         take = key_of(self, places.PAIR_TAKE)
-        question = self._browser.question(take)
-        self._details.show(marked, question)
-        action = action_text(marked)
+        question = browser.question(take)
+        self._details.show(browser, question)
+        action = action_text(marked) if model is None else "its files"
         pairs = [(take, f"once more: {action}" if question else action)] if action else []
         if marked and marked.download and marked.download.active:
             pairs.append((key_of(self, places.PAIR_STOP), "stop"))
-        pairs += [(key_of(self, places.PAIR_DETAILS), "details")] if marked else []
+        if browser.searches:
+            pairs.append((key_of(self, places.PAIR_HUB), "end the search" if browser.hub_heading else "search the Hub"))
+        pairs += [(key_of(self, places.PAIR_DETAILS), "details")] if not empty else []
         pairs.append((key_of(self, places.PAIR_BACK), "back"))
         self._keys.update(fitting(pairs, max(20, self.size.width - 4)))
 
@@ -111,21 +114,37 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         self.show_pairs()
 
     def on_pair_list_marked(self, event: PairList.Marked) -> None:
-        self._browser.mark(event.pair_id)
+        self._browser.mark(event.row_id)
         self.show_pairs()
 
     # Commands
 
     @handles(places.PAIR_TAKE)
     def take(self) -> None:
-        marked = self._browser.marked
+        model, marked = self._browser.marked_model, self._browser.marked
+        if model is not None:
+            self.app.push_screen(PairsScreen(self._controller, self._browser.page(model)), self._choose)
+            return
         if marked is None or marked.action is PairAction.NOTHING:
             return
         if marked.action not in (PairAction.FETCH, PairAction.RESUME, PairAction.RETRY):
             self.dismiss(marked.pair.id)
         elif self._browser.agreed(marked):
-            self._controller.library.fetch(marked.pair.id)
+            self._browser.fetch(marked)
+            if not self._browser.searches:
+                self.dismiss(None)
         else:
+            self.show_pairs()
+
+    def _choose(self, pair_id: str | None) -> None:
+        """Use the model that was chosen on a repository's page; None returns to the list."""
+        if pair_id is not None:
+            self.dismiss(pair_id)
+
+    @handles(places.PAIR_HUB)
+    def search_hub(self) -> None:
+        if self._browser.searches:
+            self._browser.search(on=not self._browser.hub_heading)
             self.show_pairs()
 
     @handles(places.PAIR_STOP)
@@ -151,4 +170,5 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
 
     @handles(places.PAIR_BACK)
     def leave(self) -> None:
+        self._browser.search(on=False)
         self.dismiss(None)

@@ -1,4 +1,4 @@
-"""All that is known of the highlighted pair; scrolls where it is longer than its place."""
+"""All that is known of the highlighted pair or repository; scrolls where it is longer than its place."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from textual.widgets import Static
 
 from localspec.base.visible import visible_line
 from localspec.chat.commands.places import PAIR_TAKE
-from localspec.chat.pairs.browser import ERROR, FACT, NEWS, STRONG, details, line_text
+from localspec.chat.pairs.browser import ERROR, FACT, NEWS, STRONG, Browser, details, line_text, model_details
 from localspec.chat.pairs.entry import Entry
+from localspec.models.discovery.search import HubModel
 from localspec.tui.keys.bindings import key_of
 
 _LOOKS = {FACT: "", NEWS: "", ERROR: "$error", STRONG: "bold"}
@@ -33,24 +34,34 @@ class PairDetails(VerticalScroll):
     def __init__(self) -> None:
         super().__init__()
         self._text = Static("")
-        self._shown: tuple[Entry | None, str, int] = (None, "", 0)
+        self._shown: tuple[Entry | HubModel | None, str, int] = (None, "", 0)
 
     def compose(self) -> ComposeResult:
         yield self._text
 
-    def show(self, entry: Entry | None, question: str = "") -> None:
-        """Draw it anew if it differs; another pair, and a ``question`` about it, begins at the top."""
-        state = (entry, question, self.size.width)
+    def show(self, browser: Browser, question: str = "") -> None:
+        """Draw the highlighted row's if it differs; another row, and a ``question`` about it, begins at the top."""
+        subject = browser.marked or browser.marked_model
+        state = (subject, question, self.size.width)
         if state == self._shown:
             return
         before, _, _ = self._shown
         self._shown = state
-        take = key_of(self, PAIR_TAKE)
-        lines = details(entry, max(30, self.size.width - 1), take, question) if entry else []
+        cells = max(30, self.size.width - 1)
+        if isinstance(subject, HubModel):
+            lines = model_details(subject, cells)
+        else:
+            lines = details(subject, cells, key_of(self, PAIR_TAKE), question) if subject else []
         parts = []
         for line in lines:
             name, text = line_text(line)
             parts.append(Content.assemble((name, "$quiet"), (visible_line(text), _LOOKS[line[2]])))
         self._text.update(Content("\n").join(parts))
-        if question or entry is None or before is None or before.pair.id != entry.pair.id:
+        if question or _name(before) != _name(subject):
             self.scroll_home(animate=False)
+
+
+def _name(subject: Entry | HubModel | None) -> str:
+    if subject is None:
+        return ""
+    return subject.name if isinstance(subject, HubModel) else subject.pair.id

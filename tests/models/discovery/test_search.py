@@ -208,7 +208,7 @@ def test_on_a_measured_machine_a_page_names_the_best_that_people_can_read_along_
     repository: HubServer, world: World, per_gb: float, label: str, why: str
 ) -> None:
     def expect(pair: Pair) -> Expectation:
-        return Expectation(per_gb / ((pair.target.about_bytes or 0) / GB))
+        return Expectation(per_gb / ((pair.target.size_bytes or 0) / GB))
 
     page = read_page(REPO, world.context(), LAPTOP, expect)
     assert page.best is not None

@@ -1,0 +1,125 @@
+"""The search of the Hub in the app, and the pages of its repositories, read in the background."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from localspec.base.errors import LocalSpecError
+from localspec.chat.pairs.background import Spawn
+from localspec.chat.pairs.source import PairSource
+
+if TYPE_CHECKING:
+    from localspec.models.discovery.page import ModelPage
+    from localspec.models.discovery.search import HubModel
+
+PAUSE_S = 0.3
+"""The pause in typing after which the Hub is asked."""
+
+
+class HubSearch:
+    """Belongs to the screen's thread; ``changed`` is called from any. Results for earlier words are dropped."""
+
+    def __init__(
+        self, world: PairSource, changed: Callable[[], object], spawn: Spawn, pause_s: float = PAUSE_S
+    ) -> None:
+        self._world = world
+        self._changed = changed
+        self._spawn = spawn
+        self._pause_s = pause_s
+        self._job: _Job | None = None
+        self._pages: dict[str, ModelPage | LocalSpecError | None] = {}
+
+    @property
+    def on(self) -> bool:
+        """True if the Hub is searched while the user types; they ask for it first."""
+        return self._job is not None
+
+    @property
+    def found(self) -> Sequence[HubModel]:
+        """The repositories that were found so far, in the Hub's order; till then, earlier ones that have the words."""
+        if self._job is None:
+            return ()
+        return self._job.found or (() if self._job.over else self._job.before)
+
+    @property
+    def heading(self) -> str:
+        """The state of the search in a line."""
+        if self._job is None:
+            return ""
+        if self._job.error is not None:
+            return f"The Hub: {self._job.error}"
+        if not self._job.over:
+            return "On the Hub: searching"
+        return (
+            "On the Hub, most downloaded first: parameters, last change, downloads"
+            if self.found
+            else "On the Hub: no name has all these words"
+        )
+
+    def ask(self, text: str) -> None:
+        """Search for ``text``, in place of any earlier search."""
+        words = " ".join(text.split())
+        if self._job is not None and self._job.text == words:
+            return
+        before = [model for model in self.found if all(word in model.name.lower() for word in words.lower().split())]
+        self.end()
+        job = self._job = _Job(words, before)
+        self._spawn(lambda: self._run(job))
+        self._changed()
+
+    def end(self) -> None:
+        """End the search, and forget what it found."""
+        if self._job is not None:
+            self._job.stop.set()
+        self._job = None
+
+    def page(self, name: str) -> ModelPage | LocalSpecError | None:
+        """The page of a repository, or the reason why there is none; None while it is read, which this begins."""
+        if name not in self._pages:
+            self._pages[name] = None
+            self._spawn(lambda: self._read(name))
+        return self._pages[name]
+
+    def forget(self, name: str) -> None:
+        """Read the page anew when it is wanted next: an error may have passed, files may have arrived."""
+        self._pages.pop(name, None)
+
+    def _run(self, job: _Job) -> None:
+        """Run a search, in a thread of its own."""
+        if job.stop.wait(self._pause_s):
+            return
+        try:
+            for model in self._world.search(job.text):
+                if job.stop.is_set():
+                    return
+                job.found = (*job.found, model)
+                self._changed()
+        except LocalSpecError as error:
+            job.error = error
+        except Exception as error:  # noqa: BLE001 -- nothing else would report an error of a thread
+            job.error = LocalSpecError(f"The search failed: {error!r}.", "Please report this.")
+        job.over = True
+        self._changed()
+
+    def _read(self, name: str) -> None:
+        try:
+            self._pages[name] = self._world.page(name)
+        except LocalSpecError as error:
+            self._pages[name] = error
+        except Exception as error:  # noqa: BLE001 -- nothing else would report an error of a thread
+            self._pages[name] = LocalSpecError(f"The page cannot be read: {error!r}.", "Please report this.")
+        self._changed()
+
+
+class _Job:
+    """One search."""
+
+    def __init__(self, text: str, before: Sequence[HubModel]) -> None:
+        self.text = text
+        self.before = before
+        self.stop = threading.Event()
+        self.found: tuple[HubModel, ...] = ()
+        self.error: LocalSpecError | None = None
+        self.over = False
