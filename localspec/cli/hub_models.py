@@ -1,8 +1,9 @@
-"""``localspec pairs search`` and ``show``: models on the Hub."""
+"""``localspec pairs search``, ``show`` and ``draft``: models on the Hub."""
 
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import islice
@@ -10,18 +11,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from localspec.base.errors import UsageError
+from localspec.base.errors import DownloadError, NotFoundError, UsageError
 from localspec.base.visible import visible_line
 from localspec.chat.pairs.facts import FIT_MEANING, fit, pace
+from localspec.cli.report import remark
 from localspec.cli.services import Services
-from localspec.cli.tables import Column, fitted, named, paragraph
+from localspec.cli.tables import Column, columns, fitted, named, paragraph
 from localspec.runtime.figures import short, size
 
 if TYPE_CHECKING:
+    from localspec.models.discovery.drafts import DraftCandidate
     from localspec.models.discovery.page import ModelPage
 
 _ORDERS = ("downloads", "updated", "likes", "trending")
 _UNITS = {"k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
+_ALONE = "It works alone too: the suffix drafter needs no model. --all says why others were refused."
 _SHOW = "`localspec pairs show NAME` lists the files of one, and which of them fit this machine."
 
 
@@ -75,14 +79,14 @@ def search(
     if not found:
         print("The Hub has no GGUF models like that. Fewer words find more.")
         return
-    columns = (
+    table = (
         Column("NAME", lambda model: model.name),
         Column("SIZE", lambda model: short(model.parameters)),
         Column("UPDATED", lambda model: model.updated or "-", optional=True),
         Column("DOWNLOADS", lambda model: short(model.downloads), optional=True),
         Column("LICENCE", lambda model: f"{model.licence or '-'}{', gated' if model.gated else ''}", optional=True),
     )
-    print("\n".join(fitted(columns, found)))
+    print("\n".join(fitted(table, found)))
     print(f"\n{paragraph(_SHOW)}")
 
 
@@ -108,6 +112,52 @@ def show(services: Services, /, repository: str, as_json: bool) -> None:
     _print(page, endpoint)
 
 
+@click.command(short_help="Find drafts for a model, here and on the Hub.")
+@click.argument("target")
+@click.option("--all", "with_refused", is_flag=True, help="List what cannot draft for it, too, with the reasons.")
+@click.option("--json", "as_json", is_flag=True, help="Write the drafts as a JSON array.")
+def draft(target: str, with_refused: bool, as_json: bool) -> None:
+    """Find what can draft for TARGET, the best first: smaller models of its family, and heads made for it.
+
+    TARGET is a file, owner/name:QUANTISATION, or a name that `localspec pairs scan` lists. Each draft is proved to fit
+    by its header, of which a few MB are read; nothing is downloaded.
+    """
+    from localspec.cli.hub_access import download_context
+    from localspec.models.discovery.drafts import find_drafts
+    from localspec.models.download.model_header import resolve
+
+    found = []
+    refusal = None
+    with download_context() as context:
+        big = resolve(target, context)
+        try:
+            for candidate in find_drafts(big, context):
+                found.append(candidate)
+        except DownloadError as error:
+            refusal = error
+    found.sort(key=lambda each: each.rank)
+    shown = [each for each in found if each.fits or with_refused]
+    if as_json:
+        print(json.dumps([asdict(each) for each in shown], indent=2))
+    elif shown:
+        print("\n".join(columns([_draft_row(each) for each in shown])))
+    if refusal is not None and not any(each.fits for each in found):
+        raise refusal
+    if refusal is not None:
+        remark(f"The rest of the Hub was not searched. {refusal}")
+    best = next((each for each in shown if each.fits), None)
+    if best is None:
+        raise NotFoundError(f"Nothing was found that can draft for {target}.", _ALONE)
+    if not as_json:
+        quoted = f"--target {shlex.quote(target)} --draft {shlex.quote(best.name)}"
+        print(visible_line(f"Make it a pair: localspec pairs add {quoted}"))
+
+
+def _draft_row(each: DraftCandidate) -> tuple[str, ...]:
+    where = "here" if each.is_here else "on the Hub"
+    return size(each.size_bytes), where if each.fits else "refused", each.name, each.reason
+
+
 def _print(page: ModelPage, endpoint: str) -> None:
     from localspec.chat.pairs.hub_words import best_line, files_of, model_facts, others
 
@@ -115,7 +165,7 @@ def _print(page: ModelPage, endpoint: str) -> None:
     beside = [("beside", others(page))] if page.others else []
     print("\n".join(named([*model_facts(page.model, endpoint), *beside])))
     timed = any(each.described.speed for each in page.quantisations)
-    columns = (
+    table = (
         Column("TYPE", lambda each: f"{each.label}{' *' if each is page.best else ''}"),
         Column("SIZE", lambda each: size(each.described.size_bytes)),
         Column("STATE", lambda each: each.described.state),
@@ -124,7 +174,7 @@ def _print(page: ModelPage, endpoint: str) -> None:
         Column("FILE", files_of, optional=True),
     )
     print()
-    print("\n".join(fitted(columns, page.quantisations)))
+    print("\n".join(fitted(table, page.quantisations)))
     print()
     name = f"{page.model.name}:{(page.best or page.quantisations[0]).label}"
     for line in (best_line(page), FIT_MEANING, f"`localspec pairs pull {name}` fetches it."):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -23,16 +24,26 @@ _YES = click.option("--yes", is_flag=True, help="Do it without asking.")
 
 
 @click.command(short_help="Add a pair of your own.")
-@click.option("--target", metavar="X", required=True, help="The large model: a file, or owner/name:file of the Hub.")
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--target", metavar="X", help="The large model: a file, or owner/name:file of the Hub.")
 @click.option("--draft", metavar="Y", help="The draft or head, named likewise; without it those that fit are listed.")
 @click.option("--projector", metavar="Z", help="The projector through which X reads images, named likewise.")
 @click.option("--id", "pair_id", metavar="ID", help="What --pair will take (default: from the name of the target).")
 @click.option("--title", metavar="TEXT", help="What people read (default: the names of the models).")
 @click.option("--alone", is_flag=True, help="Add the target without a draft.")
 def add(
-    target: str, draft: str | None, projector: str | None, pair_id: str | None, title: str | None, alone: bool
+    paths: Sequence[Path],
+    target: str | None,
+    draft: str | None,
+    projector: str | None,
+    pair_id: str | None,
+    title: str | None,
+    alone: bool,
 ) -> None:
     """Add a pair of your own to pairs.toml. A target with MTP layers drafts for itself, and needs no --draft.
+
+    Each PATH is a file or a folder on this machine: every model there becomes a pair, with the best draft among them or
+    alone.
 
     X, Y and Z are paths, owner/name:FILE, owner/name:QUANTISATION, owner/name of a repository with one model, or names
     that `localspec pairs scan` lists. Files on this machine stay where they are; of remote ones only the header is
@@ -43,6 +54,13 @@ def add(
     from localspec.models.pairs.addition import add_pair, brings_mtp
     from localspec.models.pairs.state import HERE, state_of
 
+    if paths:
+        if target or draft or projector or pair_id or title or alone:
+            raise UsageError("Paths and options contradict each other.", "Name paths alone, or --target.")
+        _collect(paths)
+        return
+    if target is None:
+        raise UsageError("Nothing is named that could be added.", "Name files or folders, or one model with --target.")
     if alone and draft is not None:
         raise UsageError("--alone and --draft contradict each other.", "Leave one of them out.")
     with download_context() as context:
@@ -55,6 +73,20 @@ def add(
     pair, file = add_pair(big, small, reader, pair_id=pair_id, title=title)
     is_here = state_of(pair).state == HERE
     print(f"Added {pair.id} to {file}. {'Try' if is_here else 'Fetch'} it: localspec {_NEXT[is_here]} {pair.id}")
+
+
+def _collect(paths: Sequence[Path]) -> None:
+    """Add what is in files and folders. Raises NotFoundError if nothing could be added."""
+    from localspec.models.pairs.collecting import collect
+
+    collected = collect(paths)
+    added = [each.pair for each in collected if each.pair is not None]
+    for each in collected:
+        what = f"Added {each.pair.id}: {each.pair.title}" if each.pair else f"Left out {each.path}. {each.reason}"
+        print(visible_line(what))
+    if not added:
+        raise NotFoundError("Nothing was added.", "`localspec pairs list` shows what is known already.")
+    print(visible_line(f"Try one: localspec chat --pair {added[0].id}"))
 
 
 def _suggest(target: Resolved, named: str) -> None:

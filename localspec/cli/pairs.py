@@ -23,7 +23,7 @@ from localspec.chat.pairs.facts import (
     pace,
 )
 from localspec.cli.check import check
-from localspec.cli.hub_models import search, show
+from localspec.cli.hub_models import draft, search, show
 from localspec.cli.own_pairs import add, prune, rm
 from localspec.cli.pull import pull
 from localspec.cli.scan import scan
@@ -105,7 +105,7 @@ def info(services: Services, /, pair_id: str, as_json: bool) -> None:
         print("\n".join(named([("match" if not n else "", text) for n, text in enumerate(sentences)])))
 
 
-for _command in (search, show, pull, check, add, rm, prune, scan):
+for _command in (search, show, draft, pull, check, add, rm, prune, scan):
     pairs.add_command(_command)
 
 

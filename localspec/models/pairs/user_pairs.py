@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,13 +35,20 @@ def own_pairs(path: Path | None = None) -> tuple[Pair, ...]:
 
 def append_pair(pair: Pair) -> Path:
     """Add a pair at the end and return the path. Raises ConfigError, InputError, UsageError for an id in use."""
+    return append_pairs([pair])
+
+
+def append_pairs(pairs: Sequence[Pair]) -> Path:
+    """Add pairs at the end in one step and return the path. Raises as ``append_pair``."""
     with _locked():
         before = own_pairs()
-        if any(own.id == pair.id for own in before):
-            raise UsageError(f"There is a pair {pair.id!r} already.", "Choose another with --id.")
+        taken = {own.id for own in before}
+        twice = next((pair.id for pair in pairs if pair.id in taken), None)
+        if twice is not None:
+            raise UsageError(f"There is a pair {twice!r} already.", "Choose another with --id.")
         text = _text()
-        table = f"{_separator(text)}{_table(pair)}"
-        _replace(text + table, before, pair.id)
+        tables = "\n".join(map(_table, pairs))
+        _replace(f"{text}{_separator(text)}{tables}", before, {pair.id for pair in pairs})
     return own_file()
 
 
@@ -83,7 +90,8 @@ def _separator(text: str) -> str:
 
 def _table(pair: Pair) -> str:
     drafter = None if pair.drafter == DRAFT else pair.drafter
-    lines = ["[[pairs]]", *_entries({"id": pair.id, "title": pair.title, "family": pair.family, "drafter": drafter})]
+    facts = {"id": pair.id, "title": pair.title, "family": pair.family, "drafter": drafter, "note": pair.note}
+    lines = ["[[pairs]]", *_entries(facts)]
     for name, model in (("target", pair.target), ("draft", pair.draft), ("projector", pair.projector)):
         if model is not None:
             lines += ["", f"[pairs.{name}]", *_entries(_fields(model))]
@@ -121,8 +129,8 @@ def _toml_text(text: str) -> str:
     return toml_string(text)
 
 
-def _replace(text: str, kept: tuple[Pair, ...], added: str | None = None) -> None:
-    """Replace the file in one step, if it reads back as the pairs ``kept`` and the one ``added``."""
+def _replace(text: str, kept: tuple[Pair, ...], added: Set[str] = frozenset()) -> None:
+    """Replace the file in one step, if it reads back as the pairs ``kept`` and those ``added``, by id."""
 
     def check(written: Path) -> None:
         try:
@@ -131,7 +139,7 @@ def _replace(text: str, kept: tuple[Pair, ...], added: str | None = None) -> Non
             # The temporary file's name means nothing to a person.
             message = error.message.replace(str(written), f"{own_file()}, as it would be")
             raise ConfigError(message, "It stays as it was; change it by hand.") from error
-        if tuple(pair for pair in pairs if pair.id != added) != kept or len(pairs) != len(kept) + bool(added):
+        if tuple(pair for pair in pairs if pair.id not in added) != kept or len(pairs) != len(kept) + len(added):
             raise ConfigError(_UNSAFE.format(own_file()), _BY_HAND)
 
     with _explained(Path(os.path.realpath(own_file()))):

@@ -1,0 +1,158 @@
+"""The drafts for a target: on this machine, in the catalogue and on the Hub, each proved to fit by its header.
+
+Of files on the Hub a few MB are read, and nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+
+from localspec.base.errors import LocalSpecError
+from localspec.gguf import GgufHeader
+from localspec.gguf.draft_heads import DRAFT, drafter_in_words, drafter_kind
+from localspec.models.compatibility import judge_match
+from localspec.models.discovery.search import HubModel, HubQuery, search
+from localspec.models.download.choice import is_model
+from localspec.models.download.context import DownloadContext
+from localspec.models.download.remote_file import Repository
+from localspec.models.download.remote_header import read_remote_header
+from localspec.models.pairs.addition import relatives, suggest_drafts
+from localspec.models.pairs.draft_size import LARGEST, draft_distance, is_draft_size
+from localspec.models.pairs.references import Resolved
+from localspec.models.pairs.scan import find_files
+from localspec.models.pairs.split_files import is_later_part
+
+_SIZE = re.compile(r"[-_. ]\d+(?:\.\d+)?[bm](?![a-z0-9])", re.IGNORECASE)
+"""The number of parameters in the name of a model, before which its family stands."""
+_QUANTISED = re.compile(r"(?i)[-_.](?:gguf|i1|qat|unquantized)(?![a-z0-9])")
+_HEADS = ("eagle3", "dflash")
+"""The words by which repositories with heads are found."""
+_MOST_MODELS, _MOST_HEADS = 6, 3
+"""Repositories whose headers are read, of smaller models, and of heads of each kind."""
+_LOOKED_AT = 50
+_LEAST_PARAMETERS_SHARE, _MOST_PARAMETERS_SHARE = 1 / 40, LARGEST
+
+
+@dataclass(frozen=True, slots=True)
+class DraftCandidate:
+    """A draft or a head, with the verdict on it."""
+
+    name: str
+    """The name to give to ``--draft``: a path or owner/name:FILE."""
+    kind: str
+    """The kind of drafter."""
+    size_bytes: int
+    share: float
+    """Its size over the target's."""
+    is_here: bool
+    reason: str
+    """The reason why it fits, or the one why it does not."""
+    fits: bool = True
+
+    @property
+    def rank(self) -> tuple[bool, bool, float]:
+        """The order by expected gain: heads, which cost least, then drafts near a tenth of the target."""
+        return not self.fits, self.kind == DRAFT, draft_distance(self.size_bytes, round(self.size_bytes / self.share))
+
+
+def find_drafts(target: Resolved, context: DownloadContext) -> Iterator[DraftCandidate]:
+    """The candidates as they are proved, those on this machine first. Raises DownloadError when the Hub is asked."""
+    seen = set[str]()
+    beside = () if target.model.repo else (target.path.parent,)
+    for each in suggest_drafts(target, find_files(beside)):
+        seen.add(each.name)
+        kind = each.kind
+        yield DraftCandidate(each.name, kind, each.size_bytes, each.share, is_here=True, reason=each.reason)
+    for repository, file in _remote(target, context):
+        name = f"{repository.name}:{file}"
+        if name not in seen:
+            seen.add(name)
+            yield _judged(target, repository, file, context)
+
+
+def family(name: str) -> str:
+    """The words before the size in the name of a model, by which smaller models of its family are found.
+
+    >>> family("Qwen3-8B-Instruct-GGUF"), family("Llama 3.2 3B"), family("gemma-3-12b-it")
+    ('Qwen3', 'Llama 3.2', 'gemma-3')
+    """
+    found = _SIZE.search(name)
+    return name[: found.start()] if found else _QUANTISED.split(name)[0]
+
+
+def _remote(target: Resolved, context: DownloadContext) -> Iterator[tuple[Repository, str]]:
+    """The files on the Hub that may draft for the target: catalogued ones, smaller models of its family, heads."""
+    drafts = [pair.draft for pair in relatives(target) if pair.draft is not None]
+    for repo, file in dict.fromkeys((draft.repo, draft.file) for draft in drafts if draft.repo):
+        yield context.with_retries(partial(context.hub.repository, repo)), file
+    name = _name(target)
+    for model in _smaller(target, search(context.hub, HubQuery(text=family(name)))):
+        repository = context.with_retries(partial(context.hub.repository, model.name))
+        fitting = [file for file in repository.sizes if is_model(file) and _has_draft_size(repository, file, target)]
+        if fitting:
+            yield (
+                repository,
+                min(fitting, key=lambda file: draft_distance(repository.sizes[file] or 1, target.size_bytes)),
+            )
+    for word in _HEADS:
+        query = HubQuery(text=f"{_QUANTISED.split(name)[0]} {word}")
+        for model in islice(search(context.hub, query), _MOST_HEADS):
+            repository = context.with_retries(partial(context.hub.repository, model.name))
+            heads = [file for file in repository.sizes if file.lower().endswith(".gguf") and not is_later_part(file)]
+            if heads:
+                yield repository, min(heads, key=lambda file: repository.sizes[file] or 0)
+
+
+def _name(target: Resolved) -> str:
+    """The name of the target's model: of its repository, or in its header, or of its file."""
+    if target.model.repo:
+        return target.model.repo.rpartition("/")[2]
+    name = target.header.name or ""
+    return name if _SIZE.search(name) else target.path.stem
+
+
+def _smaller(target: Resolved, found: Iterable[HubModel]) -> Iterator[HubModel]:
+    """Models with the number of parameters of a draft, each once however many have made files of it."""
+    whole = sum(tensor.n_elements for header in (target.header, *target.later_parts) for tensor in header.tensors)
+    seen = set[str]()
+    for model in islice(found, _LOOKED_AT):
+        share = (model.parameters or 0) / max(1, whole)
+        called = _QUANTISED.split(model.name.rpartition("/")[2].lower())[0]
+        if _LEAST_PARAMETERS_SHARE <= share <= _MOST_PARAMETERS_SHARE and called not in seen:
+            seen.add(called)
+            yield model
+            if len(seen) == _MOST_MODELS:
+                return
+
+
+def _has_draft_size(repository: Repository, file: str, target: Resolved) -> bool:
+    return is_draft_size(repository.sizes[file] or 0, target.size_bytes)
+
+
+def _judged(target: Resolved, repository: Repository, file: str, context: DownloadContext) -> DraftCandidate:
+    """The verdict by the header of a file on the Hub."""
+    size = repository.sizes.get(file) or 0
+    kind, reason, fits = DRAFT, "", False
+    try:
+        remote = context.with_retries(partial(context.hub.file, repository, file))
+        size = remote.size_bytes
+        header = read_remote_header(remote, context)
+        kind = drafter_kind(header)
+        verdict = judge_match(target.header, header)
+        fits, reason = verdict.fits, verdict.reason or _why(target.header, header, verdict.warnings)
+    except LocalSpecError as error:
+        reason = error.message.rstrip(".")
+    share = size / max(1, target.size_bytes)
+    text = f"{reason}, {share:.0%} of the target's size" if fits else reason
+    return DraftCandidate(f"{repository.name}:{file}", kind, size, share or 1e-9, is_here=False, reason=text, fits=fits)
+
+
+def _why(target: GgufHeader, draft: GgufHeader, warnings: Iterable[str]) -> str:
+    if drafter_kind(draft) != DRAFT:
+        return f"{drafter_in_words(draft)} that fits"
+    same = draft.fingerprint == target.fingerprint
+    return "; ".join(("the same vocabulary" if same else "a vocabulary that fits", *warnings))
