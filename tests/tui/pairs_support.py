@@ -156,6 +156,7 @@ class FakeWorld:
     answers: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1000))
     """Held back, the Hub is slow: every result takes one."""
     adopted: list[str] = field(default_factory=list)
+    opened_files: list[Path] = field(default_factory=list)
 
     def listed(self) -> tuple[PairDescription, ...]:
         if self.problem is not None:
@@ -192,6 +193,9 @@ class FakeWorld:
         if self.remember_error is not None:
             raise self.remember_error
         self.remembered.append(pair_id)
+
+    def opened(self, target: Path, draft: Path | None) -> None:
+        self.opened_files.append(target)
 
     def search(self, text: str) -> Iterator[HubModel]:
         self.asked.append(text)

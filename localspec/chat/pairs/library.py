@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localspec.base.errors import LocalSpecError
@@ -104,6 +106,15 @@ class PairLibrary:
             except LocalSpecError as error:
                 self.unwritten = error
             self.change_signal.set()
+
+        self._spawn(write)
+
+    def opened(self, target: Path, draft: Path | None) -> None:
+        """Remember files that were opened by their names; a failure costs nothing but the memory."""
+
+        def write() -> None:
+            with suppress(LocalSpecError):
+                self.world.opened(target, draft)
 
         self._spawn(write)
 

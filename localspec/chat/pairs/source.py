@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Protocol
 
@@ -58,6 +59,10 @@ class PairSource(Protocol):
 
     def remember(self, pair_id: str) -> None:
         """Store the pair for the next start. Raises LocalSpecError."""
+        ...
+
+    def opened(self, target: Path, draft: Path | None) -> None:
+        """Remember files that were opened by their names as a pair. Raises LocalSpecError."""
         ...
 
     def search(self, text: str) -> Iterator[HubModel]:
@@ -142,6 +147,11 @@ class LocalPairs:
 
         write_value(setting("pair"), pair_id)
 
+    def opened(self, target: Path, draft: Path | None) -> None:
+        from localspec.models.pairs.collecting import remember_opened
+
+        remember_opened(target, draft)
+
     def search(self, text: str) -> Iterator[HubModel]:
         from localspec.models.discovery.search import HubQuery, search
         from localspec.models.download import Hub
@@ -185,6 +195,9 @@ class NoPairs:
         raise NotFoundError(f"There is no pair {pair_id!r} here.", "Start LocalSpec with --pair.")
 
     def remember(self, pair_id: str) -> None:
+        pass
+
+    def opened(self, target: Path, draft: Path | None) -> None:
         pass
 
     def search(self, text: str) -> Iterator[HubModel]:

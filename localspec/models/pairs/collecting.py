@@ -1,4 +1,4 @@
-"""The addition of all models in files and folders on this machine, each as a pair with the best draft among them."""
+"""The addition of files on this machine as pairs: all models in a folder, or files that were opened by their names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from itertools import chain
 from pathlib import Path
 
 from localspec.base.errors import NotFoundError
-from localspec.gguf.draft_heads import DRAFT
+from localspec.gguf import read_header
+from localspec.gguf.draft_heads import DRAFT, drafter_kind
 from localspec.models.pairs.addition import free_id, stem
 from localspec.models.pairs.catalogue import load_catalogue
 from localspec.models.pairs.disk import is_file, is_folder, real
@@ -32,8 +33,8 @@ class Collected:
     """The reason why it became none."""
 
 
-def collect(paths: Sequence[Path], note: str = "") -> list[Collected]:
-    """Add the models in files and folders as pairs, with ``note``; those that are known, and heads, are left out.
+def collect(paths: Sequence[Path]) -> list[Collected]:
+    """Add the models in files and folders as pairs; those that are known, and heads, are left out.
 
     Raises NotFoundError where there is nothing, and ConfigError.
     """
@@ -48,12 +49,57 @@ def collect(paths: Sequence[Path], note: str = "") -> list[Collected]:
     collected = []
     for model in scanned.models:
         reason = _refusal(model, known.get(real(model.path)))
-        pair = None if reason else _pair(model, drafts.get(model.path), ids, note)
+        pair = None if reason else _pair(model, drafts.get(model.path), ids)
         ids |= {pair.id} if pair else set()
         collected.append(Collected(model.path, pair, reason))
     if added := [each.pair for each in collected if each.pair is not None]:
         append_pairs(added)
     return collected
+
+
+def remember_opened(target: Path, draft: Path | None) -> Pair | None:
+    """Add the pair of files that were opened by their names; None if it is known. Raises ModelFileError, ConfigError.
+
+    The pair can be forgotten as any other of the user's own.
+    """
+    paths = [path.absolute() for path in (target, draft) if path is not None]
+    catalogue = load_catalogue().pairs
+    if any(_is_of(pair, paths) for pair in catalogue):
+        return None
+    headers = [read_header(path) for path in paths]
+    models = [
+        ModelFile(
+            file=str(path),
+            path=path,
+            architecture=header.architecture,
+            fingerprint=header.fingerprint,
+            context_length=header.context_length,
+            licence=header.licence,
+            verified=True,
+        )
+        for path, header in zip(paths, headers, strict=True)
+    ]
+    pair = Pair(
+        id=free_id(str(paths[0]), {pair.id for pair in catalogue}),
+        title=" + ".join(stem(str(path)) for path in paths),
+        target=models[0],
+        draft=models[1] if len(models) > 1 else None,
+        drafter=drafter_kind(headers[-1]) if len(headers) > 1 else DRAFT,
+        note=OPENED,
+    )
+    append_pairs([pair])
+    return pair
+
+
+def _is_of(pair: Pair, paths: Sequence[Path]) -> bool:
+    """True if a pair's target and draft are these files."""
+    models = [model for model in (pair.target, pair.draft) if model is not None]
+    if [Path(model.file).name for model in models] != [path.name for path in paths]:
+        return False
+    try:
+        return [real(model.locate()) for model in models] == list(map(real, paths))
+    except NotFoundError:
+        return False
 
 
 def _found(path: Path) -> Iterator[Found]:
@@ -72,7 +118,7 @@ def _refusal(model: ScannedModel, known: str | None) -> str:
     return "" if model.drafter == DRAFT else "It is a head, which drafts for the model that it was made for."
 
 
-def _pair(target: ScannedModel, draft: ScannedModel | None, ids: set[str], note: str) -> Pair:
+def _pair(target: ScannedModel, draft: ScannedModel | None, ids: set[str]) -> Pair:
     models = [target] if draft is None else [target, draft]
     return Pair(
         id=free_id(str(target.path), ids),
@@ -80,7 +126,6 @@ def _pair(target: ScannedModel, draft: ScannedModel | None, ids: set[str], note:
         target=_file(target),
         draft=None if draft is None else _file(draft),
         drafter=DRAFT if draft is None else draft.drafter,
-        note=note,
     )
 
 

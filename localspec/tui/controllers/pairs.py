@@ -137,6 +137,8 @@ class PairController:
     def ready(self) -> str:
         """Take in that a pair is loaded; returns a notice, and remembers the pair, if the reader asked for it."""
         chat_config = self._session.chat_config
+        if chat_config.pair_id is None:
+            self.library.opened(chat_config.load.target, chat_config.load.draft)
         if chat_config != self._asked_for:
             return ""
         self._asked_for = None

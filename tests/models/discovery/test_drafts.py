@@ -1,0 +1,119 @@
+"""Drafts for a target, here and on the Hub; and the addition of files and folders."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localspec.base.errors import DownloadError, NotFoundError
+from localspec.models.discovery.drafts import find_drafts
+from localspec.models.download.model_header import resolve
+from localspec.models.pairs import load_catalogue
+from localspec.models.pairs.collecting import remember_opened
+from localspec.models.pairs.user_pairs import own_file, own_pairs
+from tests.cli.conftest import Localspec
+from tests.gguf_files import write
+from tests.hub import HubServer, Refuse
+from tests.models.download.support import World
+from tests.models.pairs.support import BIG, OTHER_TOKENS, SMALL, model_bytes
+
+TARGET = "Maker/Fam-8B-GGUF:Fam-8B-Q4_0.gguf"
+
+
+def put(server: HubServer, repo: str, file: str, data: bytes, parameters: int, **more: Any) -> None:
+    server.add(repo, file, data, about={"downloads": 10, "gguf": {"total": parameters}} | more)
+
+
+@pytest.fixture
+def family(server: HubServer) -> HubServer:
+    """A target of 32,000 parameters, a draft of the right vocabulary by two uploaders, and one of another."""
+    put(server, "Maker/Fam-8B-GGUF", "Fam-8B-Q4_0.gguf", BIG, 32_000)
+    put(server, "Maker/Fam-1B-GGUF", "Fam-1B-Q8_0.gguf", SMALL, 3_200)
+    put(server, "Other/Fam-1B-GGUF", "Fam-1B-Q8_0.gguf", SMALL, 3_200, downloads=5)
+    put(server, "Maker/Fam-0.5B-GGUF", "Fam-0.5B-F16.gguf", model_bytes(400, tokens=OTHER_TOKENS), 1_600)
+    put(server, "Maker/Fam-70B-GGUF", "Fam-70B.gguf", BIG, 320_000)
+    return server
+
+
+def test_drafts_are_proved_by_their_headers_alone(family: HubServer, world: World) -> None:
+    context = world.context()
+    target = resolve(TARGET, context)
+    family.requests.clear()
+    found = sorted(find_drafts(target, context), key=lambda each: each.rank)
+    assert [(each.name, each.fits) for each in found] == [
+        ("Maker/Fam-1B-GGUF:Fam-1B-Q8_0.gguf", True),
+        ("Maker/Fam-0.5B-GGUF:Fam-0.5B-F16.gguf", False),
+    ]
+    assert found[0].reason.startswith("the same vocabulary")
+    assert "token 11" in found[1].reason
+    assert all("range" in headers for headers in family.byte_requests())
+    assert not list(world.cache.rglob("*.gguf")), "nothing is downloaded"
+
+
+def test_the_command_hides_what_cannot_run_until_it_is_asked_for(family: HubServer, localspec: Localspec) -> None:
+    done = localspec("pairs", "draft", TARGET)
+    assert done.code == 0, done.err
+    assert "Fam-1B" in done.out
+    assert "Fam-0.5B" not in done.out
+    assert f"pairs add --target {TARGET} --draft Maker/Fam-1B-GGUF:Fam-1B-Q8_0.gguf" in done.out
+    assert "refused" in localspec("pairs", "draft", TARGET, "--all").out
+    assert [each["fits"] for each in json.loads(localspec("pairs", "draft", TARGET, "--all", "--json").out)] == [
+        True,
+        False,
+    ]
+
+
+def test_without_the_hub_drafts_on_this_machine_are_found(
+    server: HubServer, localspec: Localspec, tmp_path: Path
+) -> None:
+    big = write(tmp_path / "big.gguf", BIG)
+    server.api_faults = [Refuse(429, retry_after="400")]
+    assert localspec("pairs", "draft", big).code == DownloadError.exit_code
+    small = write(tmp_path / "small.gguf", SMALL)
+    server.api_faults = [Refuse(429, retry_after="400")]
+    done = localspec("pairs", "draft", big)
+    assert done.code == 0
+    assert str(small) in done.out
+    assert "too many requests" in done.err
+    assert localspec("pairs", "draft", small).code == NotFoundError.exit_code
+
+
+# Files and folders
+
+
+def test_a_folder_is_added_with_the_best_drafts_in_it(localspec: Localspec, tmp_path: Path) -> None:
+    write(tmp_path / "models" / "big.gguf", BIG)
+    write(tmp_path / "models" / "sub" / "small.gguf", SMALL)
+    write(tmp_path / "models" / "broken.gguf", b"nothing")
+    done = localspec("pairs", "add", tmp_path / "models")
+    assert done.code == 0, done.err
+    assert "Left out" in done.out
+    pairs = {pair.id: pair for pair in load_catalogue().pairs}
+    assert pairs["big"].title == "big + small"
+    assert pairs["big"].files().draft == tmp_path / "models" / "sub" / "small.gguf"
+    assert pairs["small"].draft is None, "alone, the suffix drafter speeds it up"
+    before = own_file().read_bytes()
+    assert localspec("pairs", "add", tmp_path / "models").code == NotFoundError.exit_code, "they are known"
+    assert own_file().read_bytes() == before
+
+
+@pytest.mark.parametrize("arguments", [["/nowhere/x.gguf"], [".", "--alone"], []])
+def test_what_cannot_be_added_is_said(localspec: Localspec, arguments: list[str]) -> None:
+    assert localspec("pairs", "add", *arguments).code in (2, NotFoundError.exit_code)
+
+
+def test_files_that_were_opened_are_remembered_once_and_can_be_forgotten(localspec: Localspec, tmp_path: Path) -> None:
+    big, small = write(tmp_path / "big.gguf", BIG), write(tmp_path / "small.gguf", SMALL)
+    pair = remember_opened(big, small)
+    assert pair is not None
+    assert "Opened before" in localspec("pairs", "info", pair.id).out
+    assert remember_opened(big, small) is None
+    alone = remember_opened(big, None)
+    assert alone is not None
+    assert (alone.id, alone.draft) == ("big-2", None)
+    assert localspec("pairs", "rm", pair.id, "--yes").code == 0
+    assert big.exists()
+    assert [each.id for each in own_pairs()] == ["big-2"]
