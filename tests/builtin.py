@@ -14,6 +14,12 @@ TARGET = shipped("assets/builtin-target.gguf")
 DRAFT = shipped("assets/builtin-draft.gguf")
 HEADS = {kind: shipped(f"assets/builtin-{kind}.gguf") for kind in ("eagle3", "dflash")}
 MTP_LAYER = shipped("assets/builtin-mtp.gguf")
+NOISE = 0.5
+"""The most by which a logit of the target may differ between batches of other sizes; its logits span some twenty.
+
+Its matrices have 4 bits, and llama.cpp rounds what it multiplies with them to 8, so that a last digit of attention is
+seen: texts read in other pieces were seen to move a logit by up to 0.4.
+"""
 
 
 def open_target(cancel: Cancellation | None = None, *, n_ctx: int | None = None, max_outputs: int = 17) -> LlamaModel:

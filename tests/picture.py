@@ -17,7 +17,7 @@ from localspec.base.paths import shipped
 from localspec.chat.answer_queue import AnswerQueue
 from localspec.engine.settings import Sampling
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.messages import TOUR_DEPTH, ReplyOptions
+from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.client import EngineClient
 from localspec.runtime.worker.messages import Load
@@ -57,7 +57,7 @@ async def _until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
 def main() -> None:
     """Take the picture."""
     load = LoadOptions(shipped("assets/builtin-target.gguf"), shipped("assets/builtin-draft.gguf"))
-    reply = ReplyOptions(Sampling(temperature=0), depth=TOUR_DEPTH)
+    reply = ReplyOptions(Sampling(temperature=0))
     chat_config = ChatConfig(load, reply, pair_id="builtin", title="Built-in pair", tour=True)
     with tempfile.TemporaryDirectory() as folder:
         # Nobody's conversations and settings, and all colours.

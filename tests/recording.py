@@ -24,7 +24,7 @@ from localspec.chat.pair_slot import Phase
 from localspec.engine.settings import Sampling
 from localspec.models.pairs import BUILTIN_ID, load_catalogue
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.messages import TOUR_DEPTH, ReplyOptions
+from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.client import EngineClient
 from localspec.runtime.worker.messages import Load
@@ -88,7 +88,7 @@ SCENES = (
     Scene("go to where the target disagreed", "inspector-rejection", times=3, gap_s=1.2, hold_s=1.8),
     Scene("back to the conversation", "inspector-close", hold_s=0.6),
     Scene(
-        "the same with guesses and without; so small a target gains little",
+        "the same with guesses and without: what they gain",
         "race",
         until=_raced,
         hold_s=2.0,
@@ -195,7 +195,7 @@ def main() -> None:
     """Record it."""
     load = LoadOptions(shipped("assets/builtin-target.gguf"), shipped("assets/builtin-draft.gguf"))
     pair = load_catalogue().find(BUILTIN_ID)
-    reply = ReplyOptions(Sampling(temperature=0), depth=TOUR_DEPTH)
+    reply = ReplyOptions(Sampling(temperature=0))
     chat_config = ChatConfig(
         load,
         reply,

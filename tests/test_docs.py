@@ -76,6 +76,16 @@ def test_rows_have_as_many_cells_as_their_table(document: Path) -> None:
         assert len(cells) == 1, table
 
 
+def test_the_figures_of_the_readme_were_measured() -> None:
+    """They stand on the page of benchmarks, in the section on the built-in pair."""
+    section = text_of(DOCS / "benchmarks.md").partition("\n## The built-in pair\n")[2].partition("\n## ")[0]
+    found = re.search(r"Median of the prompts: ([\d.]+) x plain, the slowest ([\d.]+)\.", section)
+    said = re.search(r"([\d.]+) times as fast as without at the median, and ([\d.]+) times", text_of(README))
+    assert found is not None
+    assert said is not None
+    assert said.groups() == found.groups()
+
+
 def test_the_readme_is_short() -> None:
     """It is for newcomers; tables and all the rest stand in docs/."""
     assert len(text_of(README).splitlines()) <= 150

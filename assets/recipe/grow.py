@@ -1,6 +1,6 @@
 """Grow a trained network: the same function in a larger shape, with the new weights ready to learn.
 
-    python assets/recipe/grow.py assets/builtin-target.gguf OUT.pt
+    python assets/recipe/grow.py SMALL-TARGET.gguf OUT.pt
 
 What is new reads at random and writes nothing, so the logits stay as they were and every new weight has a gradient
 from the first step on (Chen et al. 2015, Net2Net, arXiv 1511.05641; Gesmundo and Maile 2023, arXiv 2308.06103). RMSNorm divides by the mean of

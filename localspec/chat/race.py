@@ -135,8 +135,8 @@ def waiting_line(lane: Lane, running: Lane | None) -> str:
     return f"{lane.name}\n{'reading the message' if lane is running else 'waits for its turn'}"
 
 
-def verdict(race: Race, *, toy: bool = False) -> str:
-    """The speed-up and its reason, and a comparison of the two texts; ``toy`` as for ``figures.why_slower``."""
+def verdict(race: Race) -> str:
+    """The speed-up and its reason, and a comparison of the two texts."""
     plain, speculative = race.plain, race.speculative
     if not (plain.tokens_n and speculative.tokens_n and plain.took_s and speculative.took_s):
         return "There was nothing to write, so there is nothing to compare."
@@ -144,8 +144,7 @@ def verdict(race: Race, *, toy: bool = False) -> str:
     per_round = speculative.tokens_n / len(speculative.rounds)
     cost = speculative.took_s / len(speculative.rounds) / plain_s
     why = f"a round wrote {figures.length(per_round)} tokens and took as long as {figures.length(cost)} without guesses"
-    small = " So small a model checks guesses no faster than it writes." if toy and per_round < cost else ""
-    return f"{figures.times(per_round / cost)} as fast with guesses: {why}.{small} {_equality(race)}"
+    return f"{figures.times(per_round / cost)} as fast with guesses: {why}. {_equality(race)}"
 
 
 def _equality(race: Race) -> str:

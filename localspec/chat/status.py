@@ -34,7 +34,7 @@ def live_state(session: ChatSession, mode: MarkMode = MarkMode.ORIGIN) -> Activi
         return Activity("reading the prompt", progress.done_n / progress.total_n, detail)
     why_off = _why_off(session) or _why_fallen_back(turn.reply)
     drafters = session.info.drafters if session.info else ()
-    return _figures(turn, mode, why_off, drafters, toy=session.chat_config.tour)
+    return _figures(turn, mode, why_off, drafters)
 
 
 def pace_note(session: ChatSession) -> str:
@@ -78,12 +78,12 @@ def _why_fallen_back(reply: Reply) -> str | None:
     return "; ".join(f"{failure.drafter} failed: {failure.message.rstrip('.')}" for failure in failures)
 
 
-def closing_note(reply: Reply, *, toy: bool = False) -> str:
-    """The line under a finished reply. For a ``toy`` pair it does not explain a missing speed-up by the text."""
+def closing_note(reply: Reply) -> str:
+    """The line under a finished reply."""
     timings = reply.timings
     ended = figures.ENDED_EARLY.get(reply.finished, "") if reply.finished else ""
     said = " · ".join(part for part in (ended, reply_summary(timings)) if part)
-    why = figures.why_slower(timings, toy=toy)
+    why = figures.why_slower(timings)
     return f"{said}: {why}" if why else said
 
 
@@ -104,7 +104,7 @@ def format_note(reply_format: ReplyFormat, *, one: bool) -> str:
     return f"{whose} marked by {reply_format.mode}: {MODES[reply_format.mode]}."
 
 
-def _figures(turn: Turn, mode: MarkMode, why_off: str | None, drafters: Collection[str], *, toy: bool) -> Figures:
+def _figures(turn: Turn, mode: MarkMode, why_off: str | None, drafters: Collection[str]) -> Figures:
     reply, rounds = turn.reply, turn.reply.rounds
     return Figures(
         reply.timings,
@@ -112,7 +112,6 @@ def _figures(turn: Turn, mode: MarkMode, why_off: str | None, drafters: Collecti
         drafter=next((round_.drafter for round_ in reversed(rounds[-8:]) if round_.drafter), None),
         why_off=why_off,
         paused=paused(rounds),
-        toy=toy,
         mode=mode,
         counts=counted(turn.reply.counts(mode), mode, drafters),
         latest=latest_of(rounds),

@@ -22,7 +22,7 @@ class Step:
 
 
 STEPS: tuple[Step, ...] = (
-    Step(SEND, "sends this question, or write your own."),
+    Step(SEND, "sends this question; the line below tells the speed."),
     Step(VIEW, "shows or hides tokens; underlined: guessed right."),
     Step(GHOSTS, "keeps wrong guesses in sight, struck through."),
     Step(MARKS, "marks tokens in another way; again, the next way."),

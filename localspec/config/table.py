@@ -165,7 +165,7 @@ SETTINGS: tuple[Setting, ...] = (
         "depth",
         Number(0, MAX_DEPTH, whole=True, words=(AUTO,), unit="tokens"),
         f"Propose this many tokens in a round, 0 to {MAX_DEPTH}",
-        "auto, as many as pay; 3 in the guided tour",
+        "auto, as many as pay",
         also=("draft length", "guesses"),
     ),
     Setting(

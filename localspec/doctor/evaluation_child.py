@@ -1,4 +1,4 @@
-"""A child process that evaluates the built-in draft, as it is and quantised.
+"""A child process that evaluates the built-in pair: matrices of 8 bits and of 4 are separate code in llama.cpp.
 
 It runs as ``python -m localspec.doctor.evaluation_child`` and writes the device as JSON. A crash affects only this
 process.
@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from localspec.base.errors import LocalSpecError
 from localspec.base.paths import shipped
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
-from localspec.engine.backends.llama.native import logger, native
+from localspec.engine.backends.llama.native import logger
 from localspec.engine.cancel import Cancellation
 
-_Q4_0 = 2
-"""LLAMA_FTYPE_MOSTLY_Q4_0."""
 _PROMPT_N, _VERIFIED_N = 40, 8
 
 
@@ -36,24 +32,12 @@ def device_of(path: Path) -> str:
     return device
 
 
-def quantised(path: Path, folder: Path) -> Path:
-    """Write the network at Q4_0, because quantised matrix products are separate code in llama.cpp."""
-    c, out = native().c, folder / "q4_0.gguf"
-    params = c.llama_model_quantize_default_params()
-    params.ftype = _Q4_0
-    if c.llama_model_quantize(os.fsencode(path), os.fsencode(out), params) != 0:
-        raise SystemExit(f"it cannot quantise {path.name}")
-    return out
-
-
 def main() -> None:
     logger.addHandler(logging.StreamHandler())  # its last messages explain a crash
     logger.setLevel(logging.ERROR)
-    draft = shipped("assets/builtin-draft.gguf")
     try:
-        with TemporaryDirectory(prefix="localspec-") as folder:
-            device_of(draft)
-            device = device_of(quantised(draft, Path(folder)))
+        device_of(shipped("assets/builtin-draft.gguf"))
+        device = device_of(shipped("assets/builtin-target.gguf"))
     except LocalSpecError as error:
         raise SystemExit(error.message) from error
     sys.stdout.write(json.dumps({"device": device}))

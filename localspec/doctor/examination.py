@@ -98,7 +98,7 @@ def _heads(native: NativeReport) -> Finding:
 def _evaluation(evaluation: Evaluation) -> list[Finding]:
     if not evaluation.device:
         return []  # reported by the advice on the build
-    return [Finding("engine", OK, f"A small model runs, as it is and quantised: {evaluation.device}.")]
+    return [Finding("engine", OK, f"Small models run, of 4 bits and of 8: {evaluation.device}.")]
 
 
 def _speed(native: NativeReport, measure: Measure) -> list[Finding]:

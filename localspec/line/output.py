@@ -79,7 +79,6 @@ class TextLineOutput:
         self._colour = colour
         self._escape = escape_for(sys.stdout)
         self._last = "\n"
-        self._toy = False
 
     def remark(self, text: str) -> None:
         self._write_aside(text)
@@ -92,7 +91,7 @@ class TextLineOutput:
 
     def begin(self, chat_config: ChatConfig, info: PairInfo, ids: Mapping[str, str]) -> None:
         self._progress.begin()
-        self._last, self._toy = "\n", chat_config.tour
+        self._last = "\n"
 
     def show(self, event: Event) -> None:
         match event:
@@ -112,7 +111,7 @@ class TextLineOutput:
             ending = _ENDINGS.get(reply.finished, "")
             failed = failure_note(reply.rounds[-1]) if reply.rounds else ""
             failed = f"{failed[:1].upper()}{failed[1:]}." if failed else ""
-            self._write_aside(" ".join(filter(None, (ending, failed, sentence(reply.timings, toy=self._toy), notes))))
+            self._write_aside(" ".join(filter(None, (ending, failed, sentence(reply.timings), notes))))
 
     def _write(self, text: str) -> None:
         if text:

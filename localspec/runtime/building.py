@@ -18,7 +18,7 @@ from localspec.gguf.draft_heads import DRAFTERS, MTP
 from localspec.models.pairs import BUILTIN_ID, PairFiles, RecommendedSampling, load_catalogue
 from localspec.models.projectors import find_projector
 from localspec.runtime.chat_config import ChatConfig, Outlets
-from localspec.runtime.messages import TOUR_DEPTH, ReplyOptions
+from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.sampling import build_sampling
 
@@ -91,7 +91,7 @@ def _for_pair(values: Values) -> ChatConfig:
     _check_brought(values, files.target, files.draft)
     return ChatConfig(
         load=_load_options(values, files),
-        reply=_reply_options({"depth": TOUR_DEPTH} | _set(values) if pair.tour else values, pair.sampling),
+        reply=_reply_options(values, pair.sampling),
         pair_id=pair.id,
         title=pair.title,
         tour=pair.tour,

@@ -93,7 +93,7 @@ class ChatConfig:
     title: str = ""
     """The pair in words people read."""
     tour: bool = False
-    """True for the built-in pair: a guided tour, paced and with speculation kept on."""
+    """True for the built-in pair, the guided tour."""
     pace_tokens_per_second: float | None = None
     """The speed at which the screen shows text, where the engine is faster than anyone reads."""
     system: str | None = None

@@ -130,8 +130,8 @@ def summary_line(timings: Timings, rounds: Sequence[Round], pair: str) -> str:
     return ", ".join(summary_parts(timings, rounds, pair))
 
 
-def sentence(timings: Timings, *, toy: bool = False) -> str:
-    """The figures of a reply as a sentence to be read, or to be read aloud; ``toy`` as for ``why_slower``."""
+def sentence(timings: Timings) -> str:
+    """The figures of a reply as a sentence to be read, or to be read aloud."""
     clauses = [tokens(timings.predicted_n)]
     if timings.draft_acceptance_rate is not None:
         clauses.append(f"{percent(timings.draft_acceptance_rate)} of the draft's guesses accepted")
@@ -139,16 +139,14 @@ def sentence(timings: Timings, *, toy: bool = False) -> str:
         clauses.append(f"{_one_decimal(timings.speedup_vs_plain)} times plain speed")
     elif timings.predicted_per_second is not None:
         clauses.append(f"{speed(timings.predicted_per_second)} tokens a second")
-    why = why_slower(timings, toy=toy)
+    why = why_slower(timings)
     return ", ".join(clauses) + (f": {why}." if why else ".")
 
 
-def why_slower(timings: Timings, *, toy: bool = False) -> str:
+def why_slower(timings: Timings) -> str:
     """Why a reply with guesses was slower than plain decoding, whatever was accepted; empty if it was not."""
     if timings.speedup_vs_plain is None or timings.speedup_vs_plain >= _AS_FAST or not timings.draft_n:
         return ""
-    if toy:
-        return "so small a model checks guesses no faster than it writes"
     per_round = timings.mean_acceptance_length or 1.0
     cost = per_round / timings.speedup_vs_plain
     return f"a round wrote {length(per_round)} tokens and took as long as {length(cost)} plain ones"

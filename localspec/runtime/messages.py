@@ -11,9 +11,6 @@ from localspec.engine.settings import Sampling
 from localspec.engine.tally import Tally
 from localspec.engine.timings import Timings
 
-TOUR_DEPTH = 3
-"""The depth of the guided tour, where speculation stays on for the show."""
-
 
 class Role(StrEnum):
     """The author of a message."""

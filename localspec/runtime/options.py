@@ -21,7 +21,7 @@ class LoadOptions:
     n_ctx: int | None = None
     """Tokens of context; None takes what the model was trained for, at most 8192."""
     threads: int | None = None
-    """CPU threads; None takes as many as measured fastest, up to one for each physical core; one for a toy."""
+    """CPU threads; None takes as many as measured fastest, up to one for each physical core; one for a tiny model."""
     draft_threads: int | None = None
     """None takes ``threads``."""
     gpu_layers: int | None = None

@@ -56,12 +56,11 @@ def timings_at(plain_per_second: float, depth: int = 3) -> Timings:
 def test_a_reply_that_was_slower_has_a_reason_which_is_its_cost() -> None:
     """However many guesses were right; one that was as fast, or made none, needs no reason."""
     assert figures.why_slower(timings_at(80)) == "a round wrote 2.00 tokens and took as long as 4.00 plain ones"
-    assert figures.why_slower(timings_at(80), toy=True) == "so small a model checks guesses no faster than it writes"
     assert figures.sentence(timings_at(80)).endswith(
         "0.50 times plain speed: a round wrote 2.00 tokens and took as long as 4.00 plain ones."
     )
     assert figures.why_slower(timings_at(40)) == ""
-    assert figures.why_slower(timings_at(30), toy=True) == ""
+    assert figures.why_slower(timings_at(30)) == ""
     assert figures.why_slower(timings_at(80, depth=0)) == ""
     assert figures.sentence(timings_at(40)).endswith("1.0 times plain speed.")
 

@@ -23,12 +23,8 @@ from localspec.runtime.messages import Message, Role
 from localspec.runtime.prompting import Prompter
 from tests.builtin import DRAFT, open_target
 
-NEAR_TIE = 0.05
-"""Two logits closer than this may change places when the shape of the batch changes.
-
-Between a batch of one and batches of 2 to 16 a logit of the built-in target was seen to move by up to 0.017, so two
-of them by up to twice that towards each other.
-"""
+NEAR_TIE = 0.4
+"""Two logits closer than this may change places when the shape of the batch changes (see ``NOISE``)."""
 
 
 @dataclass(frozen=True)

@@ -23,14 +23,13 @@ from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.client import EngineClient
 from localspec.runtime.worker.messages import Answer, Failed, Generate, Load, Loaded
-from tests.builtin import TARGET
+from tests.builtin import NOISE, TARGET
 from tests.runtime.worker.test_client import Talk
 from tests.tiny_models import N_VOCAB, Weights, write_tiny
 
 CONTEXT = list(range(4, 60))
 POISON = 77
 """A token whose embedding is not a number, in the models spoiled here."""
-NOISE = 0.05
 
 
 def spoil(name: str, values: Weights) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -19,12 +18,11 @@ from localspec.engine.sampling import Greedy
 from localspec.engine.settings import Sampling
 from localspec.models.pairs import BUILTIN_ID, load_catalogue
 from localspec.runtime.load import OpenPair, open_pair
-from localspec.runtime.messages import TOUR_DEPTH, Message, ReplyOptions, Role
+from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.prompting import Prompter
 from localspec.runtime.sampling import build_sampling
-from localspec.tui.widgets.welcome import TOUR_EXAMPLES
-from tests.builtin import DRAFT, TARGET, open_target
+from tests.builtin import DRAFT, NOISE, TARGET, open_target
 from tests.real.duo import Duo, Reply
 from tests.real.prompts import hundred_prompts
 
@@ -98,7 +96,7 @@ class TestCaches:
             warm = duo.target.logits(context, 1)[0].copy()
             duo.target.logits([1], 0)
             cold = duo.target.logits(context, 1)[0]
-            assert np.abs(warm - cold).max() < 0.05
+            assert np.abs(warm - cold).max() < NOISE
             assert duo.difference(context, [int(cold.argmax())], [int(warm.argmax())]) is None
 
     @pytest.mark.parametrize("depth", [1, 3, 7])
@@ -252,18 +250,14 @@ def test_a_signal_set_before_a_reply_ends_it_at_once(pair: OpenPair, cancel: Can
 
 
 class TestTour:
-    """What the first page and the tour suggest shows what they say it does."""
+    """The tour's question shows what the tour says it does."""
 
     @pytest.mark.parametrize("seed", [None, 1, 2, 3], ids=["greedy", "seed 1", "seed 2", "seed 3"])
-    @pytest.mark.parametrize("question", TOUR_EXAMPLES)
-    def test_some_guesses_are_wrong_and_no_speed_is_praised(self, duo: Duo, question: str, seed: int | None) -> None:
-        """At the tour's temperature and at 0. Below these replies stands that so small a model was slower, so none may
-        say that it is sooner."""
+    def test_some_guesses_are_wrong(self, duo: Duo, seed: int | None) -> None:
+        """At the tour's temperature and at 0."""
         recommended = load_catalogue().find(BUILTIN_ID).sampling
         tour = build_sampling({}, recommended)
         sampling = tour if seed is not None else replace(tour, temperature=0.0)
-        sampler = duo.sampler(sampling, duo.prompt(question))
-        reply = duo.ask(question, TOUR_DEPTH, sampler=sampler, rng=SeededRng(seed or 0), max_tokens=None)
-        wrong_n = sum(bool(round_.rejected) for round_ in reply.rounds)
-        assert wrong_n >= (3 if question == QUESTION else 1)
-        assert not re.search("sooner|faster|quicker|speed", reply.finished.text)
+        sampler = duo.sampler(sampling, duo.prompt(QUESTION))
+        reply = duo.ask(QUESTION, 3, sampler=sampler, rng=SeededRng(seed or 0), max_tokens=None)
+        assert sum(bool(round_.rejected) for round_ in reply.rounds) >= 3

@@ -48,8 +48,6 @@ class Figures:
     """Tokens by kind, in the words of ``mode``."""
     latest: tuple[Round, ...] = ()
     """The latest rounds, at most as many as are shown."""
-    toy: bool = False
-    """True for a pair too small to gain speed; acceptance then comes first."""
 
 
 def latest_of(rounds: Sequence[Round]) -> tuple[Round, ...]:
@@ -79,7 +77,7 @@ def figures_line(shown: Figures, width: int) -> str:
         f"{'paused' if shown.paused else shown.drafter or figures.MISSING:<7}",
     ]
     line = ""
-    for text in [*guesses, *speed] if shown.toy else [*speed, *guesses]:
+    for text in [*speed, *guesses]:
         longer = f"{line}{GAP}{text}" if line else text
         if len(longer) > width:
             break

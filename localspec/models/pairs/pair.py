@@ -159,7 +159,7 @@ class Pair:
     """The lowest and the highest speed-up that ``source`` reports, over plain decoding."""
     speedup_high: float | None = None
     tour: bool = False
-    """True for the guided tour, which teaches and is not meant to be fast."""
+    """True for the guided tour."""
     pace_tokens_per_second: float | None = None
     """The speed at which a screen shows its text; None for full speed."""
     sampling: RecommendedSampling = field(default_factory=RecommendedSampling)

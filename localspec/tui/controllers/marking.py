@@ -127,7 +127,7 @@ class MarkingController:
         else:
             return "There is no message to race with yet. Write one behind the command: /race PROMPT."
         race = self._session.begin_race(prompt, options, secrets.randbits(32))
-        self._app.push_screen(RaceScreen(race, self._palette, toy=chat_config.tour))
+        self._app.push_screen(RaceScreen(race, self._palette))
         self._wake()
         return ""
 

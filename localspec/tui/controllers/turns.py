@@ -13,7 +13,7 @@ from localspec.chat.turn import Turn
 from localspec.store import StoredConversation
 from localspec.tui.conversation.summary_view import SummaryView
 from localspec.tui.conversation.transcript import Transcript
-from localspec.tui.conversation.turn_notes import by_toy, turn_note, version_note
+from localspec.tui.conversation.turn_notes import turn_note, version_note
 from localspec.tui.conversation.turn_view import TurnView
 from localspec.tui.tokens.palette import Palette
 
@@ -154,4 +154,4 @@ class TurnController:
         question, replies = self.session.thread.versions(turn)
         view.draw_question(version_note(question))
         under_way = turn is self.session.current or turn in self.session.waiting
-        view.note("" if under_way else turn_note(turn, replies, toy=by_toy(turn, self.session)))
+        view.note("" if under_way else turn_note(turn, replies))

@@ -8,12 +8,11 @@ from localspec.chat.session import ChatSession
 from localspec.chat.status import closing_note, failure_of, opening_note
 from localspec.chat.thread import Thread
 from localspec.chat.turn import Turn
-from localspec.models.pairs import BUILTIN_ID
 from localspec.tui.terminal.clipboard import Arrival, copied
 
 
-def turn_note(turn: Turn, replies: tuple[int, int], *, toy: bool = False) -> str:
-    """The note under a reply. ``replies`` is (version, number of versions); ``toy`` as for ``closing_note``."""
+def turn_note(turn: Turn, replies: tuple[int, int]) -> str:
+    """The note under a reply. ``replies`` is (version, number of versions)."""
     reply = turn.reply
     if turn.answer is None:
         others_n = replies[1] - 1
@@ -21,18 +20,10 @@ def turn_note(turn: Turn, replies: tuple[int, int], *, toy: bool = False) -> str
         return f"{known} · /again asks again"
     version = f"reply {replies[0]}/{replies[1]}" if replies[1] > 1 else ""
     state = "cut off when the program ended" if turn.cut_off else ""
-    closing = closing_note(reply, toy=toy) if reply.done or reply.tokens else ""
+    closing = closing_note(reply) if reply.done or reply.tokens else ""
     offer = "/continue goes on" if unfinished(turn) else ""
     last = " · ".join(filter(None, (version, state, closing, offer)))
     return "\n".join(filter(None, (opening_note(reply), failure_of(reply), last)))
-
-
-def by_toy(turn: Turn, session: ChatSession) -> bool:
-    """True if the built-in pair wrote the reply."""
-    if turn.about is not None:
-        return turn.about.pair_id == BUILTIN_ID
-    source = turn.reply.source(0)
-    return session.chat_config.tour and (source is None or source.pair == session.chat_config.load)
 
 
 def unfinished(turn: Turn) -> bool:

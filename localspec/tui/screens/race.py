@@ -15,7 +15,6 @@ from textual.widgets import Static
 from localspec.chat.commands.command import Command
 from localspec.chat.commands.places import IN_RACE, RACE_AGAIN, RACE_CLOSE, RACE_END
 from localspec.chat.race import Lane, Race, lane_line, lanes, verdict, waiting_line
-from localspec.chat.recorded_race import RECORDED
 from localspec.chat.tokens.inspectable_reply import InspectableReply
 from localspec.chat.tokens.marking import MarkMode
 from localspec.engine.events import Token
@@ -113,12 +112,10 @@ class RaceScreen(RowScreen[None], CommandTarget):
     DEFAULT_CSS = """
     RaceScreen { background: $background; color: $foreground; padding: 0 2; }
     RaceScreen Static { width: 100%; height: auto; }
-    RaceScreen #race-head, RaceScreen #race-hints, RaceScreen #race-recorded { color: $quiet; }
+    RaceScreen #race-head, RaceScreen #race-hints { color: $quiet; }
     RaceScreen #race-head { margin: 0 0 1 0; }
     RaceScreen #race-verdict { min-height: 2; }
     RaceScreen.-tall #race-verdict { margin: 1 0 0 0; }
-    RaceScreen #race-recorded { margin: 1 0; }
-    RaceScreen.-short #race-recorded { display: none; }
     RaceScreen #race-lanes { height: 1fr; layout: vertical; }
     RaceScreen.-wide #race-lanes { layout: horizontal; }
     RaceScreen.-wide LaneView { padding: 0 2 0 0; }
@@ -129,14 +126,10 @@ class RaceScreen(RowScreen[None], CommandTarget):
         race: Race,
         palette: Callable[[], Palette],
         clock: Callable[[], float] = time.monotonic,
-        *,
-        toy: bool = False,
     ) -> None:
-        """A ``toy`` cannot show the gain of a pair of real size; the recording of one is shown beside it."""
         super().__init__()
         self._race = race
         self._clock = clock
-        self._toy = toy
         self._lanes = [LaneView(lane, palette) for lane in lanes(race)]
         self._head = Static(STATEMENT, id="race-head", markup=False)
         self._verdict = Static("", id="race-verdict", markup=False)
@@ -149,8 +142,6 @@ class RaceScreen(RowScreen[None], CommandTarget):
         with Container(id="race-lanes"):
             yield from self._lanes
         yield self._verdict
-        if self._toy:
-            yield Static("\n".join(RECORDED.rows()), id="race-recorded", markup=False)
         yield self._hints
 
     def on_mount(self) -> None:
@@ -188,12 +179,12 @@ class RaceScreen(RowScreen[None], CommandTarget):
             elapsed_s = self._clock() - self._replayed_from
             arrived = [lane.run_to(elapsed_s) for lane in self._lanes]
             if all(arrived):
-                self._end(verdict(race, toy=self._toy))
+                self._end(verdict(race))
             return
         for lane in self._lanes:
             lane.follow(race.running)
         if race.failure or race.ready:
-            self._end(race.failure or verdict(race, toy=self._toy))
+            self._end(race.failure or verdict(race))
 
     def _end(self, said: str) -> None:
         """Show the result, and stop drawing."""

@@ -22,7 +22,7 @@ TOUR_EXAMPLES = (
     "What is a draft model?",
     "Count from 1 to 20",
 )
-"""In each of these replies some guesses are rejected, and none of them praises a speed that a toy does not have."""
+"""In replies to the first, which is the tour's, some guesses are rejected."""
 EXAMPLES = (
     "Explain how a bicycle stays upright",
     "Write a Python function that reverses a linked list",
@@ -34,8 +34,8 @@ def describe_pair(chat_config: ChatConfig) -> str:
     """The pair in use, in a sentence or two."""
     if chat_config.tour:
         return (
-            "You are talking to the built-in pair, a toy that knows little and is too small to gain much "
-            "speed. It shows how guesses are checked and replaced."
+            "You are talking to the built-in pair, a toy that knows little. It shows how guesses are checked and "
+            "replaced, and what they gain on this machine."
         )
     name = chat_config.title or chat_config.pair_id or chat_config.load.target.name
     if chat_config.load.draft is None:

@@ -63,7 +63,7 @@ class LoadSettings:
     n_ctx: int | None = None
     """None takes what the model was trained for, at most 8192."""
     threads: int | None = None
-    """None takes the number of physical cores, or one for a toy."""
+    """None takes the number of physical cores, or one for a tiny model."""
     gpu_layers: int | None = None
     """None offloads all layers where there is a GPU."""
     devices: tuple[Device, ...] | None = None
