@@ -20,7 +20,7 @@ from localspec.chat.pair_slot import Phase
 from localspec.engine.events import FinishReason
 from localspec.engine.settings import Sampling
 from localspec.runtime.messages import ReplyOptions
-from localspec.runtime.worker.messages import Loaded
+from localspec.runtime.worker.messages import Cancel, Generate, HasRead, Loaded
 from localspec.store import ModelFileRecord, Store
 from localspec.store.file_blocks import TextFile
 from localspec.tui.conversation.page import Page
@@ -764,3 +764,25 @@ async def test_the_list_may_be_closed_while_the_conversation_that_is_open_is_del
         await wait_until(pilot, lambda: session(pilot).thread.stored.id != deleted)
         await pilot.press("h", "i")
         assert chat(pilot).query_one(Prompt).text == "hi"
+
+
+async def test_an_attached_file_is_read_while_its_question_is_typed(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Piece by piece, behind what was said before; given up as soon as the question is sent."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("Some words here.\n" * 60, "utf-8")
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Hello", "Hi.")
+        prompt_of(pilot).set_text("See @notes.txt now")
+        await wait_until(pilot, lambda: engine.ahead)
+        read = engine.ahead[0].messages
+        assert [message.content for message in read[:2]] == ["Hello", "Hi."]
+        assert read[2].content.endswith("Some words here.\n```\n\nSee @notes.txt now")
+        engine.inbox.put(HasRead(10))
+        await wait_until(pilot, lambda: len(engine.ahead) == 2)
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: len(engine.prompts) == 2)
+        assert [type(request) for request in engine.sent[-2:]] == [Cancel, Generate]
