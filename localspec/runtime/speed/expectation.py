@@ -23,7 +23,7 @@ from localspec.runtime.speed.kernels import KernelSpeeds
 from localspec.runtime.speed.speed_file import MachineSpeed, run_key
 
 _HEAD_CHANCES = {MTP: 0.75, EAGLE3: 0.65, DFLASH: 0.72}
-"""The chance of a head's proposal before any was seen here: rounded from the makers' own reports."""
+"""The chance of a head's proposal before any was seen here: an estimate, which replies of the pair replace."""
 _DRAFT_CHANCE, _BY_DOUBLING = 0.68, 0.06
 """The chance of a draft a tenth of its target, and how much a draft twice as large adds."""
 _LOWEST, _HIGHEST = 0.3, 0.9
