@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 @click.option(
     "--folder", metavar="NAME", help="Put them into this folder; A/B is a folder in A, and none takes them out."
 )
-@click.option("--tag", "tags", metavar="NAME", multiple=True, help="Give them this tag. Repeatable.")
-@click.option("--untag", "untags", metavar="NAME", multiple=True, help="Take this tag from them. Repeatable.")
+@click.option("--tag", "tags", metavar="NAME", multiple=True, help="Give them this tag; may be given several times.")
+@click.option(
+    "--untag", "untags", metavar="NAME", multiple=True, help="Take this tag from them; may be given several times."
+)
 def file(
     beginnings: Sequence[str],
     matching: str | None,

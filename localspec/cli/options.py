@@ -26,7 +26,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 FILES: Mapping[str, str] = {
     "target": "Use this GGUF file as the target, instead of a pair.",
     "draft": "Draft for --target with this GGUF file, a smaller model or a head (default: the target's MTP layers).",
-    "projector": "Read images for --target through this GGUF file (default: the mmproj-*.gguf beside it).",
+    "projector": "Read images for --target through this GGUF file (default: the one beside it).",
 }
 """Options that are no settings, with their help: a file by its name belongs on a command line, or into a pair."""
 _SECTIONS_FIRST = ("speculation", "sampling", "reply")

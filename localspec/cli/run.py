@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     multiple=True,
     metavar="FILE",
-    help="Show the model this image (PNG, JPEG, WebP, GIF, BMP); it needs a projector. May be given several times.",
+    help="Show the model this image (PNG, JPEG, WebP, GIF, BMP); needs a projector, may be given several times.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Write events as NDJSON, one object a line, instead of text.")
 @click.option(

@@ -19,6 +19,7 @@ from tests.cli.support import FakeWorld
 
 FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 GIVEN = {
+    "projector": ("--projector", Path("eyes.gguf")),
     "n_ctx": ("--ctx", 300),
     "threads": ("--threads", 2),
     "draft_threads": ("--draft-threads", 1),

@@ -195,8 +195,9 @@ class Pair:
             both = f"{DRAFTERS[wanted[0]]} and {DRAFTERS[wanted[1]]}"
             raise UsageError(f"{self.title} drafts with one file at a time, and --spec names {both}.", "Name one.")
         chosen = files[wanted[0]] if wanted else self.draft
+        target = self.locate(self.target)  # first, so that an absent pair is named by its target
         draft, projector = (None if model is None else self.locate(model) for model in (chosen, self.projector))
-        return PairFiles(self.locate(self.target), draft, projector)
+        return PairFiles(target, draft, projector)
 
     def locate(self, model: ModelFile) -> Path:
         """The path of one of its files. Raises NotFoundError, with how to get it."""
