@@ -96,7 +96,7 @@ def test_a_trial_is_begun_shown_and_ended(localspec: Localspec) -> None:
     """In sentences that fit 80 columns; JSON has the same."""
     record = begun(localspec, "--depth", "6", "--share", "30", "--error", "1")
     assert (record["pair"], record["share"], record["error"]) == ("builtin", 0.3, 0.01)
-    assert (record["tried"], record["per"]) == ("depth 6 instead of 3", "turns")
+    assert (record["tried"], record["per"]) == ("depth 6 instead of auto", "turns")
     out = localspec("trials").out
     assert "under way" in out
     assert "30 %" in out
@@ -116,7 +116,7 @@ def test_a_trial_is_begun_shown_and_ended(localspec: Localspec) -> None:
     ("arguments", "code"),
     [
         ((), 2),
-        (("--depth", "3"), 2),
+        (("--depth", "auto"), 2),
         (("--depth", "17"), 2),
         (("--depth", "2", "--share", "0"), 2),
         (("--depth", "2", "--error", "nan"), 2),
@@ -204,7 +204,7 @@ def test_what_a_pair_had_before_is_put_back(localspec: Localspec) -> None:
     configure("[speculation]\ndepth = 4\n[pair.builtin]\nspec = 'draft'\n[pair.other]\ndepth = 1\n")
     before = read_config()
     record = begun(localspec, "--spec", "off")
-    assert record["tried"] == "spec off instead of draft, depth 3 instead of 4"
+    assert record["tried"] == "spec off instead of draft, depth auto instead of 4"
     localspec("trials", "promote", record["id"])
     assert read_config().pairs == {"builtin": {"speculation.spec": "off"}, "other": {"speculation.depth": 1}}
     assert localspec("config", "check").code == 0
@@ -258,13 +258,13 @@ def test_in_the_line_mode_turns_are_on_their_sides(localspec: Localspec) -> None
     done = localspec("chat", "--plain", world=world, stdin=b"why?\n" * 20)
     assert done.code == 0
     depths = [options.depth for _, options in world.pairs[0].asked]
-    assert set(depths) == {3, 6}
+    assert set(depths) == {None, 6}
     with_arms = []
     store = Store.open()
     for run in store.runs(where=RecordFilter(trial=record["id"])):
         assert run.question is not None
         assert run.about.arm is arm_of(record["id"], run.question, 0.5)
-        with_arms.append(6 if run.about.arm is Arm.CANDIDATE else 3)
+        with_arms.append(6 if run.about.arm is Arm.CANDIDATE else None)
     store.close()
     assert with_arms
     assert with_arms == depths[: len(with_arms)]
@@ -281,7 +281,7 @@ def test_in_the_line_mode_a_reply_is_gone_on_with_on_its_side(localspec: Localsp
         if record["event"] == "start":
             depths.setdefault(record["question"], []).append(record["options"]["depth"])
     continued = [each for each in depths.values() if len(each) > 1]
-    assert {depth for each in continued for depth in each} == {3, 6}
+    assert {depth for each in continued for depth in each} == {None, 6}
     assert all(len(set(each)) == 1 for each in continued)
 
 
