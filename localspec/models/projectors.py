@@ -14,7 +14,7 @@ from localspec.base.errors import LocalSpecError, PairMismatchError
 from localspec.gguf import GgufHeader, read_header
 
 ENCODING_BYTES = 300_000_000
-"""What encoding an image takes beside the projector's weights, and the rows that are kept of it."""
+"""Memory for encoding an image, beside the projector's weights, and for the rows that are kept of it."""
 _ARCHITECTURE = "clip"
 _OUTPUTS = {
     **dict.fromkeys(("mlp", "phi4", "pixtral", "lightonocr", "dots_ocr"), ("mm.2.weight", 1)),

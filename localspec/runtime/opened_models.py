@@ -32,7 +32,7 @@ class OpenedModels:
 
     target: LlamaModel
     projector: Projector | None = None
-    """What the target reads images through."""
+    """The projector through which the target reads images."""
     draft: LlamaModel | None = None
     """A draft model."""
     head: HeadContext | None = None

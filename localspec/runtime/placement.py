@@ -46,7 +46,7 @@ class Placement:
     draft: LoadSettings | None
     """For a draft model, or for a head of the target."""
     projector: Path | None = None
-    """What the target reads images through."""
+    """The projector through which the target reads images."""
 
     @property
     def mtp(self) -> LoadSettings | None:

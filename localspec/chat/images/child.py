@@ -15,6 +15,7 @@ from typing import IO
 
 from localspec.base.errors import InputError, LocalSpecError
 from localspec.base.extras import install_extra
+from localspec.base.process_limits import limit_process
 from localspec.runtime.images import LONGEST_SIDE
 
 MEMORY_BYTES = 1_500_000_000
@@ -30,7 +31,7 @@ def command(path: Path) -> list[str]:
 
 def main() -> None:
     """Decode the image and write it to standard output."""
-    _limit()
+    limit_process(MEMORY_BYTES, CPU_S)
     out = sys.stdout.buffer
     with suppress(BrokenPipeError):  # nobody waits any more
         try:
@@ -74,22 +75,6 @@ def _decoded(path: Path) -> bytes:
     png = BytesIO()
     page.save(png, "PNG")
     return png.getvalue()
-
-
-def _limit() -> None:
-    """Take from this process what decoding does not need; where the system has no such limits, nothing."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    for limit, most in (
-        (resource.RLIMIT_AS, MEMORY_BYTES),
-        (resource.RLIMIT_CPU, CPU_S),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        with suppress(ValueError, OSError):
-            resource.setrlimit(limit, (most, most))
 
 
 def _write(out: IO[bytes], value: object) -> None:

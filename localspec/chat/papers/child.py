@@ -16,6 +16,7 @@ from pathlib import Path
 
 from localspec.base.errors import InputError, LocalSpecError
 from localspec.base.extras import install_extra
+from localspec.base.process_limits import limit_process
 from localspec.chat.papers.kinds import PaperKind
 from localspec.chat.papers.parts import Parts
 
@@ -39,7 +40,7 @@ def command(kind: PaperKind, path: Path) -> list[str]:
 
 def main() -> None:
     """Read the paper and write its text to standard output."""
-    _limit()
+    limit_process(MEMORY_BYTES, CPU_S)
     kind, path = PaperKind[sys.argv[1]], Path(sys.argv[2])
     with suppress(BrokenPipeError):  # the reader has enough
         try:
@@ -64,22 +65,6 @@ def _read(kind: PaperKind, path: Path) -> None:
         for at in range(0, len(text), SLICE_CHARS):
             _write(text[at : at + SLICE_CHARS])
         _write(None)
-
-
-def _limit() -> None:
-    """Take from this process what reading a paper does not need; where the system has no such limits, the rest."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    for limit, most in (
-        (resource.RLIMIT_AS, MEMORY_BYTES),
-        (resource.RLIMIT_CPU, CPU_S),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        with suppress(ValueError, OSError):
-            resource.setrlimit(limit, (most, most))
 
 
 def _fail(error: LocalSpecError) -> None:

@@ -1,4 +1,4 @@
-"""What is known of this machine's speed, on disk: the measured kernels, the pairs that ran, the accepted proposals.
+"""The file of this machine's speed: the measured kernels, the pairs that ran, the accepted proposals.
 
 One JSON file. Losing it costs a second of measuring, so whatever is wrong with it, it counts as empty.
 """

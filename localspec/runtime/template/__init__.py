@@ -115,7 +115,7 @@ def _folded(messages: Sequence[Message]) -> list[Message] | None:
 
 
 def _marked(content: str) -> MarkedText:
-    """What a message says, as input but for the places of its images."""
+    """The text of a message, as input but for the places of its images."""
     return content if isinstance(content, MarkedText) else MarkedText.given(content)
 
 

@@ -17,7 +17,7 @@ from localspec.chat.papers.reading import read_paper
 from tests.chat.papers import documents
 
 PAGE = f"<head><title>no</title></head><h1>Cats</h1><p>A <b>cat</b> sat.</p><script>{'x' * SOURCE_BYTES}</script>"
-CHILD = "from localspec.chat.papers import child; from localspec.chat.papers.child import _limit, _write, main"
+CHILD = "from localspec.chat.papers import child; from localspec.chat.papers.child import _write, main"
 BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]>'
 
 
@@ -157,7 +157,8 @@ def test_a_child_that_is_taken_over_says_nothing_but_text(tmp_path: Path, monkey
     """Its output is read as JSON, what is no answer of ours is passed over, and it may write no file."""
     (tmp_path / "a.pdf").write_bytes(b"")
     odd = "_write({'unit': 1}); _write([1]); _write({'error': 'x'}); _write('text'); _write(None)"
-    run_instead(monkeypatch, f"_limit(); {odd}\nopen({str(tmp_path / 'written')!r}, 'w').write('x')")
+    limits = "child.limit_process(child.MEMORY_BYTES, child.CPU_S)"
+    run_instead(monkeypatch, f"{limits}; {odd}\nopen({str(tmp_path / 'written')!r}, 'w').write('x')")
     assert read_paper(tmp_path / "a.pdf", "a.pdf", PaperKind.PDF, 2500).text == "text"
     assert not (tmp_path / "written").exists() or not (tmp_path / "written").read_bytes()
 
