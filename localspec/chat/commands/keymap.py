@@ -73,7 +73,7 @@ KEYMAPS: Mapping[str, Mapping[str, str]] = {
         "history-select": "alt+s",
         "history-archive": "alt+r",
         "history-close": "escape,alt+l",
-        "pair-hub": "alt+f",
+        "pair-hub": "alt+g",
         "pair-stop": "alt+s",
         "pair-back": "escape,alt+p",
         "stats-reread": "alt+r",
