@@ -147,6 +147,16 @@ class PromptProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool that a complete reply makes."""
+
+    id: str
+    name: str
+    arguments: str
+    """A JSON object as text."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The last event of every reply."""
 
@@ -154,6 +164,10 @@ class Finished:
     text: str
     """The whole reply: exactly the concatenation of all round tokens' texts."""
     timings: Timings
+    calls: tuple[ToolCall, ...] = ()
+    """Calls of tools, in order; only of a reply whose reason is STOP."""
+    call_error: str | None = None
+    """A sentence for the model about a call in the reply that cannot be read; then there are no ``calls``."""
 
 
 Event = Started | PromptProgress | Round | Finished

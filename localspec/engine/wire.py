@@ -21,6 +21,7 @@ from localspec.engine.events import (
     Round,
     Started,
     Token,
+    ToolCall,
 )
 from localspec.engine.timings import Timings
 
@@ -36,8 +37,8 @@ def event_to_dict(event: Event) -> dict[str, Any]:
             return {"event": "progress", **asdict(event)}
         case Round():
             return _round_to_dict(event)
-        case Finished(reason, text, timings):
-            return {"event": "done", "reason": reason, "text": text, "timings": asdict(timings)}
+        case Finished():
+            return _finished_to_dict(event)
 
 
 def event_from_dict(data: Mapping[str, Any]) -> Event:
@@ -50,9 +51,22 @@ def event_from_dict(data: Mapping[str, Any]) -> Event:
         case "round":
             return _round_from_dict(data)
         case "done":
-            return Finished(FinishReason(data["reason"]), data["text"], _timings(data["timings"]))
+            calls = tuple(ToolCall(each["id"], each["name"], each["arguments"]) for each in data.get("calls", ()))
+            timings, error = _timings(data["timings"]), data.get("call_error")
+            return Finished(FinishReason(data["reason"]), data["text"], timings, calls, error)
         case unknown:
             raise KeyError(f"unknown event {unknown!r}")
+
+
+def _finished_to_dict(finished: Finished) -> dict[str, Any]:
+    return {
+        "event": "done",
+        "reason": finished.reason,
+        "text": finished.text,
+        "timings": asdict(finished.timings),
+        **({"calls": [asdict(call) for call in finished.calls]} if finished.calls else {}),
+        **({"call_error": finished.call_error} if finished.call_error is not None else {}),
+    }
 
 
 def _round_to_dict(round_: Round) -> dict[str, Any]:

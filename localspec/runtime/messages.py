@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, PromptProgress, Round, Started, Token
+from localspec.engine.events import ToolCall as ToolCall
 from localspec.engine.settings import Sampling
 from localspec.engine.tally import Tally
 from localspec.engine.timings import Timings
@@ -18,6 +19,8 @@ class Role(StrEnum):
     SYSTEM = "system"
     USER = "user"
     ASSISTANT = "assistant"
+    TOOL = "tool"
+    """The result of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,22 @@ class Message:
 
     role: Role
     content: str
+    calls: tuple[ToolCall, ...] = ()
+    """The calls that an assistant's message makes; ``content`` may hold their text, too."""
+    call_id: str | None = None
+    """The call that a tool's message answers."""
+    name: str | None = None
+    """The name of the tool, in a tool's message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool that a reply may call."""
+
+    name: str
+    description: str
+    parameters: str
+    """The JSON Schema of its arguments, an object, as JSON text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +60,8 @@ class ReplyOptions:
     """The seed of sampling; None takes a fresh one."""
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    """Tools that the model is told of; with none, nothing in a reply is a call."""
 
 
 @dataclass(slots=True)
@@ -57,6 +78,10 @@ class Reply:
     error: LocalSpecError | None = None
     """The error that ended the reply, if one did; the text received so far stays."""
     final_timings: Timings | None = None
+    calls: tuple[ToolCall, ...] = ()
+    """Complete calls from verified text; none before the reply has finished with STOP."""
+    call_error: str | None = None
+    """A sentence for the model about a call that cannot be read; then there are no ``calls``."""
 
     @property
     def text(self) -> str:
@@ -89,6 +114,8 @@ class Reply:
                 self.progress = None
                 self.finished = event.reason
                 self.final_timings = event.timings
+                if event.reason is FinishReason.STOP:
+                    self.calls, self.call_error = event.calls, event.call_error
 
     def fail(self, error: LocalSpecError) -> None:
         """End the reply with an error; the text received so far stays."""

@@ -13,7 +13,7 @@ from localspec.base.errors import LocalSpecError, error_from_code
 from localspec.engine.events import Finished, Round, Started
 from localspec.engine.settings import BANNED, Sampling
 from localspec.engine.wire import event_from_dict, event_to_dict
-from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.messages import ReplyOptions, Tool
 from localspec.store.replies import Arm, ModelFileRecord, ReplyMetadata, ReplyPart
 from localspec.store.tree import ReplyState
 
@@ -31,6 +31,8 @@ def about_to_dict(about: ReplyMetadata) -> dict[str, Any]:
         [token, "ban" if bias == BANNED else bias]
         for token, bias in about.options.sampling.logit_bias
     ]
+    if not about.options.tools:
+        del data["options"]["tools"]
     return data
 
 
@@ -53,6 +55,7 @@ def _options(data: Data) -> ReplyOptions:
     known["sampling"] = _sampling(data.get("sampling") or {})
     known["spec"] = None if data.get("spec") is None else tuple(data["spec"])
     known["stop"] = tuple(data.get("stop") or ())
+    known["tools"] = tuple(Tool(**_known(Tool, tool)) for tool in data.get("tools") or ())
     return ReplyOptions(**known)
 
 

@@ -47,8 +47,8 @@ def test_every_setting_is_taken(each: Setting) -> None:
 
 @pytest.mark.parametrize("kind", [Sampling, ReplyOptions, LoadOptions, Outlets])
 def test_every_field_can_be_set(kind: type[Any]) -> None:
-    """But for the files, the context by its shorter name, and the sampling, which has fields of its own."""
-    known = {each.key for each in AS_OPTIONS} | {"target", "draft", "projector", "n_ctx", "sampling"}
+    """But for files and tools, the context by its shorter name, and the sampling, which has fields of its own."""
+    known = {each.key for each in AS_OPTIONS} | {"target", "draft", "projector", "n_ctx", "sampling", "tools"}
     assert {field.name for field in fields(kind)} <= known
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from localspec.base.errors import EngineError
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.settings import Sampling
 from localspec.engine.wire import event_from_dict, event_to_dict
-from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.messages import Message, ReplyOptions, Role, Tool, ToolCall
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import (
@@ -117,7 +117,16 @@ def _prompt(data: Any) -> tuple[Message, ...] | str:
 
 
 def _messages(data: Any) -> tuple[Message, ...]:
-    return tuple(Message(Role(message["role"]), message["content"]) for message in data)
+    return tuple(_message(message) for message in data)
+
+
+def _message(data: Data) -> Message:
+    calls = tuple(ToolCall(**call) for call in data.get("calls", ()))
+    return Message(Role(data["role"]), data["content"], calls, data.get("call_id"), data.get("name"))
+
+
+def _tools(data: Iterable[Data]) -> tuple[Tool, ...]:
+    return tuple(Tool(**tool) for tool in data)
 
 
 def _reply_options(data: Data) -> ReplyOptions:
@@ -128,6 +137,7 @@ def _reply_options(data: Data) -> ReplyOptions:
             "sampling": _sampling(data["sampling"]),
             "spec": None if spec is None else tuple(spec),
             "stop": tuple(data["stop"]),
+            "tools": _tools(data.get("tools", ())),
         }
     )
 
@@ -168,7 +178,7 @@ _DECODERS: dict[str, Callable[[Data], Request | Answer]] = {
     "Load": _load,
     "Generate": _generate,
     "CountTokens": lambda data: CountTokens(data["text"]),
-    "ReadAhead": lambda data: ReadAhead(_messages(data["messages"])),
+    "ReadAhead": lambda data: ReadAhead(_messages(data["messages"]), _tools(data.get("tools", ()))),
     "Inspect": _inspect,
     "Weigh": _weigh,
     "Cancel": lambda data: Cancel(),

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 from localspec.engine.events import Event
 from localspec.engine.inspection import Inspection
-from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.messages import Message, ReplyOptions, Tool
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.pair_info import PairInfo
 
@@ -67,6 +67,8 @@ class ReadAhead:
 
     messages: tuple[Message, ...]
     """The last is one that may go on."""
+    tools: tuple[Tool, ...] = ()
+    """Those of the coming reply, which stand in its prompt, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from localspec.engine.events import (
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.settings import Sampling
 from localspec.engine.timings import Timings
-from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.messages import Message, ReplyOptions, Role, Tool, ToolCall
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.codec import decode_answer, decode_request, encode
@@ -78,6 +78,8 @@ sampling = st.builds(
     grammar=maybe(text),
     grammar_triggers=tuples(text),
 )
+tool = st.builds(Tool, text, text, text)
+call = st.builds(ToolCall, text, text, text)
 reply_options = st.builds(
     ReplyOptions,
     sampling=sampling,
@@ -86,13 +88,14 @@ reply_options = st.builds(
     seed=maybe(count),
     max_tokens=maybe(count),
     stop=tuples(text),
+    tools=tuples(tool),
 )
-message = st.builds(Message, st.sampled_from(Role), text)
+message = st.builds(Message, st.sampled_from(Role), text, tuples(call), maybe(text), maybe(text))
 requests: st.SearchStrategy[Request] = st.one_of(
     st.builds(Load, load_options),
     st.builds(Generate, count, text | tuples(message), reply_options, text),
     st.builds(CountTokens, text),
-    st.builds(ReadAhead, tuples(message)),
+    st.builds(ReadAhead, tuples(message), tuples(tool)),
     st.builds(Inspect, count, text | tuples(message), reply_options, tuples(count), count),
     st.builds(Weigh, count, text | tuples(message), reply_options, tuples(count), count, count),
     st.just(Cancel()),
@@ -136,7 +139,7 @@ events = st.one_of(
     st.builds(Started, count, count, count, count),
     st.builds(PromptProgress, count, count),
     rounds,
-    st.builds(Finished, st.sampled_from(FinishReason), text, timings),
+    st.builds(Finished, st.sampled_from(FinishReason), text, timings, tuples(call), maybe(text)),
 )
 pair_info = st.builds(PairInfo, target=path, draft=maybe(path), plain_per_second=maybe(ratio), load_s=ratio)
 opinion = st.builds(Opinion, ratio, count, maybe(ratio), tuples(st.builds(Candidate, count, text, ratio)))
