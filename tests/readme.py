@@ -119,7 +119,11 @@ def events() -> str:
     from localspec.engine.events import FinishReason, Origin
 
     parts = [
-        ("start", "Started", "`localspec run` adds `pair`, `target`, `draft`, `n_ctx`, `device` and `options`."),
+        (
+            "start",
+            "Started",
+            "`localspec run` adds `pair`, `target`, `draft`, `n_ctx`, `device`, `files` and `options`.",
+        ),
         ("round", "Round", "`failures` is left out where there are none."),
         ("done", "Finished", f"`reason` is one of {', '.join(FinishReason)}."),
         ("tokens of a round", "Token", f"`origin` is one of {', '.join(Origin)}."),

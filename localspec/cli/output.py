@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from localspec.base.terminal_stream import escape_for
 from localspec.base.visible import visible_line
+from localspec.chat.compose.attachment import Attachment
 from localspec.chat.marks import Marks, marked
+from localspec.chat.papers.passages import FOUND
 from localspec.cli.report import remark
 from localspec.cli.streams import Status, wants_ansi, wants_colour
 from localspec.engine.events import Event, Finished, PromptProgress, Round
@@ -20,6 +22,7 @@ from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.figures import ENDED_EARLY, failure_note, summary_line
 from localspec.runtime.messages import Reply
 from localspec.runtime.pair_info import PairInfo
+from localspec.store.file_blocks import TextFile
 
 
 class TextOutput:
@@ -86,6 +89,16 @@ def describe(chat_config: ChatConfig, info: PairInfo, *, raw: bool) -> dict[str,
             "raw": raw,
         },
     }
+
+
+def describe_files(attachments: Sequence[Attachment]) -> dict[str, Any]:
+    """The files as the model reads them, for the ``start`` record; the text is there if it is a passage."""
+    files = [file for attachment in attachments for file in attachment.files]
+    return {"files": [{"name": file.name, "note": file.note, "text": _passage(file)} for file in files]}
+
+
+def _passage(file: TextFile) -> str | None:
+    return file.text if file.note.endswith(FOUND) else None
 
 
 def print_summary(reply: Reply, chat_config: ChatConfig) -> None:

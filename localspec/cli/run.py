@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localspec.base.errors import INTERRUPTED_EXIT_CODE, UsageError
+from localspec.base.visible import visible_line
 from localspec.cli.options import MarksChoice, command_line_settings, print_problems, reply_options
 from localspec.cli.prompt import read_prompt
-from localspec.cli.report import print_news
+from localspec.cli.report import print_news, remark
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
 
 if TYPE_CHECKING:
+    from localspec.chat.compose.attachment import Attachment
     from localspec.chat.marks import Marks
     from localspec.runtime.chat_config import ChatConfig
     from localspec.runtime.messages import Message
@@ -38,6 +41,15 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Show the model this image (PNG, JPEG, WebP, GIF, BMP); needs a projector, may be given several times.",
 )
+@click.option(
+    "--attach",
+    "attached",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="Let the model read this file or folder (text, PDF, Word, Excel, notebooks, images), or what fits the prompt "
+    "of one that is too large; may be given several times.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Write events as NDJSON, one object a line, instead of text.")
 @click.option(
     "--explain", is_flag=True, help="After the reply, say of every round why as many tokens were proposed as were."
@@ -50,6 +62,7 @@ def run(
     words: tuple[str, ...],
     raw: bool,
     images: tuple[Path, ...],
+    attached: tuple[Path, ...],
     as_json: bool,
     explain: bool,
     marks: Marks | None,
@@ -68,16 +81,20 @@ def run(
         raise UsageError("--json and --marks contradict each other.", "The events name the origin of every token.")
     if raw and images:
         raise UsageError("--raw and --image contradict each other.", "The chat template says where an image goes.")
-    from localspec.chat.images.reading import read_image
+    if raw and attached:
+        raise UsageError(
+            "--raw and --attach contradict each other.", "In a raw prompt a file could write control tokens."
+        )
+    from localspec.chat.compose.file_reading import read_attachment, read_picture
     from localspec.config import read_config
-    from localspec.runtime.images import image_block
 
     prompt = read_prompt(words)
-    prompt = "".join(image_block(image.name, read_image(image, image.name)) for image in images) + prompt
+    pictures = (read_picture(image, visible_line(image.name)) for image in images)
+    attachments = (*pictures, *(read_attachment(path, visible_line(str(path))) for path in attached))
     settings = command_line_settings(without=frozenset(("system", "persona") if raw else ()))
     chat_config = settings.resolve(read_config())
     print_problems(settings)
-    if _reply(services, chat_config, prompt, raw=raw, as_json=as_json, explain=explain, marks=marks):
+    if _reply(services, chat_config, prompt, attachments, raw=raw, as_json=as_json, explain=explain, marks=marks):
         raise click.exceptions.Exit(INTERRUPTED_EXIT_CODE)
 
 
@@ -85,6 +102,7 @@ def _reply(
     services: Services,
     chat_config: ChatConfig,
     prompt: str,
+    attachments: Sequence[Attachment],
     *,
     raw: bool,
     as_json: bool,
@@ -93,9 +111,10 @@ def _reply(
 ) -> bool:
     """Load, reply and print. Returns True if Ctrl-C ended it."""
     from localspec.chat.active_reply import reply_once
+    from localspec.chat.compose.attachment import as_read, fitted, notices, with_files
     from localspec.chat.pair_slot import InProcessPair
     from localspec.cli.explain import print_explanation
-    from localspec.cli.output import JsonOutput, TextOutput, describe, fitting_marks, print_summary
+    from localspec.cli.output import JsonOutput, TextOutput, describe, describe_files, fitting_marks, print_summary
     from localspec.cli.streams import Status
     from localspec.insight.observers.observers import Observers
 
@@ -104,7 +123,11 @@ def _reply(
         print_news(observers)
         with InProcessPair(services.open_pair, chat_config, lambda: status.show) as pair:
             status.clear()
-            context = describe(chat_config, pair.info, raw=raw)
+            files = fitted(attachments, pair.info.n_ctx)
+            for notice in notices(files, prompt):
+                remark(notice)
+            context = describe(chat_config, pair.info, raw=raw) | describe_files(as_read(files, prompt))
+            prompt = with_files(files, prompt)
             output = JsonOutput(context) if as_json else TextOutput(fitting_marks(marks), status)
             reply = reply_once(pair, prompt if raw else _messages(chat_config, prompt), observers, output.show)
             interrupted = pair.interrupted

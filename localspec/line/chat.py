@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from localspec.base.errors import LocalSpecError, NotFoundError, UsageError
 from localspec.base.paths import user_paths
 from localspec.base.visible import visible_line
-from localspec.chat.compose.attachment import Attachment, as_read, with_files
+from localspec.chat.compose.attachment import Attachment, notices, with_files
 from localspec.chat.compose.file_reading import read_attachment
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
 from localspec.chat.compose.mentions import mentions, readings
@@ -101,9 +101,8 @@ class LineChat:
         if self._typed:
             self._history.add(WrittenMessage(text))
         files = (*state.attached, *(self._mentioned(text) if self._typed else ()))
-        for read in as_read(files, text):
-            if read.passages_n:
-                state.output.remark(f"Too large to be read whole: {' '.join(read.chip.split())}; /show shows them.")
+        for notice in notices(files, text):
+            state.output.remark(f"{notice} /show shows it.")
         turn = state.chat.ask(with_files(files, text))
         state.attached.clear()
         answer(state, turn)

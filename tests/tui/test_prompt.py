@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -343,12 +344,18 @@ async def test_files_are_attached_however_their_names_were_typed(app: PromptApp)
 
 async def test_a_folder_too_large_is_shown_as_searched(app: PromptApp) -> None:
     """With the tokens of the passages; a pair with a larger context takes it whole."""
-    async with app.run_test() as pilot:
+    folder = Path("src") / "a folder whose name is as long as names of folders come to be"
+    folder.mkdir()
+    (folder / "long.txt").write_text("Nobody said anything.\n" * 100)
+    (folder / "picture").write_bytes(b"\0")
+    async with app.run_test(size=(80, 24)) as pilot:
         app.prompt.fit(100)
-        app.prompt.set_text("What is in @README.md and @src ?")
-        (Path("src") / "long.txt").write_text("Nobody said anything.\n" * 100)
+        app.prompt.set_text(f'What is in @"{folder}" ?')
         await wait_until(pilot, lambda: "too large" in str(app.query_one(Attached).render()))
-        assert "the passages that fit the question go along" in str(app.query_one(Attached).render())
+        rows = str(app.query_one(Attached).render())
+        assert "come to be/  1 file (1 without text left out), 2.2 kB, too large: 1 passage for the question" in rows
+        assert re.search(r"\d tokens$", rows)
+        assert app.query_one(Attached).size.height == 2
         app.prompt.fit(100_000)
         assert "too large" not in str(app.query_one(Attached).render())
 

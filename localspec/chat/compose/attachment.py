@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from localspec.base.errors import CapacityError
 from localspec.chat.compose.mentions import mentions, readings
 from localspec.chat.compose.sizes import kilobytes, lines, size_bytes
-from localspec.chat.papers.passages import FOUND, found_for, index_of
+from localspec.chat.papers.passages import FOUND, found_for, index_of, taken_of
 from localspec.runtime.images import reference_in
 from localspec.store.file_blocks import TextFile, split_files
 
@@ -30,7 +30,7 @@ class Attachment:
     """The path as it was written."""
     files: tuple[TextFile, ...]
     skipped_n: int = 0
-    """Files of a folder that hold no text."""
+    """Files of a folder that hold no text, or could not be read."""
     n_ctx: int | None = field(default=None, compare=False)
     """The tokens of context that it goes into, where that is known."""
 
@@ -53,15 +53,25 @@ class Attachment:
         return len(self.files) == 1 and reference_in(self.files[0].note, self.files[0].text) is not None
 
     @property
+    def cut(self) -> str:
+        """The part of it that was taken, or the files that were not; empty if all was taken."""
+        if not self.path.endswith("/"):
+            return "" if self.is_image else taken_of(self.files[0])
+        in_part_n = len({file.name for file in self.files if taken_of(file)})
+        parts = [f"{in_part_n} in part"] if in_part_n else []
+        return ", ".join([*parts, *([f"{self.skipped_n} without text left out"] if self.skipped_n else [])])
+
+    @property
     def chip(self) -> str:
-        """Path and size, in a few words."""
+        """Path, size and what was cut, in a few words."""
         if self.is_image:
             return _file_chip(self.files[0])
-        names_n = len({file.name for file in self.files})
-        what = _number(names_n, "file") if self.path.endswith("/") else self.files[0].note
-        if self.passages_n:
-            what = f"{_number(self.passages_n, 'passage')}{f' of {what}' if self.path.endswith('/') else ''}"
-        return _chip(self.path, what, self.size_bytes)
+        is_folder = self.path.endswith("/")
+        what = [_number(self.passages_n, "passage")] if self.passages_n else []
+        what += [_number(len({file.name for file in self.files}), "file")] if is_folder else []
+        cut = f" ({self.cut})" if is_folder and self.cut else ""
+        what += [self.cut] if not is_folder and self.cut else []
+        return _chip(self.path, " of ".join(what) + cut, self.size_bytes)
 
 
 def _number(n: int, word: str) -> str:
@@ -112,6 +122,26 @@ def _between_mentions(text: str) -> Iterator[str]:
         yield text[at : mention.start]
         at = mention.end
     yield text[at:]
+
+
+def fitted(attachments: Iterable[Attachment], n_ctx: int | None) -> tuple[Attachment, ...]:
+    """The attachments as they go into a context of so many tokens."""
+    return tuple(replace(attachment, n_ctx=n_ctx) for attachment in attachments)
+
+
+def notices(attachments: Sequence[Attachment], question: str) -> Iterator[str]:
+    """A sentence about each attachment of which the model does not read all."""
+    read_at = {read.path: read for read in as_read(attachments, question)}
+    for attachment in attachments:
+        read = read_at.get(attachment.path)
+        if read is not None and read.passages_n and read != attachment:
+            yield f"{attachment.path} is too large to be read whole; what fits the question goes along: {_what(read)}."
+        elif attachment.cut:
+            yield f"{attachment.path} goes along in part: {_what(attachment)}."
+
+
+def _what(attachment: Attachment) -> str:
+    return attachment.chip.removeprefix(attachment.path).strip()
 
 
 def _file_chip(file: TextFile) -> str:

@@ -43,6 +43,12 @@ def read_attachment(
     return replace(attachment, n_ctx=n_ctx)
 
 
+def read_picture(path: Path, name: str) -> Attachment:
+    """An image, decoded and kept. Raises NotFoundError, or InputError if it cannot be read as one."""
+    image = read_image(path, name)
+    return Attachment(name, (TextFile(name, image.text, image.note),))
+
+
 def _read(path: Path, name: str, cancelled: Callable[[], bool]) -> Attachment:
     try:
         mode = path.stat().st_mode
@@ -51,8 +57,7 @@ def _read(path: Path, name: str, cancelled: Callable[[], bool]) -> Attachment:
         if not stat.S_ISREG(mode):
             raise InputError(f"{name} is not a file of text.", "Attach a regular file or a folder.")
         if is_image(path):
-            image = read_image(path, name)
-            return Attachment(name, (TextFile(name, image.text, image.note),))
+            return read_picture(path, name)
         return Attachment(name, (_file(path, name, MAX_BYTES, cancelled),))
     except FileNotFoundError:
         raise NotFoundError(f"There is no file {name}.", "Type @ and a part of its name to search.") from None

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from localspec.chat.compose.attachment import Attachment, as_folder, as_read, attached_in, searched, with_files
+from localspec.chat.compose.attachment import Attachment, as_folder, as_read, attached_in, fitted, searched, with_files
 from localspec.chat.compose.mentions import Mention, mentions, readings
 from localspec.chat.compose.sizes import kilobytes, line_n, lines, size_bytes
 
@@ -123,7 +123,7 @@ class Enclosures:
     def fit(self, n_ctx: int | None) -> None:
         """Set the context of another pair, or of none."""
         self._n_ctx = n_ctx
-        self._attached = {path: replace(attached, n_ctx=n_ctx) for path, attached in self._attached.items()}
+        self._attached = {attachment.path: attachment for attachment in fitted(self._attached.values(), n_ctx)}
 
     def detach(self, path: str) -> None:
         """The mention is text again."""

@@ -24,7 +24,9 @@ def _cell(cell: Mapping[str, Any], language: str) -> str:
     source = "".join(cell["source"])
     if cell["cell_type"] != "code":
         return f"{source}\n\n"
-    written = "".join(_outputs(cell.get("outputs", ())))[:MAX_OUTPUT_CHARS].strip()
+    written = "".join(_outputs(cell.get("outputs", ()))).strip()
+    if (more_n := len(written) - MAX_OUTPUT_CHARS) > 0:
+        written = f"{written[:MAX_OUTPUT_CHARS]}\n[{more_n:,} more characters of output left out]"
     output = f"Output:\n```\n{written}\n```\n" if written else ""
     return f"```{language}\n{source}\n```\n{output}\n" if source else ""
 

@@ -32,6 +32,7 @@ FOUND = "found for the question"
 _SIGNS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_SIGNS}]|[^\W{_SIGNS}]+")
 _PAGE = re.compile(r"\[Page (\d+)\]\n")
+_TAKEN = re.compile(r" \(of ([^()]+)\), ")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,11 +130,20 @@ def _joined(passages: Sequence[Passage]) -> Iterator[TextFile]:
     yield _as_file(first.file, first.start, last.stop)
 
 
+def taken_of(file: TextFile) -> str:
+    """The part of a paper that was taken, as "pages 1-40 of 312", also of a passage of it; empty if all was."""
+    if not file.note.endswith(FOUND):
+        return file.note
+    taken = _TAKEN.search(file.note)
+    return taken[1] if taken else ""
+
+
 def _as_file(file: TextFile, start: int, stop: int) -> TextFile:
     first, last = file.text.count("\n", 0, start) + 1, file.text.count("\n", 0, stop - 1) + 1
     page = _PAGE.match(file.text, max(0, file.text.rfind("[Page ", 0, start + len("[Page "))))
     place = f"page {page[1]}" if page else f"line {first}" if first == last else f"lines {first}-{last}"
-    return TextFile(file.name, file.text[start:stop], f"{place}, {FOUND}")
+    taken = f" (of {file.note})" if file.note else ""
+    return TextFile(file.name, file.text[start:stop], f"{place}{taken}, {FOUND}")
 
 
 def _cuts(text: str) -> Iterator[tuple[int, int]]:

@@ -53,7 +53,7 @@ class _Collected:
         match value:
             case {"error": [int(code), str(message), str(hint)]}:
                 raise error_from_code(code, visible_line(message.replace("{name}", name)), hint)
-            case {"unit": str(unit), "total_n": int(total_n)}:
+            case {"unit": "page" | "sheet" | "cell" | "" as unit, "total_n": int(total_n)}:
                 self.unit, self.total_n = unit, total_n
             case str(text):
                 self.texts.append(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 from textual.widgets import Static
 
@@ -12,36 +13,61 @@ from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.token_counts import TokenCount
 
 _MAX_ROWS = 4
+_PATH_CELLS = 12
+"""Of a path at least so much stays, from its end; what does not fit then is in the next row."""
 
 
 class Attached(Static):
     """Path, size and tokens of each; not there while nothing is attached."""
 
     DEFAULT_CSS = """
-    Attached { height: auto; color: $quiet; display: none; text-wrap: nowrap; text-overflow: ellipsis; }
+    Attached { height: auto; color: $quiet; display: none; }
     """
 
     def __init__(self) -> None:
         super().__init__("")
         self._shown: list[tuple[str, str]] = []
+        """The path, and what there is to say about it."""
 
     def show(self, attachments: Sequence[Attachment], as_read: Sequence[tuple[Attachment, TokenCount]]) -> None:
         """Show these attachments, with the tokens of each as the model will read it."""
         read = {attachment.path: (attachment, count) for attachment, count in as_read}
         rows = [
-            (visible_line(attachment.chip), _amounts(attachment, *read.get(attachment.path, (None, None))))
+            (
+                visible_line(attachment.path),
+                visible_line(attachment.chip.removeprefix(attachment.path))
+                + _amounts(attachment, *read.get(attachment.path, (None, None))),
+            )
             for attachment in attachments
         ]
-        if rows == self._shown:
-            return
-        self._shown = rows
         if len(rows) > _MAX_ROWS:
             rows = [*rows[: _MAX_ROWS - 1], (f"and {len(rows) - _MAX_ROWS + 1} more", "")]
-        self.update(Content("\n").join(Content.assemble(("+ ", "$accent"), chip, amounts) for chip, amounts in rows))
-        self.display = bool(rows)
+        if rows != self._shown:
+            self._shown = rows
+            self._draw()
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        room = self.size.width or self.app.size.width - 4
+        rows = (
+            Content.assemble(("+ ", "$accent"), _ending(path, room - 2 - cell_len(about)), about)
+            for path, about in self._shown
+        )
+        self.update(Content("\n").join(rows))
+        self.display = bool(self._shown)
+
+
+def _ending(path: str, room: int) -> str:
+    """As much of a path as there is room for, from its end."""
+    room = max(room, _PATH_CELLS)
+    return path if cell_len(path) <= room else "…" + set_cell_size(path[::-1], room - 1)[::-1].strip()
 
 
 def _amounts(attachment: Attachment, read: Attachment | None, count: TokenCount | None) -> str:
-    skipped = f", {attachment.skipped_n} without text left out" if attachment.skipped_n else ""
-    passages = ", too large: the passages that fit the question go along" if read is None or read != attachment else ""
-    return f"{skipped}{passages}{f', {count}' if count is not None else ''}"
+    passages = ""
+    if read is None or read != attachment:
+        found_n = read.passages_n if read is not None else 0
+        passages = f", too large: {found_n} passage{'s' if found_n != 1 else ''} for the question"
+    return f"{passages}{f', {count}' if count is not None else ''}"

@@ -100,7 +100,7 @@ def test_a_folder_is_its_text_files(project: Path) -> None:
     assert [file.name for file in attachment.files] == ["src/app.py", "src/app_test.py", "src/deep/er/notes.txt"]
     assert attachment.skipped_n == 1
     assert attachment.block.count("File: ") == 3
-    assert attachment.chip.startswith("src/  3 files, ")
+    assert attachment.chip.startswith("src/  3 files (1 without text left out), ")
 
 
 def make_binary(path: Path) -> None:

@@ -10,10 +10,12 @@ import pytest
 
 from localspec.base.errors import InputError
 from localspec.base.extras import install_extra
+from localspec.chat.compose.attachment import Attachment, brief, fitted, notices, with_files
 from localspec.chat.compose.file_reading import read_attachment
 from localspec.chat.papers import reading
 from localspec.chat.papers.kinds import SOURCE_BYTES, PaperKind
-from localspec.chat.papers.reading import read_paper
+from localspec.chat.papers.reading import PaperText, read_paper
+from localspec.store.file_blocks import TextFile
 from tests.chat.papers import documents
 
 PAGE = f"<head><title>no</title></head><h1>Cats</h1><p>A <b>cat</b> sat.</p><script>{'x' * SOURCE_BYTES}</script>"
@@ -63,7 +65,7 @@ def test_papers_in_a_folder_are_read(tmp_path: Path) -> None:
     (tmp_path / "bad.pdf").write_bytes(b"%PDF-1.4\n")
     attachment = read_attachment(tmp_path, "papers")
     assert [file.name for file in attachment.files] == ["papers/good.pdf"]
-    assert attachment.skipped_n == 1
+    assert attachment.chip == "papers/  1 file (1 without text left out), 0.1 kB"
 
 
 def test_hostile_text_is_made_harmless(tmp_path: Path) -> None:
@@ -124,6 +126,19 @@ def test_what_was_cut_is_said(tmp_path: Path) -> None:
     paper = read_paper(path, "a.pdf", PaperKind.PDF, 1000)
     assert paper.taken == "pages 1-3 of 40"
     assert "[Page 4]" not in paper.text
+    file = TextFile("papers/a.pdf", paper.text, paper.taken)
+    whole = Attachment("papers/", (file, TextFile("papers/b.txt", "b")))
+    assert whole.chip == "papers/  2 files (1 in part), 0.8 kB"
+    assert list(notices([whole], "")) == ["papers/ goes along in part: 2 files (1 in part), 0.8 kB."]
+    (searched,) = fitted([Attachment("papers/a.pdf", (file,))], 100)
+    content = with_files([searched], "What is on 2?")
+    assert "```pdf page 3 (of pages 1-3 of 40), found for the question\n" in content
+    assert brief(content).startswith("[papers/a.pdf  1 passage of pages 1-3 of 40, 0.3 kB]")
+    (notice,) = notices([searched], "What is on 2?")
+    assert notice == (
+        "papers/a.pdf is too large to be read whole; what fits the question goes along: 1 passage of pages 1-3 of 40, "
+        "0.3 kB."
+    )
 
 
 def run_instead(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
@@ -156,10 +171,11 @@ def test_a_bomb_ends_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_child_that_is_taken_over_says_nothing_but_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its output is read as JSON, what is no answer of ours is passed over, and it may write no file."""
     (tmp_path / "a.pdf").write_bytes(b"")
-    odd = "_write({'unit': 1}); _write([1]); _write({'error': 'x'}); _write('text'); _write(None)"
+    odd = "_write({'unit': 1}); _write({'unit': '`', 'total_n': 2})"
+    odd += "; _write([1]); _write({'error': 'x'}); _write('text'); _write(None)"
     limits = "child.limit_process(child.MEMORY_BYTES, child.CPU_S)"
     run_instead(monkeypatch, f"{limits}; {odd}\nopen({str(tmp_path / 'written')!r}, 'w').write('x')")
-    assert read_paper(tmp_path / "a.pdf", "a.pdf", PaperKind.PDF, 2500).text == "text"
+    assert read_paper(tmp_path / "a.pdf", "a.pdf", PaperKind.PDF, 2500) == PaperText("text")
     assert not (tmp_path / "written").exists() or not (tmp_path / "written").read_bytes()
 
 
