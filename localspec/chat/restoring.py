@@ -21,13 +21,14 @@ SHOWN_CHARS = 8_000
 
 
 def restored(question: Node | None, answer: Node | None) -> Turn:
-    """A turn with a message and its reply as text."""
+    """A turn with a message and its reply as text; the message is not shown if it is the result of a call."""
+    said = question is not None and question.call is None
     return Turn(
-        question.content if question else "",
+        question.content if question and said else "",
         question.id if question else None,
         answer.id if answer else None,
         lead=answer.content if answer else "",
-        shown=brief(question.content, SHOWN_ROWS, SHOWN_CHARS) if question else "",
+        shown=brief(question.content, SHOWN_ROWS, SHOWN_CHARS) if question and said else "",
         loaded=answer is None,
         cut_off=answer is not None and answer.state is ReplyState.CUT_OFF,
     )

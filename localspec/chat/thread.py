@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import takewhile
 
 from localspec.chat.compaction import SummaryRequest
 from localspec.chat.restoring import read_reply, recall_source, restored, restored_summary
@@ -35,15 +36,19 @@ class Thread:
         self.turns, self._recap = [], self.stored.recap
         if self._recap is not None:
             self.turns.append(known.get((None, self._recap.node.id)) or restored_summary(self._recap))
-        for question, answer in pairs_of(later(self.stored.path, self._recap)):
+        path = later(self.stored.path, self._recap)
+        for question, answer in pairs_of(path):
             ids = (question.id if question else None, answer.id if answer else None)
-            self.turns.append(known.get(ids) or restored(question, answer))
+            turn = known.get(ids) or restored(question, answer)
+            turn.results = results_of(path, answer)
+            self.turns.append(turn)
 
     def holding(self, message: str) -> Turn | None:
         """The turn on the path that has this message, or the summary that covers it."""
         if self._recap is not None and any(node.id == message for node in self._recap.covered):
             return self.turns[0]
-        return next((e for e in self.turns if message in (e.question, e.answer)), None)
+        at = next((e for e in self.turns if message in (e.question, e.answer)), None)
+        return at or next((e for e in self.turns if any(node.id == message for node in e.results)), None)
 
     def came_later(self, one: Turn, other: Turn) -> bool:
         """True if ``one``'s reply was begun after ``other``'s."""
@@ -130,7 +135,7 @@ class Thread:
 
     def resend(self, turn: Turn, text: str) -> Turn:
         """Make another version of a question, not answered yet. Raises ValueError for a reply without a question."""
-        if turn.question is None:
+        if turn.question is None or not turn.prompt:
             raise ValueError("nothing was asked")
         self.stored.edit(turn.question, text)
         self.refresh()
@@ -214,11 +219,17 @@ class Thread:
 
 
 def pairs_of(path: Sequence[Node]) -> Iterator[tuple[Node | None, Node | None]]:
-    """Each question with the reply that follows it; either may be missing."""
+    """Each question with the reply that follows it; either may be missing.
+
+    The results of a reply's calls are the question of the next reply; without one they are of the reply above alone,
+    unless they are the last of all.
+    """
     question: Node | None = None
     for node in path:
-        if node.role is Role.USER:
-            if question is not None:
+        if node.role is Role.TOOL:
+            question = node
+        elif node.role is Role.USER:
+            if question is not None and question.role is Role.USER:
                 yield question, None
             question = node
         elif node.role is Role.ASSISTANT:
@@ -226,3 +237,11 @@ def pairs_of(path: Sequence[Node]) -> Iterator[tuple[Node | None, Node | None]]:
             question = None
     if question is not None:
         yield question, None
+
+
+def results_of(path: Sequence[Node], reply: Node | None) -> tuple[Node, ...]:
+    """The results of a reply's calls: the messages right after it that are results."""
+    if reply is None:
+        return ()
+    after = path[path.index(reply) + 1 :]
+    return tuple(takewhile(lambda node: node.role is Role.TOOL, after))

@@ -8,7 +8,7 @@ from localspec.chat.compaction import SummaryRequest
 from localspec.chat.tokens.inspectable_reply import InspectableReply
 from localspec.engine.events import FinishReason
 from localspec.runtime.worker.messages import Generate
-from localspec.store import ReplyMetadata
+from localspec.store import Node, ReplyMetadata
 
 
 @dataclass(slots=True, eq=False)
@@ -20,10 +20,15 @@ class Turn:
 
     prompt: str
     question: str | None = None
-    """Id of the message; None while it waits, and for a reply without a message above it."""
+    """Id of the message, or of the result of a call that the reply goes on from.
+
+    None while the message waits, and for a reply without a message above it.
+    """
     answer: str | None = None
     """Id of the reply; None before it has begun."""
     reply: InspectableReply = field(default_factory=InspectableReply)
+    results: tuple[Node, ...] = ()
+    """The results of the calls that the reply made, in their order."""
     lead: str = ""
     """The reply's text before its first token: by a person or another program, or all while tokens are not loaded."""
     shown: str = ""

@@ -12,12 +12,12 @@ from typing import Any
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.base.visible import visible, visible_line
 from localspec.cli.tables import DIM, coloured
-from localspec.runtime.messages import Role
+from localspec.runtime.messages import Role, ToolCall
 from localspec.store import Hit, Node, ReplyState, StoredConversation, Tree
 from localspec.store.files.native_json import heading_to_dict, node_to_dict
 from localspec.store.timestamps import to_iso
 
-_SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System"}
+_SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System", Role.TOOL: "Tool"}
 _ENDINGS = {
     ReplyState.CUT_OFF: "cut off when the program ended",
     ReplyState.FAILED: "broken off by an error",
@@ -89,7 +89,12 @@ def conversation_lines(conversation: StoredConversation, nodes: Sequence[Node], 
 
 def _header(tree: Tree, node: Node, before: str | None) -> str:
     place, of = tree.position(node.id)
-    parts = [_SPEAKERS[node.role], node.id[:_SHORT_MESSAGE_ID], local_time(node.created)]
+    parts = [
+        _SPEAKERS[node.role],
+        *([_called(node.call)] if node.call else []),
+        node.id[:_SHORT_MESSAGE_ID],
+        local_time(node.created),
+    ]
     if of > 1:
         parts.append(f"version {place}/{of}")
     parent = tree.parent(node.id)
@@ -98,6 +103,10 @@ def _header(tree: Tree, node: Node, before: str | None) -> str:
     if node.state in _ENDINGS:
         parts.append(_ENDINGS[node.state])
     return "  ".join(parts)
+
+
+def _called(call: ToolCall) -> str:
+    return visible_line(f"{call.name} {call.arguments}")
 
 
 def wrapped(text: str) -> Iterator[str]:

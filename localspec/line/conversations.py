@@ -15,7 +15,7 @@ from localspec.store import Heading, Node, ReplyState, StoredConversation
 from localspec.store.filing import Filing
 
 MOST_LISTED = 20
-_SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System"}
+_SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System", Role.TOOL: "Tool"}
 _ENDINGS = {
     ReplyState.CUT_OFF: "Cut off when the program ended.",
     ReplyState.FAILED: "Broken off by an error.",
@@ -209,7 +209,8 @@ def _block(state: State, node: Node) -> str:
     place, of = state.chat.stored.tree.position(node.id)
     version = f" ({place} of {of})" if of > 1 else ""
     ending = f"\n{_ENDINGS[node.state]}" if node.state in _ENDINGS else ""
-    return f"{_SPEAKERS[node.role]}{version}: {node.content.strip()}{ending}"
+    called = f" {node.call.name} {node.call.arguments}" if node.call else ""
+    return f"{_SPEAKERS[node.role]}{called}{version}: {node.content.strip()}{ending}"
 
 
 def _delete_whole(state: State) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from localspec.base.errors import NotFoundError, StoreError
 from localspec.config import Value
 from localspec.engine.events import Event
-from localspec.runtime.messages import Message, Role
+from localspec.runtime.messages import Message, Role, ToolCall
 from localspec.store import rows
 from localspec.store.database import Database, Statement
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument
@@ -104,10 +104,14 @@ class StoredConversation:
         """Add a question under the current leaf."""
         return self._say(Role.USER, text, self._shown_leaf())
 
+    def add_result(self, call: ToolCall, result: str) -> Node:
+        """Add the result of a call under the current leaf."""
+        return self._say(Role.TOOL, result, self._shown_leaf(), call)
+
     def edit(self, node_id: str, text: str) -> Node:
         """Add another version of a message; earlier versions and what follows them stay."""
         node = self.tree.node(node_id)
-        return self._say(node.role, text, self.tree.parent(node_id))
+        return self._say(node.role, text, self.tree.parent(node_id), node.call)
 
     def begin_reply(self, about: ReplyMetadata, under: str | None = None) -> Recorder:
         """Begin a reply to a question, by default the current leaf; a further reply becomes a sibling."""
@@ -233,8 +237,8 @@ class StoredConversation:
         path = self.tree.path()
         return path[-1].id if path else None
 
-    def _say(self, role: Role, text: str, parent: str | None) -> Node:
-        node = Node(self._ids(), parent, role, text, self._clock())
+    def _say(self, role: Role, text: str, parent: str | None, call: ToolCall | None = None) -> Node:
+        node = Node(self._ids(), parent, role, text, self._clock(), call=call)
         if role is Role.USER and not self.heading.title_given and not len(self.tree):
             self._heading.entitle(title_of(text))
         self._add(node)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from dataclasses import asdict
 from typing import Any
 
 from localspec.base.errors import LocalSpecError, NotFoundError
 from localspec.config.lookup import valid_settings
 from localspec.engine.events import Finished, Started
 from localspec.engine.wire import event_to_dict
-from localspec.runtime.messages import Role
+from localspec.runtime.messages import Role, ToolCall
 from localspec.store import provenance
 from localspec.store.database import Database, Row, Statement, storable
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument, Summary
@@ -33,7 +34,7 @@ _CHUNKS = "(SELECT content FROM chunk WHERE message = m.id ORDER BY number)"
 _NODES = f"""
     SELECT m.id, m.parent, m.role, m.created, m.deleted,
         (SELECT state FROM reply WHERE message = m.id ORDER BY part DESC LIMIT 1),
-        m.content || coalesce((SELECT group_concat(content, '') FROM {_CHUNKS}), '')
+        m.call, m.content || coalesce((SELECT group_concat(content, '') FROM {_CHUNKS}), '')
     FROM message m WHERE m.conversation = ? ORDER BY m.number
 """
 _PARTS = """
@@ -80,7 +81,8 @@ def update_heading(before: Heading, now: Heading) -> Statement | None:
 def insert_node(conversation: str, node: Node) -> Statement:
     """The statement that inserts a message, whose parent must exist."""
     return (
-        "INSERT INTO message (id, conversation, parent, role, created, deleted, content) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO message (id, conversation, parent, role, created, deleted, content, call) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
             node.id,
             conversation,
@@ -89,6 +91,7 @@ def insert_node(conversation: str, node: Node) -> Statement:
             to_micros(node.created),
             None if node.deleted is None else to_micros(node.deleted),
             storable(node.content),
+            None if node.call is None else json.dumps(asdict(node.call)),
         ),
     )
 
@@ -175,8 +178,9 @@ def nodes_of(database: Database, conversation: str) -> list[Node]:
             from_micros(created),
             _moment(deleted),
             ReplyState(state) if state else None,
+            None if call is None else ToolCall(**json.loads(call)),
         )
-        for node, parent, role, created, deleted, state, content in database.query(_NODES, (conversation,))
+        for node, parent, role, created, deleted, state, call, content in database.query(_NODES, (conversation,))
     ]
 
 

@@ -114,5 +114,17 @@ def filing(connection: sqlite3.Connection) -> None:
         connection.execute(f"ALTER TABLE conversation ADD COLUMN {column}")
 
 
-MIGRATIONS: Sequence[Migration] = (conversations_and_messages, replies, full_text_search, own_settings, filing)
+def calls_of_tools(connection: sqlite3.Connection) -> None:
+    """Add the call that a message of the role tool answers, a JSON object with id, name and arguments."""
+    connection.execute("ALTER TABLE message ADD COLUMN call TEXT")
+
+
+MIGRATIONS: Sequence[Migration] = (
+    conversations_and_messages,
+    replies,
+    full_text_search,
+    own_settings,
+    filing,
+    calls_of_tools,
+)
 """The first n migrations make version n of the database."""

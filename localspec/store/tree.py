@@ -7,12 +7,13 @@ one level higher, so that no branch is lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from itertools import takewhile
 
-from localspec.runtime.messages import Message, Role
+from localspec.runtime.messages import Message, Role, ToolCall
 
 
 class ReplyState(StrEnum):
@@ -43,6 +44,8 @@ class Node:
     """The time of its deletion, which all nodes of a deleted turn share."""
     state: ReplyState | None = None
     """None unless a model wrote it."""
+    call: ToolCall | None = None
+    """The call that a message of the role tool answers; None for all others."""
 
 
 class Tree:
@@ -79,7 +82,10 @@ class Tree:
         return self._nodes[node_id]
 
     def add(self, node: Node) -> None:
-        """Add the newest node; the leaf stays. Raises ValueError as the constructor, and for a misplaced summary."""
+        """Add the newest node; the leaf stays.
+
+        Raises ValueError as the constructor, for a misplaced summary, and for a result without its call.
+        """
         if node.id in self._nodes:
             raise ValueError(f"the message {node.id} occurs twice")
         if node.parent not in self._children:
@@ -88,6 +94,8 @@ class Tree:
             raise ValueError(f"the summary {node.id} has no messages above it")
         if node.parent is not None and self._nodes[node.parent].role is Role.SYSTEM:
             raise ValueError(f"the message {node.id} follows a summary")
+        if (node.role is Role.TOOL) != (node.call is not None):
+            raise ValueError(f"the message {node.id} is the result of a call, and has none")
         self._nodes[node.id] = node
         self._children[node.id] = []
         self._children[node.parent].append(node.id)
@@ -175,17 +183,20 @@ class Tree:
             self.go_to(self.newest_leaf(node_id))
 
     def turn(self, node_id: str) -> tuple[Node, ...]:
-        """The turn of a node: a question with all its replies that are not deleted.
+        """The turn of a node: a question with all its replies that are not deleted, their calls and what these led to.
 
-        For a reply only itself, if the question has others or there is no question above it.
+        For a reply only itself and its calls, if the question has others or there is no question above it.
         """
         node = self._nodes[node_id]
-        if node.role is Role.ASSISTANT:
-            above = self.parent(node_id)
-            if above is None or len(self.siblings(node_id)) > 1 or self._nodes[above].role is not Role.USER:
-                return (node,)
+        while node.role is not Role.USER and len(self.siblings(node.id)) == 1:
+            above = self.parent(node.id)
+            if above is None or not _goes_on(self._nodes[above], node):
+                break
             node = self._nodes[above]
-        return (node, *(child for child in self.children(node.id) if child.role is Role.ASSISTANT))
+        found = [node]
+        for each in found:
+            found += [child for child in self.children(each.id) if _goes_on(each, child)]
+        return tuple(found)
 
     def delete(self, node_id: str, at: datetime) -> tuple[Node, ...]:
         """Delete the turn of a node and return its changed nodes. What follows it stays.
@@ -224,12 +235,29 @@ class Tree:
 def chat_messages(system: str | None, path: Iterable[Node]) -> list[Message]:
     """The messages for the model: a path with its system prompt.
 
-    Empty messages are left out, and so are questions without a reply, except the last.
+    Empty messages are left out, and so are questions without a reply, except the last. A reply has the calls whose
+    results follow it, and no others.
     """
-    nodes = [node for node in path if node.content]
+    nodes = [node for node in path if node.content or node.call]
     messages = [Message(Role.SYSTEM, system)] if system else []
     for index, node in enumerate(nodes):
         unanswered = node.role is Role.USER and nodes[index + 1 : index + 2] and nodes[index + 1].role is Role.USER
-        if not unanswered:
-            messages.append(Message(node.role, node.content))
+        if node.call is not None:
+            if messages and messages[-1].role in (Role.ASSISTANT, Role.TOOL):
+                messages.append(Message(node.role, node.content, call_id=node.call.id, name=node.call.name))
+        elif not unanswered:
+            calls = _answered(nodes[index + 1 :]) if node.role is Role.ASSISTANT else ()
+            messages.append(Message(node.role, node.content, calls))
     return messages
+
+
+def _answered(later: Sequence[Node]) -> tuple[ToolCall, ...]:
+    """The calls of a reply that have results: those of the messages right after it."""
+    return tuple(node.call for node in takewhile(lambda node: node.call is not None, later) if node.call is not None)
+
+
+def _goes_on(above: Node, below: Node) -> bool:
+    """True if a message goes on with the turn of the one above it."""
+    if below.role is Role.TOOL:
+        return above.role in (Role.ASSISTANT, Role.TOOL)
+    return below.role is Role.ASSISTANT and above.role in (Role.USER, Role.TOOL)

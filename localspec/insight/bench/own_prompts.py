@@ -37,6 +37,8 @@ def _of(store: Store, heading: Heading) -> Iterator[BenchPrompt]:
     messages = [Message(Role.SYSTEM, heading.system)] if heading.system else []
     chars_n = sum(len(message.content) for message in messages)
     for place, node in enumerate(path):
+        if node.role is Role.TOOL:
+            continue
         messages.append(Message(node.role, node.content))
         chars_n += len(node.content)
         if chars_n > LONGEST_CHARS:

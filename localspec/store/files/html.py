@@ -104,7 +104,11 @@ def _conversation(document: ConversationDocument) -> Iterator[str]:
 
 
 def _message(message: MessageDocument) -> Iterator[str]:
-    content = message.node.content
+    content, call = message.node.content, message.node.call
+    if call is not None:
+        yield f"<details><summary>Tool {_line(call.name)} <small>{_line(call.arguments)}</small></summary>"
+        yield f'<div class="said">{_text(content.strip())}</div></details>'
+        return
     if message.node.role is not Role.ASSISTANT:
         yield f'<h2>You</h2>\n<div class="said">{_text(content.strip())}</div>'
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from localspec.base.visible import visible_line
 from localspec.runtime.figures import sentence
 from localspec.runtime.messages import Role
 from localspec.store.documents import ConversationDocument, MessageDocument
@@ -11,7 +12,8 @@ from localspec.store.replies import StoredReply
 from localspec.store.summaries import recap_of
 from localspec.store.tree import ReplyState
 
-_SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System"}
+_SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System", Role.TOOL: "Tool"}
+_FENCE = "```"
 _ENDINGS = {
     ReplyState.CUT_OFF: "Cut off: the program ended during the reply.",
     ReplyState.FAILED: "Ended by an error.",
@@ -40,9 +42,21 @@ def _message(message: MessageDocument) -> Iterator[str]:
     node = message.node
     pair = message.parts[-1].about.pair_id if message.parts else None
     yield f"## {_SPEAKERS[node.role]}" + (f" ({pair})" if pair else "")
-    if node.content.strip():
+    if node.call is not None:
+        yield f"{visible_line(node.call.name)}, called with:"
+        yield _fenced(node.call.arguments)
+        yield _fenced(node.content)
+    elif node.content.strip():
         yield node.content.strip("\n")
     if node.state in _ENDINGS:
         yield f"*{_ENDINGS[node.state]}*"
     elif message.parts:
         yield f"*{sentence(StoredReply(node.content, message.parts).to_reply().timings)}*"
+
+
+def _fenced(text: str) -> str:
+    """A text as a block of code, with a fence longer than any in it."""
+    fence = _FENCE
+    while fence in text:
+        fence += "`"
+    return f"{fence}\n{text.strip()}\n{fence}"

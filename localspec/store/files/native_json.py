@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from localspec.config.lookup import valid_settings
-from localspec.runtime.messages import Role
+from localspec.runtime.messages import Role, ToolCall
 from localspec.store import provenance
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument
 from localspec.store.files.images import images_of, keep_images
@@ -79,6 +80,7 @@ def node_to_dict(node: Node) -> dict[str, Any]:
         "deleted": _iso(node.deleted),
         "state": node.state,
         "content": node.content,
+        **({"call": asdict(node.call)} if node.call is not None else {}),
     }
 
 
@@ -120,8 +122,8 @@ def _conversation(data: JsonValue) -> ConversationDocument:
 
 def _message(data: JsonValue, begun: datetime) -> MessageDocument:
     role = data.get("role")
-    if role.text() not in (Role.USER, Role.ASSISTANT, Role.SYSTEM):
-        raise role.refuse(f"is {role.data!r}, not 'user', 'assistant' or 'system'")
+    if role.text() not in tuple(Role):
+        raise role.refuse(f"is {role.data!r}, not 'user', 'assistant', 'tool' or 'system'")
     content = data.get("content").text()
     parts = tuple(_part(each, content) for each in data.get("reply").items())
     node = Node(
@@ -132,8 +134,13 @@ def _message(data: JsonValue, begun: datetime) -> MessageDocument:
         created=data.get("created").moment() or begun,
         deleted=data.get("deleted").moment(),
         state=parts[-1].state if parts else None,
+        call=_call(data.get("call")) if role.text() == Role.TOOL else None,
     )
     return MessageDocument(node, parts)
+
+
+def _call(data: JsonValue) -> ToolCall:
+    return ToolCall(data.get("id").text(), data.get("name").text(), data.get("arguments").text())
 
 
 def _part(data: JsonValue, content: str) -> ReplyPart:

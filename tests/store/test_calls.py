@@ -1,0 +1,112 @@
+"""Calls of tools in stored conversations: results are messages of the tree, and everything that reads it knows them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from localspec.chat.thread import Thread
+from localspec.runtime.messages import Message, Role, ToolCall
+from localspec.store import Store, StoredConversation
+from localspec.store.files import read_conversations, to_html, to_json, to_markdown
+from localspec.store.files.ndjson import to_ndjson
+from localspec.store.tree import Node, Tree
+from tests.store.support import ABOUT, START, events
+
+CLOCK = ToolCall("call_1", "get_time", "{}")
+WORDS = ToolCall("call_2", "count_words", '{"text": "\x1b[2J a ``` b"}')
+
+
+def _reply(stored: StoredConversation, text: str) -> None:
+    recorder = stored.begin_reply(ABOUT)
+    for event in events(text):
+        recorder.receive(event)
+
+
+def conversation(store: Store) -> StoredConversation:
+    """A question, a reply with two calls, their results, the reply to these, and another question with its reply."""
+    stored = store.begin(None)
+    stored.ask("What time is it?")
+    _reply(stored, "<tool_call>both</tool_call>")
+    stored.add_result(CLOCK, "12:34")
+    stored.add_result(WORDS, "<script>\x1b]0;x\x07 ```")
+    _reply(stored, "It is 12:34.")
+    stored.ask("Thanks.")
+    _reply(stored, "You are welcome.")
+    return stored
+
+
+def test_the_model_reads_calls_with_their_results(store: Store) -> None:
+    """A reply has the calls that were answered; a result without its reply is left out; the store keeps all of it."""
+    stored = conversation(store)
+    messages = stored.messages()
+    assert [message.role for message in messages[:4]] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.TOOL]
+    assert messages[1].calls == (CLOCK, WORDS)
+    assert messages[2] == Message(Role.TOOL, "12:34", call_id="call_1", name="get_time")
+    assert messages[4].calls == ()
+    again = store.open_conversation(stored.id)
+    assert again.messages() == messages
+    assert [node.call for node in again.path] == [node.call for node in stored.path]
+    found = store.search("12:34")
+    assert {hit.role for hit in found} == {"tool", "assistant"}
+
+
+def test_a_turn_is_a_question_with_all_that_its_calls_led_to(store: Store) -> None:
+    """Deleting any message of the chain deletes the turn whole, and undo brings it back whole."""
+    stored = conversation(store)
+    path = [node.content for node in stored.path]
+    for node in stored.path[:5]:
+        stored.delete(node.id)
+        assert [each.content for each in stored.path] == ["Thanks.", "You are welcome. "]
+        stored.undo()
+        assert [each.content for each in stored.path] == path
+
+
+def test_replies_after_calls_are_turns_of_their_own(store: Store) -> None:
+    """The turn that calls has the results; the next begins from them, shows no message, and may be made again."""
+    stored = conversation(store)
+    thread = Thread(stored)
+    first, second, third = thread.turns
+    assert [node.call for node in first.results] == [CLOCK, WORDS]
+    assert (first.prompt, second.prompt, second.text, third.prompt) == (
+        "What time is it?",
+        "",
+        "It is 12:34. ",
+        "Thanks.",
+    )
+    assert thread.holding(first.results[0].id) is first
+    with pytest.raises(ValueError, match="asked"):
+        thread.resend(second, "no")
+    again = thread.again(second)
+    assert (again.question, again.answer, again.prompt) == (first.results[1].id, None, "")
+    assert thread.messages(again)[-1].content == first.results[1].content
+
+
+def test_exports_have_calls_and_harm_nobody(store: Store, tmp_path: Path) -> None:
+    """JSON comes back as it was; Markdown and HTML show calls and results without steering what shows them."""
+    document = conversation(store).document()
+    file = tmp_path / "talk.json"
+    file.write_text(to_json([document]), encoding="utf-8")
+    (back,) = read_conversations(file)
+    assert [each.node for each in back.messages] == [each.node for each in document.messages]
+    assert sum('"call": {"id": "call_' in line for line in to_ndjson(document)) == 2
+    html, markdown = to_html([document]), to_markdown(document)
+    assert "<script>" not in html
+    assert "\x1b" not in html
+    assert "<summary>Tool get_time" in html
+    assert "````\n<script>" in markdown
+    damaged = json.loads(to_json([document]))
+    del damaged["conversations"][0]["messages"][2]["call"]
+    file.write_text(json.dumps(damaged), encoding="utf-8")
+    with pytest.raises(Exception, match="call"):
+        read_conversations(file)
+
+
+def test_a_result_has_a_call() -> None:
+    """A tree refuses a result without its call, and a call elsewhere."""
+    with pytest.raises(ValueError, match="result of a call"):
+        Tree([Node("a", None, Role.TOOL, "", START)])
+    with pytest.raises(ValueError, match="result of a call"):
+        Tree([Node("a", None, Role.USER, "", START, call=CLOCK)])
