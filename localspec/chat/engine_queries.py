@@ -1,4 +1,4 @@
-"""Requests to the engine beside the replies, while it is idle: queries about tokens, races, and reading ahead."""
+"""Requests to the engine beside the replies, while it is idle: queries about tokens, races, titles, reading ahead."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from localspec.chat.race import Race
 from localspec.chat.reading_ahead import ReadingAhead
+from localspec.chat.titles import TitleWriter
 from localspec.chat.token_queries import QueryAnswer, TokenQueries
 from localspec.chat.turn import Turn
 from localspec.engine.events import Event
@@ -19,6 +20,7 @@ class EngineQueries:
     def __init__(self, send: Callable[[Request], None], new_id: Callable[[], int]) -> None:
         self.token_queries = TokenQueries(send, new_id)
         """Queries about replies that are complete."""
+        self.titles = TitleWriter(send, new_id)
         self.reading_ahead = ReadingAhead(send)
         self.race: Race | None = None
         """The latest race, under way or over."""
@@ -31,18 +33,22 @@ class EngineQueries:
 
     def pending(self, *, idle: bool) -> bool:
         """True if an answer is due, or if there is a request to send to an engine that is idle."""
-        return self.racing or self.token_queries.busy or (idle and self.token_queries.waiting)
+        under_way = self.racing or self.token_queries.busy or self.titles.busy
+        return under_way or (idle and (self.token_queries.waiting or self.titles.waiting))
 
     def ask(self) -> None:
         """Send the next query, unless a race is under way. The engine is idle."""
         if not self.racing:
             self.token_queries.ask()
             if not self.token_queries.busy:
+                self.titles.ask()
+            if not (self.token_queries.busy or self.titles.busy):
                 self.reading_ahead.ask()
 
     def withdraw(self) -> None:
         """Cancel what is under way, since the engine is needed otherwise; queries are sent again later."""
         self.token_queries.withdraw()
+        self.titles.withdraw()
         self.reading_ahead.withdraw()
 
     def begin_race(self, prompt: tuple[Message, ...] | str, options: ReplyOptions, seed: int) -> Race:
@@ -54,6 +60,7 @@ class EngineQueries:
 
     def hear(self, request_id: int, event: Event) -> None:
         """Take in an event that is not of the conversation."""
+        self.titles.receive(request_id, event)
         if self.race is not None:
             self.race.receive(request_id, event)
 
@@ -62,5 +69,7 @@ class EngineQueries:
         return self.token_queries.receive(answer)
 
     def fail(self, failure: Failed) -> bool:
-        """Take in a failure; True if it ends a race."""
+        """Take in a failure; True if it ends a race or a title."""
+        if self.titles.fail(failure.request_id):
+            return True
         return self.race is not None and self.race.fail(failure.request_id, f"{failure.message} {failure.hint}")

@@ -64,6 +64,8 @@ class ChatSession(ChatCore):
         self.pacer = pacer
         self.waiting: deque[Turn] = deque()
         """Turns to be answered, oldest first."""
+        self.writes_titles = False
+        """True if the model writes titles for conversations without one."""
         self._active_reply: ActiveReply | None = None
         self._unfolded: set[str] = set()
         self._engine = engine
@@ -85,6 +87,11 @@ class ChatSession(ChatCore):
     def token_queries(self) -> TokenQueries:
         """Queries about replies that are complete."""
         return self._engine_queries.token_queries
+
+    @property
+    def writing_title(self) -> bool:
+        """True while the model writes a title."""
+        return self._engine_queries.titles.busy
 
     @property
     def race(self) -> Race | None:
@@ -168,7 +175,8 @@ class ChatSession(ChatCore):
         return self.waiting.pop() if self.waiting and self.waiting[-1].question is None else None
 
     def stop(self) -> list[Turn]:
-        """End the reply under way; its text stays. Returns the turns that waited behind it."""
+        """End the reply under way, or a title; the reply's text stays. Returns the turns that waited behind it."""
+        self._engine_queries.titles.withdraw()
         withdrawn = list(self.waiting)
         self.waiting.clear()
         if self._active_reply is not None:
@@ -238,8 +246,8 @@ class ChatSession(ChatCore):
             self._changes.append(Learned(subject))
         if isinstance(answer, Failed):
             self._engine_queries.reading_ahead.receive(HasRead(0))
-            racing = self._engine_queries.fail(answer)
-            self._fail(answer, aside=racing or subject is not None)
+            ours = self._engine_queries.fail(answer)
+            self._fail(answer, aside=ours or subject is not None)
 
     def _feed(self, events: Sequence[Event]) -> None:
         """Give events to the reply under way, if there is one."""
@@ -257,9 +265,15 @@ class ChatSession(ChatCore):
         self._changes.append(Ended(active_reply.turn))
         self._active_reply = None
         self._ended(active_reply.turn)
+        self._want_title(active_reply.turn)
         self.pacer.drop()
         self._change_pair()
         self._send_next()
+
+    def _want_title(self, turn: Turn) -> None:
+        """Have the model write a title after a whole reply; the built-in pair knows too little to find one."""
+        if self.writes_titles and turn.complete and not turn.is_summary and not self.chat_config.tour:
+            self._engine_queries.titles.want(self.stored)
 
     def _cut_short(self, active_reply: ActiveReply) -> None:
         """End a reply at the last event that was shown."""
@@ -282,7 +296,11 @@ class ChatSession(ChatCore):
 
     def _change_pair(self) -> None:
         """Load the next pair, if there is one and no reply is under way."""
-        if self._active_reply is None and self._slot.change():
+        if self._active_reply is not None:
+            return
+        if self.coming is not None:
+            self._engine_queries.titles.withdraw()
+        if self._slot.change():
             self.pacer.tokens_per_second = self.chat_config.pace_tokens_per_second
 
     def _fail(self, failure: Failed, *, aside: bool) -> None:

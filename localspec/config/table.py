@@ -354,6 +354,14 @@ SETTINGS: tuple[Setting, ...] = (
         "Have the engine read the conversation and attached files while you type, so that the reply begins sooner",
         "auto, but not on battery",
     ),
+    _screen(
+        "model_titles",
+        Flag(),
+        "Have the model write a title after the first reply of a conversation, while it would be idle; you never wait "
+        "for it, it replaces no title of yours, and the built-in pair writes none",
+        "no",
+        *("title", "name", "rename", "conversations"),
+    ),
     _screen("reduced_motion", Flag(), "Move and blink nothing on the screen, and show no ghosts", "no"),
     _screen(
         "terminal_title",

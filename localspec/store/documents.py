@@ -22,7 +22,7 @@ class Heading:
     """The time of its last message."""
     title: str = UNTITLED
     title_given: bool = False
-    """True if a person chose the title."""
+    """True if a person or a model gave the title; False if it is made from the first question."""
     system: str | None = None
     pinned: bool = False
     deleted: datetime | None = None

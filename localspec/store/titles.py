@@ -1,4 +1,4 @@
-"""Titles of conversations, made from the first question."""
+"""Titles of conversations, made from the first question or from the words of a model."""
 
 from __future__ import annotations
 
@@ -22,9 +22,22 @@ def title_of(question: str) -> str:
     text = split_files(question)[1][:10_000]
     lines = (_SIGNS.sub("", line).strip() for line in text.splitlines())
     first = next((line for line in lines if any(map(str.isalnum, line)) and not line.startswith("```")), "")
-    printable = "".join(sign if sign.isprintable() else " " for sign in first)
-    sentence = " ".join(_SENTENCE_END.split(printable, maxsplit=1)[0].split())
-    return _cut(sentence) or UNTITLED
+    return _cut(_printable(_SENTENCE_END.split(first, maxsplit=1)[0])) or UNTITLED
+
+
+def title_from(words: str) -> str:
+    """The title in the words of a model, on one line, cut at a word; empty if there is none in them.
+
+    >>> title_from("  The colour of the sky.")
+    'The colour of the sky'
+    """
+    title = _cut(_printable(_SIGNS.sub("", words)).rstrip(" .:;,"))
+    return title if any(map(str.isalnum, title)) else ""
+
+
+def _printable(text: str) -> str:
+    """``text`` on one line, with a space in place of what cannot be shown."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 
 def _cut(text: str) -> str:

@@ -505,6 +505,26 @@ async def test_conversations_are_renamed_pinned_and_deleted_in_the_list(store: S
     assert store.conversations()[0].heading.title == "Apples!"
 
 
+async def test_a_title_by_the_model_is_said_and_shown_in_the_open_list(store: Store) -> None:
+    """The row above the prompt says that one is written and how to stop that; the stop key does."""
+    engine = FakeEngine()
+    async with make_app(engine, replace(LAUNCH, tour=False), store=store).run_test(size=(120, 30)) as pilot:
+        await ready(pilot, engine)
+        session(pilot).writes_titles = True
+        await say(pilot, engine, "Name a fruit", "Apples")
+        await wait_until(pilot, lambda: "the model writes a title; Esc stops it" in notice_text(pilot))
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: "title" not in notice_text(pilot))
+        assert isinstance(engine.sent[-1], Cancel)
+        await say(pilot, engine, "Another", "Pears")
+        await wait_until(pilot, lambda: session(pilot).writing_title)
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
+        engine.reply("Fruits of the garden")
+        rows = chat(pilot).query_one(ConversationList)
+        await wait_until(pilot, lambda: "Fruits of the garden" in str(rows.get_option_at_index(0).prompt))
+
+
 async def test_a_conversation_that_is_open_and_pinned_shows_both(store: Store) -> None:
     engine = FakeEngine()
     async with make_app(engine, store=store).run_test(size=(120, 40)) as pilot:

@@ -53,6 +53,7 @@ class SettingsController:
         """The settings of a conversation that the session has now."""
         self.preferences: Preferences = preferences(self._settings.config)
         """The settings of the screen."""
+        session.writes_titles = self.preferences.model_titles
 
     @property
     def config(self) -> Config:
@@ -89,6 +90,7 @@ class SettingsController:
     def apply(self, config: Config) -> None:
         """Apply every setting that needs no loading. Raises LocalSpecError."""
         self.preferences = preferences(config)
+        self._session.writes_titles = self.preferences.model_titles
         self._settings.resolve(config)
         self._adopt(self.settings.resolve(config, self.own))
         self.pace()

@@ -22,6 +22,7 @@ class Preferences:
     """Tokens a second, ``auto`` or ``full``."""
     read_ahead: str = AUTO
     """``auto``, ``on`` or ``off``."""
+    model_titles: bool = False
     reduced_motion: bool = False
     terminal_title: bool = True
     keymap: Keymap = field(default_factory=lambda: Keymap({}))
@@ -54,6 +55,7 @@ def preferences(config: Config) -> Preferences:
         ghosts=GhostMode.OFF if reduced else GhostMode(str(found.get("ghosts", plain.ghosts))),
         pace=pace if isinstance(pace, str) else float(pace) if isinstance(pace, int | float) else plain.pace,
         read_ahead=str(found.get("read_ahead", plain.read_ahead)),
+        model_titles=found.get("model_titles") is True,
         reduced_motion=reduced,
         terminal_title=found.get("terminal_title") is not False,
         keymap=resolve_keymap(config),

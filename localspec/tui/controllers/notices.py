@@ -10,6 +10,8 @@ from localspec.chat.status import pace_note, pause_note
 from localspec.tui.controllers.pairs import PairController
 from localspec.tui.conversation.turn_notes import storage_note
 
+_TITLING = "the model writes a title; {stop} stops it"
+
 
 class NoticeController:
     """One notice at a time; ``show`` draws it."""
@@ -41,4 +43,5 @@ class NoticeController:
         """The notice that is due now; empty if there is none."""
         session = self._session
         urgent = self.latest or storage_note(session) or self.news.note
-        return urgent or pace_note(session) or pause_note(session) or self._controller.news()
+        titling = self._controller.keymap.worded(_TITLING) if session.writing_title else ""
+        return urgent or titling or pace_note(session) or pause_note(session) or self._controller.news()

@@ -371,13 +371,15 @@ class ChatScreen(RowScreen[None], CommandTarget):
         self._replies.wake()
 
     def _draw_figures(self) -> None:
-        """Draw the rows below the conversation, and the terminal's title."""
+        """Draw the rows below the conversation, and the conversation's title."""
         self._foot.draw(self._transcript.reply_format.mode)
         self._focus.refresh_keys()
         if self._preferences.terminal_title:
             self._title.show(self._conversations.title)
         else:
             self._title.end()
+        for sidebar in self.query(Sidebar):
+            sidebar.follow_title(self._conversations.title)
 
     # Notes
 

@@ -89,6 +89,7 @@ class Sidebar(Vertical, CommandTarget):
         super().__init__()
         self._history = history
         self._current = current
+        self._title: str | None = None
         self._keep: Callable[[str], str] | None = None
         """Takes the title or the folder that is being written in the field; None while that is the filter."""
         self._filter = Field(placeholder="Type to filter", compact=True)
@@ -124,6 +125,12 @@ class Sidebar(Vertical, CommandTarget):
         said = self._history.refresh()
         if self._keep is None:
             self._draw(said)
+
+    def follow_title(self, title: str) -> None:
+        """Read the conversations again if the title of the open one has changed since it was given last."""
+        before, self._title = self._title, title
+        if before not in (None, title):
+            self.read_again()
 
     def on_descendant_blur(self) -> None:
         focused = self.screen.focused
