@@ -69,5 +69,5 @@ def _amounts(attachment: Attachment, read: Attachment | None, count: TokenCount 
     passages = ""
     if read is None or read != attachment:
         found_n = read.passages_n if read is not None else 0
-        passages = f", too large: {found_n or "no"} passage{'s' if found_n != 1 else ''} for the question"
+        passages = f", too large: {found_n or 'no'} passage{'s' if found_n != 1 else ''} for the question"
     return f"{passages}{f', {count}' if count is not None else ''}"
