@@ -15,6 +15,9 @@ _MOST_DEPTH = 50
 _MOST_BITS = 10_000
 """The largest whole number; a power that would be larger is refused before it is computed."""
 
+_MOST_DIGITS = 50
+"""Python computes a power of ten with as many digits as a number is rounded to."""
+
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -34,7 +37,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "log10": math.log10,
     "max": max,
     "min": min,
-    "round": round,
+    "round": lambda value, digits=0: round(value, max(-_MOST_DIGITS, min(digits, _MOST_DIGITS))),
     "sin": math.sin,
     "sqrt": math.sqrt,
     "tan": math.tan,

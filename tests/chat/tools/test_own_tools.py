@@ -21,6 +21,8 @@ from localspec.chat.tools.own import OWN_TOOLS
         ("sqrt(16) / 3", "1.33333333333"),
         ("-7 // 2", "-4"),
         ("round(pi, 2)", "3.14"),
+        ("round(7)", "7"),
+        ("round(7, -99999999999)", "0"),
     ],
 )
 def test_arithmetic_is_calculated(expression: str, value: str) -> None:
