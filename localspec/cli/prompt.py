@@ -1,4 +1,4 @@
-"""The prompt of ``localspec run``, from words on the command line, standard input, or both."""
+"""The prompt of ``localspec run``, from a prompt of the user's own, words on the command line, and standard input."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import os
 import select
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from localspec.base.bounded_file import in_megabytes
-from localspec.base.errors import InputError
+from localspec.base.errors import InputError, UsageError
+from localspec.config.prompt_template import fields_of, filled
+from localspec.config.text_folder import PROMPTS
 from localspec.config.texts import require_text
 
 STDIN = "-"
@@ -19,16 +22,46 @@ PATIENCE_S = 5.0
 """The time to wait for standard input that was not requested with ``-``."""
 
 
-def read_prompt(words: Sequence[str]) -> str:
+def own_prompt(name: str, given: Sequence[str], config_folder: Path) -> str:
+    """A prompt of the user's own with its fields filled in, by ``NAME=VALUE`` or else by their defaults.
+
+    Raises NotFoundError for the name, UsageError for a field that is missing or unknown.
+    """
+    text = PROMPTS.read(name, config_folder)
+    defaults = fields_of(text)
+    values = dict(_field_value(name, each, defaults) for each in given)
+    missing = [field for field, default in defaults.items() if not default and field not in values]
+    if missing:
+        example = " ".join(f'--field "{field}=..."' for field in missing)
+        raise UsageError(f"The prompt {name!r} lacks a value for {' and for '.join(missing)}.", f"Add {example}")
+    return filled(text, {**defaults, **values})
+
+
+def _field_value(name: str, given: str, fields: Mapping[str, str]) -> tuple[str, str]:
+    """The name and the value in ``NAME=VALUE``."""
+    field, equals, value = given.partition("=")
+    field = " ".join(field.split())
+    require_text(given, f"--field {name}")
+    if not equals:
+        raise UsageError(f"--field {given!r} has no value.", "Write --field NAME=VALUE.")
+    if field not in fields:
+        there = f"Its fields are: {', '.join(fields)}." if fields else "It has no fields."
+        raise UsageError(f"The prompt {name!r} has no field {field!r}.", there)
+    return field, value
+
+
+def read_prompt(words: Sequence[str], own: str = "") -> str:
     """The text of the prompt.
 
     Words alone are joined by spaces. A final ``-`` reads all of standard input, however long that takes;
     without words, so does anything but a terminal. Words with something piped in: the words, an empty
-    line, and the text. Raises InputError if nothing is left, or if it is not UTF-8.
+    line, and the text. A prompt of the user's ``own`` comes before all that in the same way.
+    Raises InputError if nothing is left, or if it is not UTF-8.
     """
     requested = tuple(words[-1:]) == (STDIN,)
     text = " ".join(words[:-1] if requested else words)
     require_text(text, "The prompt")
+    text = "\n\n".join(filter(None, (own, text)))
     piped = _read_stdin() if requested or _is_offered(must_be=not text) else ""
     prompt = "\n\n".join(part for part in (text, piped) if part.strip())
     if not prompt:

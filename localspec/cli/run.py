@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import click
 from localspec.base.errors import INTERRUPTED_EXIT_CODE, UsageError
 from localspec.base.visible import visible_line
 from localspec.cli.options import MarksChoice, command_line_settings, print_problems, reply_options
-from localspec.cli.prompt import read_prompt
+from localspec.cli.prompt import own_prompt, read_prompt
 from localspec.cli.report import print_news, remark
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
@@ -32,6 +32,20 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Continue the prompt as it stands, without the model's chat template; control tokens written in it count, as "
     "they do nowhere else, so leave text of others out of it.",
+)
+@click.option(
+    "--prompt",
+    "own",
+    metavar="NAME",
+    help="Begin with this prompt of your own, a text in the prompts folder of the configuration; /prompt edit NAME "
+    "writes it in the chat.",
+)
+@click.option(
+    "--field",
+    "fields",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Put this value into a field of --prompt; may be given several times.",
 )
 @click.option(
     "--image",
@@ -61,6 +75,8 @@ def run(
     /,
     words: tuple[str, ...],
     raw: bool,
+    own: str | None,
+    fields: tuple[str, ...],
     images: tuple[Path, ...],
     attached: tuple[Path, ...],
     as_json: bool,
@@ -73,11 +89,32 @@ def run(
     A - reads the prompt from standard input, and so does leaving it out when something is piped in. With both,
     the prompt comes first, then an empty line, then what was piped in.
     """
+    _check(raw=raw, beside=given, images=images, attached=attached, marked=as_json and marks is not None)
+    if fields and own is None:
+        raise UsageError("--field fills in a prompt of your own.", "Name that with --prompt.")
+    from localspec.chat.compose.file_reading import read_attachment, read_picture
+    from localspec.config import read_config
+
+    config = read_config()
+    prompt = read_prompt(words, own_prompt(own, fields, config.path.parent) if own is not None else "")
+    pictures = (read_picture(image, visible_line(image.name)) for image in images)
+    attachments = (*pictures, *(read_attachment(path, visible_line(str(path))) for path in attached))
+    settings = command_line_settings(without=frozenset(("system", "persona") if raw else ()))
+    chat_config = settings.resolve(config)
+    print_problems(settings)
+    if _reply(services, chat_config, prompt, attachments, raw=raw, as_json=as_json, explain=explain, marks=marks):
+        raise click.exceptions.Exit(INTERRUPTED_EXIT_CODE)
+
+
+def _check(
+    *, raw: bool, beside: Mapping[str, Any], images: tuple[Path, ...], attached: tuple[Path, ...], marked: bool
+) -> None:
+    """Raises UsageError for options that contradict each other."""
     for name in ("system", "persona"):
-        if raw and given[name] is not None:
+        if raw and beside[name] is not None:
             hint = "Without a template there is no place for it."
             raise UsageError(f"--raw and --{name} contradict each other.", hint)
-    if as_json and marks is not None:
+    if marked:
         raise UsageError("--json and --marks contradict each other.", "The events name the origin of every token.")
     if raw and images:
         raise UsageError("--raw and --image contradict each other.", "The chat template says where an image goes.")
@@ -85,17 +122,6 @@ def run(
         raise UsageError(
             "--raw and --attach contradict each other.", "In a raw prompt a file could write control tokens."
         )
-    from localspec.chat.compose.file_reading import read_attachment, read_picture
-    from localspec.config import read_config
-
-    prompt = read_prompt(words)
-    pictures = (read_picture(image, visible_line(image.name)) for image in images)
-    attachments = (*pictures, *(read_attachment(path, visible_line(str(path))) for path in attached))
-    settings = command_line_settings(without=frozenset(("system", "persona") if raw else ()))
-    chat_config = settings.resolve(read_config())
-    print_problems(settings)
-    if _reply(services, chat_config, prompt, attachments, raw=raw, as_json=as_json, explain=explain, marks=marks):
-        raise click.exceptions.Exit(INTERRUPTED_EXIT_CODE)
 
 
 def _reply(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from localspec.base.errors import CapacityError, ModelFileError, PairMismatchError
+from localspec.config.text_folder import PROMPTS
 from localspec.engine.settings import Sampling
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from tests.cli.conftest import Localspec
@@ -129,6 +130,46 @@ def test_where_the_prompt_comes_from(localspec: Localspec, words: tuple[str, ...
     world = FakeWorld()
     assert localspec("run", *FILES, *words, world=world, stdin=stdin).code == 0
     assert world.pairs[0].asked[0][0] == (Message(Role.USER, prompt),)
+
+
+@pytest.mark.parametrize(
+    ("given", "stdin", "prompt"),
+    [
+        (("--field", "text=a {{fox}}"), b"", "Translate into French: a {{fox}}"),
+        (("--field", " text =x=1", "--field", "language=Thai", "Now."), b"", "Translate into Thai: x=1\n\nNow."),
+        (("--field", "text="), b"piped", "Translate into French: \n\npiped"),
+    ],
+)
+def test_a_prompt_of_ones_own_comes_first(
+    localspec: Localspec, given: tuple[str, ...], stdin: bytes, prompt: str
+) -> None:
+    """Its fields take the values that are given, or their defaults; a value is no template."""
+    PROMPTS.write("translate", "Translate into {{language|French}}: {{text}}")
+    world = FakeWorld()
+    assert localspec("run", *FILES, "--prompt", "translate", *given, world=world, stdin=stdin).code == 0
+    assert world.pairs[0].asked[0][0] == (Message(Role.USER, prompt),)
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "said"),
+    [
+        (("--prompt", "translate"), 2, "lacks a value for text. Add --field"),
+        (("--prompt", "translate", "--field", "txt=a"), 2, "no field 'txt'. Its fields are: language, text."),
+        (("--prompt", "translate", "--field", "text"), 2, "--field 'text' has no value. Write --field NAME=VALUE."),
+        (("--field", "text=a", "Hello"), 2, "Name that with --prompt."),
+        (("--prompt", "translat"), 4, "Did you mean translate?"),
+        (("--prompt", "translate", "--field", "text=\udce9"), 3, "not UTF-8"),
+    ],
+)
+def test_a_prompt_that_cannot_be_filled_in_is_refused(
+    localspec: Localspec, given: tuple[str, ...], code: int, said: str
+) -> None:
+    """Before anything is loaded: a sentence that says how to write it."""
+    PROMPTS.write("translate", "Translate into {{language|French}}: {{text}}")
+    world = FakeWorld()
+    done = localspec("run", *FILES, *given, world=world)
+    assert (done.code, done.out, world.loads) == (code, "", [])
+    assert said in done.err
 
 
 @pytest.mark.parametrize("words", [(), ("",), ("  ", "\n"), ("-",)])
