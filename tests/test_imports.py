@@ -11,7 +11,7 @@ import pytest
 
 import localspec
 
-HEAVY = ("llama_cpp", "textual", "numpy", "huggingface_hub", "jinja2")
+HEAVY = ("llama_cpp", "llguidance", "textual", "numpy", "huggingface_hub", "jinja2")
 
 
 def loaded_after(statement: str) -> set[str]:
@@ -50,9 +50,9 @@ def test_importing_changes_nothing(tmp_path: object) -> None:
 
 
 def test_of_the_binding_only_these_modules_are_used() -> None:
-    """Its C functions and its converter of JSON Schemas: never its cache on disk, whose library unpickles files."""
+    """Its C functions: never its cache on disk, whose library unpickles files."""
     sources = [path.read_text(encoding="utf-8") for path in Path(localspec.__file__).parent.rglob("*.py")]
     taken = {name for text in sources for name in re.findall(r"from llama_cpp import (.+?)(?: as \w+)?\n", text)}
-    assert taken == {"llama_cpp", "llama_grammar", "mtmd_cpp"}
+    assert taken == {"llama_cpp", "mtmd_cpp"}
     other_ways = re.compile(r"^\s*import llama_cpp|from llama_cpp\.|diskcache|Llama(?:Disk)?Cache", re.MULTILINE)
     assert not any(other_ways.search(text) for text in sources)

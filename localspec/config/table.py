@@ -278,7 +278,9 @@ SETTINGS: tuple[Setting, ...] = (
         LogitBiases(),
         "Add this to the score of a token, or rule it out with ban",
     ),
-    _sampling("grammar", _TEXT_OR_FILE, "Hold the reply to this GBNF grammar", "none"),
+    _sampling(
+        "grammar", _TEXT_OR_FILE, "Hold the reply to this grammar, in GBNF, or in Lark after %llguidance", "none"
+    ),
     _sampling(
         "json_schema", _TEXT_OR_FILE, "Hold the reply to this JSON Schema", "none", also=("structured output", "format")
     ),

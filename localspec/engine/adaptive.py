@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from localspec.engine.costs import Costs
-from localspec.engine.drafter import NextProposal
+from localspec.engine.drafter import CERTAIN, NextProposal
 from localspec.engine.drafting import DrafterQuery, Plan
 from localspec.engine.events import Round
 from localspec.engine.likelihood import Likelihoods
@@ -197,6 +197,8 @@ class _AdaptivePlan:
     def should_query(self, drafter: str, lag: int, best: float) -> bool:
         if not lag:
             return True
+        if best == CERTAIN:
+            return False
         if put_off := self._policy.reading.put_off(drafter):
             self._refused = put_off
             self.why = f"{self._proposals_text()}: {put_off}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from localspec.engine.costs import Costs
-from localspec.engine.drafter import NextProposal
+from localspec.engine.drafter import CERTAIN, NextProposal
 from localspec.engine.drafting import DrafterQuery, Plan
 from localspec.engine.events import Round
 from localspec.engine.reading import ReadingDecision, Unread
@@ -87,14 +87,14 @@ class FixedDepth:
 
 @dataclass(frozen=True, slots=True)
 class _FixedPlan:
-    """Queries every drafter, until the depth is reached."""
+    """Queries every drafter, until the depth is reached, but where a proposal is certain."""
 
     limit: int
     depth: int
     """The size of blocks too, also where a reply has less room: how many places a block has changes what it guesses."""
 
     def should_query(self, drafter: str, lag: int, best: float) -> bool:
-        return True
+        return best < CERTAIN
 
     def chance(self, proposal: NextProposal) -> float:
         return proposal.prior

@@ -17,6 +17,9 @@ from localspec.engine.model import Model, Vocab
 from localspec.engine.sampling import Sampler
 from localspec.engine.suffix_automaton import SuffixAutomaton
 
+CERTAIN = 1.0
+"""The prior of a proposal that is accepted whatever the target says; nothing is learned about its kind."""
+
 
 @dataclass(frozen=True, slots=True)
 class Favourite:
@@ -36,7 +39,7 @@ class NextProposal:
     evidence: str
     """The kind of evidence for it, as in "match of 5"; the rate of acceptance is learned by kind."""
     prior: float
-    """The chance of acceptance to assume while nothing is learned about the kind."""
+    """The chance of acceptance to assume while nothing is learned about the kind, or ``CERTAIN``."""
     base: Dist | None = None
     """The draft model's own distribution, where ``dist`` was derived from it."""
     favourite: Favourite | None = None

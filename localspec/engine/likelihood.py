@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from localspec.engine.drafter import NextProposal
+from localspec.engine.drafter import CERTAIN, NextProposal
 
 _PRIOR_WEIGHT = 10.0
 """The weight of a kind's prior, in judged proposals."""
@@ -61,6 +61,8 @@ class Likelihoods:
 
     def of(self, proposal: NextProposal) -> float:
         """The chance that this proposal is accepted."""
+        if proposal.prior == CERTAIN:
+            return CERTAIN
         odds = self._lost.get(proposal.drafter, _LOST_ODDS)
         return max((self._of_kind(proposal) + odds * _LOST_RATE) / (1 + odds), _LOWEST)
 
@@ -80,6 +82,8 @@ class Likelihoods:
             self._judge(proposal, position < accepted)
 
     def _judge(self, proposal: NextProposal, accepted: bool) -> None:
+        if proposal.prior == CERTAIN:
+            return
         chance, drafter = self._of_kind(proposal), proposal.drafter
         likelier = _LOST_RATE / chance if accepted else (1 - _LOST_RATE) / (1 - chance)
         odds = self._lost.get(drafter, _LOST_ODDS) * likelier

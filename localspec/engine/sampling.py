@@ -48,6 +48,16 @@ class Guesser(Protocol):
         ...
 
 
+@runtime_checkable
+class ForcingSampler(Sampler, Protocol):
+    """A sampler that may be certain of the next token before there are any scores, as one held to a grammar is."""
+
+    @property
+    def forced(self) -> int | None:
+        """The one token that ``dist`` gives probability 1 whatever the row says; None if there is none."""
+        ...
+
+
 class Greedy:
     """The most likely token; ties go to the lowest id, as in llama.cpp."""
 

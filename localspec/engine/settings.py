@@ -64,7 +64,7 @@ class Sampling:
     logit_bias: tuple[tuple[int, float], ...] = ()
     """(token id, what is added to its score); ``BANNED`` rules a token out."""
     grammar: str | None = None
-    """GBNF; the reply is a sentence of its ``root``."""
+    """GBNF, of whose ``root`` the reply is a sentence; Lark after a line with ``%llguidance``; or llguidance's JSON."""
     grammar_triggers: tuple[str, ...] = ()
     """Regular expressions. With any, the grammar applies only from the first match on: from where
     the match's first group that is not empty begins, or else the match."""

@@ -36,7 +36,7 @@ def build_sampling(values: Mapping[str, Any], recommended: RecommendedSampling) 
     check_ranges(sampling)
     sampling.check(asked)
     if sampling.grammar is not None:
-        from localspec.engine.backends.llama.gbnf import check_grammar
+        from localspec.engine.backends.llama.grammar import check_grammar
 
         check_grammar(sampling.grammar)
     return sampling

@@ -1,9 +1,8 @@
-"""Grammars: llama.cpp's law, its masks, its places of error; and that nothing makes it end the process."""
+"""GBNF: llama.cpp's law, its masks, its places of error; and that nothing makes it end the process."""
 
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -16,9 +15,8 @@ from localspec.base.errors import UsageError
 from localspec.engine.backends.llama import sampler as llama_sampler
 from localspec.engine.backends.llama import spelling
 from localspec.engine.backends.llama.chain import Chain
-from localspec.engine.backends.llama.gbnf import check_grammar
-from localspec.engine.backends.llama.grammar import Grammar
-from localspec.engine.backends.llama.json_schema import grammar_of_schema
+from localspec.engine.backends.llama.gbnf import GbnfRules
+from localspec.engine.backends.llama.grammar import Grammar, check_grammar
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.backends.llama.vocab import LlamaVocab
@@ -122,13 +120,13 @@ def test_few_tokens_are_looked_at_only_where_the_others_cannot_matter(
     """Whether one that fits is far ahead of the rest or lost among them."""
     monkeypatch.setattr(llama_sampler, "most_likely", best_of)
     looked_at: list[int] = []
-    apply = Grammar.apply
+    allows = GbnfRules.allows
 
-    def watched(self: Grammar, view: Any) -> None:
-        looked_at.append(view.size)
-        apply(self, view)
+    def watched(self: GbnfRules, ids: Any) -> Any:
+        looked_at.append(len(ids))
+        return allows(self, ids)
 
-    monkeypatch.setattr(Grammar, "apply", watched)
+    monkeypatch.setattr(GbnfRules, "allows", watched)
     grammar = "root ::= [0-9A-Z]+"
     settings = Sampling(temperature, 20, 0.95, min_p, grammar=grammar, repeat_penalty=1.2, repeat_last_n=8)
     own = llama_grammar(grammar, vocab)
@@ -350,100 +348,3 @@ def test_a_grammar_is_read_with_standard_error_closed() -> None:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
-
-
-def accepts(grammar: str, text: str, vocab: LlamaVocab) -> bool:
-    """Whether a text is a whole sentence of a grammar."""
-    state = Grammar.of(Sampling(grammar=grammar), vocab)
-    for token in vocab.tokenize(text, special=False):
-        if not state.allows(np.array([token]))[0]:
-            return False
-        state.accept(token)
-    return bool(state.allows(np.array([vocab.eos]))[0])
-
-
-class TestJsonSchema:
-    @pytest.mark.parametrize(
-        ("schema", "right", "wrong"),
-        [
-            ({"type": "integer"}, [-3, 0, 12], [1.5, "1", None]),
-            ({"type": ["string", "null"]}, ["a b", None, 'with "quotes"'], [3, {}]),
-            ({"enum": ["a\nb", 'c"d', "e\\", 1]}, ["a\nb", 'c"d', "e\\", 1], ["a", 2]),
-            ({"const": {"a": [1, "x\\y"]}}, [{"a": [1, "x\\y"]}], [{"a": [1]}]),
-            ({"type": "array", "items": {"type": "boolean"}, "minItems": 1, "maxItems": 2}, [[True]], [[], [True] * 3]),
-            ({"type": "string", "pattern": "^[a-c]{2,3}(x|y)$"}, ["abx", "abcy"], ["ax", "abz"]),
-            ({"type": "string", "minLength": 1, "maxLength": 2}, ["a", "\n"], ["", "abc"]),
-            ({"type": "string", "maxLength": 500}, ["", "a" * 500], ["a" * 501]),
-            ({"type": "string", "minLength": 2}, ["ab", "abc"], ["a"]),
-            ({"type": "string", "maxLength": 0}, [""], ["a"]),
-            ({"type": "array", "items": {"enum": [1]}}, [[], [1], [1, 1, 1]], [[2], 1]),
-            ({"items": {"enum": [1]}, "minItems": 2}, [[1, 1], [1] * 5], [[], [1]]),
-            ({"type": "array", "items": {"enum": [1]}, "maxItems": 1}, [[], [1]], [[1, 1]]),
-            ({"type": "array", "items": {"enum": [1]}, "minItems": 2, "maxItems": 2}, [[1, 1]], [[1], [1, 1, 1]]),
-            ({"type": "array", "items": {"enum": [1]}, "maxItems": 0}, [[]], [[1]]),
-            ({"properties": {"item": {"items": {"enum": [1]}}}}, [{"item": [1]}, {}], [{"item": 1}]),
-            ({"type": "string", "format": "date"}, ["2024-02-03"], ["2024-2-3"]),
-            ({"properties": {'a"b': {"type": "null"}}, "required": ['a"b']}, [{'a"b': None}], [{}, {"a": None}]),
-            ({"allOf": [{"$ref": "#/$defs/x"}], "$defs": {"x": {"type": "integer"}}}, [1], ["x"]),
-            (
-                {  # two references with the same last name, one of which is also a property's
-                    "properties": {"x": {"$ref": "#/$defs/x"}, "y": {"$ref": "#/definitions/x"}},
-                    "required": ["x", "y"],
-                    "$defs": {"x": {"enum": [1]}},
-                    "definitions": {"x": {"enum": [2]}},
-                },
-                [{"x": 1, "y": 2}],
-                [{"x": 1, "y": 1}, {"x": 2, "y": 2}],
-            ),
-            (
-                {"$ref": "#/$defs/t", "$defs": {"t": {"type": "array", "items": {"$ref": "#/$defs/t"}}}},
-                [[], [[], [[]]]],
-                [[1]],
-            ),
-        ],
-        ids=repr,
-    )
-    def test_the_grammar_is_the_schemas(
-        self, vocab: LlamaVocab, schema: object, right: list[object], wrong: list[object]
-    ) -> None:
-        grammar = grammar_of_schema(json.dumps(schema))
-        for value in right:
-            assert accepts(grammar, json.dumps(value), vocab), value
-        for value in wrong:
-            assert not accepts(grammar, json.dumps(value), vocab), value
-
-    def test_a_string_has_no_line_breaks(self, vocab: LlamaVocab) -> None:
-        """The binding's converter lets them through, and then the reply is no JSON."""
-        for text in ('{"type": "string"}', '{"type": "string", "minLength": 1}', '{"type": "object"}'):
-            assert not accepts(grammar_of_schema(text), '"a\nb"', vocab)
-            assert not accepts(grammar_of_schema(text), '{"a\nb": 1}', vocab)
-
-    @pytest.mark.parametrize(
-        ("text", "said"),
-        [
-            ('{"type":\n "integer" 3}', "line 2, column 12"),
-            ("", "line 1, column 1"),
-            ("[]", "object"),
-            ('{"type": "integer", "minimum": 3}', "'minimum', at #"),
-            ('{"properties": {"a": {"uniqueItems": true}}}', "'uniqueItems', at #/properties/a"),
-            ('{"properties": {"a": false}}', "false at #/properties/a"),
-            ('{"type": "string", "format": "email"}', "'email'"),
-            ('{"type": "string", "pattern": "a"}', "pattern"),
-            ('{"type": "string", "pattern": "^a|b$"}', "pattern"),
-            ('{"type": "string", "pattern": "^.$"}', "pattern"),
-            ('{"type": "array", "maxItems": 3}', "items"),
-            ('{"enum": [1], "minLength": 2}', "'enum' beside 'minLength'"),
-            ('{"type": ["string", "null"], "minLength": 2}', "types"),
-            ('{"type": "object", "required": ["a"]}', "required"),
-            ('{"properties": {"a": {}}, "additionalProperties": {"type": "null"}}', "additionalProperties"),
-            ('{"allOf": [{}, {}]}', "allOf"),
-            ('{"type": "thing"}', "thing"),
-            ('{"$ref": "https://example.org/schema"}', "remote"),
-            ('{"enum": 3}', "grammar"),
-            ('{"properties": 3}', "grammar"),
-        ],
-    )
-    def test_what_it_could_not_hold_a_reply_to_is_refused(self, text: str, said: str) -> None:
-        with pytest.raises(UsageError, match=said) as refused:
-            grammar_of_schema(text)
-        assert refused.value.hint

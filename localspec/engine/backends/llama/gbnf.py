@@ -1,4 +1,7 @@
-"""GBNF texts, read by llama.cpp. Its complaints go to standard error and to its log; both are caught."""
+"""Grammars in llama.cpp's own form, GBNF, read and applied by llama.cpp.
+
+Its complaints go to standard error and to its log; both are caught.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from localspec.base.errors import UsageError
+from localspec.engine.backends.llama.candidates import CANDIDATE, Ids
+from localspec.engine.backends.llama.chain import Chain
 from localspec.engine.backends.llama.grammar_size import too_large
 from localspec.engine.backends.llama.native import native, reason
 from localspec.engine.backends.llama.vocab import LlamaVocab
+from localspec.engine.settings import BANNED
 
 _ROOT = b"root"
 _COMPLAINT = "error parsing grammar: "
@@ -28,7 +37,41 @@ _LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|#[^\n]*')
 _COUNTS = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
 
 
-def check_grammar(text: str) -> None:
+class GbnfRules:
+    """The place in a grammar, as ``grammar.Rules``."""
+
+    forced = None
+    """Not known: llama.cpp tells it of one token at a time, and a vocabulary has many."""
+
+    def __init__(self, rules: Chain) -> None:
+        self._rules = rules
+
+    @staticmethod
+    def of(text: str, vocab: LlamaVocab) -> GbnfRules:
+        """At the begin. Raises UsageError as ``check_gbnf`` does."""
+        return GbnfRules(Chain(native().c, _parsed(text, vocab)))
+
+    def allows(self, ids: Ids) -> NDArray[np.bool_]:
+        c = native().c
+        tokens = np.zeros(len(ids), dtype=CANDIDATE)
+        tokens["id"] = ids
+        pointer = tokens.ctypes.data_as(c.llama_token_data_p)
+        self._rules.apply(c.llama_token_data_array(pointer, len(tokens), -1, False))
+        fits: NDArray[np.bool_] = tokens["logit"] > BANNED
+        return fits
+
+    def accept(self, token: int) -> bool:
+        # llama.cpp ends the process over a token that does not fit, so it is never given one.
+        fits = bool(self.allows(np.array([token], dtype=np.int64))[0])
+        if fits:
+            self._rules.accept(token)
+        return fits
+
+    def clone(self) -> GbnfRules:
+        return GbnfRules(self._rules.clone())
+
+
+def check_gbnf(text: str) -> None:
     """Raise UsageError, with the place, if llama.cpp cannot read a grammar.
 
     One that names tokens (``<think>``) is only read up to the first of them: they take a model.
@@ -41,8 +84,8 @@ def check_grammar(text: str) -> None:
         raise _refused(text, why)
 
 
-def parsed(text: str, vocab: LlamaVocab) -> Any:
-    """A native grammar sampler that nobody owns yet. Raises UsageError as ``check_grammar`` does."""
+def _parsed(text: str, vocab: LlamaVocab) -> Any:
+    """A native grammar sampler that nobody owns yet. Raises UsageError as ``check_gbnf`` does."""
     made, why = _read(text, vocab)
     if not made:
         raise _refused(text, why)

@@ -1,36 +1,55 @@
-"""Replies that are sentences of a grammar: llama.cpp's GBNF, applied as llama.cpp applies it."""
+"""Replies that are sentences of a grammar, whichever library reads it: GBNF by llama.cpp, the others by llguidance."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localspec.base.errors import UsageError
-from localspec.engine.backends.llama.candidates import CANDIDATE, Ids
-from localspec.engine.backends.llama.chain import Chain
-from localspec.engine.backends.llama.gbnf import parsed
-from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.candidates import Ids
+from localspec.engine.backends.llama.gbnf import GbnfRules, check_gbnf
+from localspec.engine.backends.llama.guidance import GuidanceRules, check_guidance, is_guidance
 from localspec.engine.backends.llama.trigger import Trigger
 from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.dist import Dist
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Sampler, mixture
-from localspec.engine.settings import BANNED, Sampling
+from localspec.engine.settings import Sampling
 
 _SHOWN = 60
 
 
+def check_grammar(text: str) -> None:
+    """Raise UsageError, with the place, if a grammar cannot be read. What it says of tokens takes a model."""
+    (check_guidance if is_guidance(text) else check_gbnf)(text)
+
+
+class Rules(Protocol):
+    """A place in a grammar."""
+
+    @property
+    def forced(self) -> int | None:
+        """The one token that fits here; None if there are several, or it takes long to tell."""
+        ...
+
+    def allows(self, ids: Ids) -> NDArray[np.bool_]:
+        """A mask over ``ids``: True for a token that fits here."""
+        ...
+
+    def accept(self, token: int) -> bool:
+        """Move on by a token, if its text fits; False if it does not."""
+        ...
+
+    def clone(self) -> Rules: ...
+
+
 class Grammar:
-    """The reply's place in a grammar, which may not have begun yet.
+    """The reply's place in a grammar, which may not have begun yet."""
 
-    llama.cpp ends the process over a token that the grammar does not allow, so it is never given one.
-    """
-
-    def __init__(self, c: Any, rules: Chain, trigger: Trigger | None) -> None:
-        self._c = c
+    def __init__(self, rules: Rules, trigger: Trigger | None) -> None:
         self._rules = rules
         self._trigger = trigger
         self.left_by: str | None = None
@@ -38,10 +57,10 @@ class Grammar:
 
     @staticmethod
     def of(settings: Sampling, vocab: LlamaVocab) -> Grammar:
-        """At the beginning of a reply. Raises UsageError for a grammar that llama.cpp cannot read."""
-        c = native().c
-        trigger = Trigger.of(settings.grammar_triggers, vocab) if settings.grammar_triggers else None
-        return Grammar(c, Chain(c, parsed(settings.grammar or "", vocab)), trigger)
+        """At the beginning of a reply. Raises UsageError for a grammar that cannot be read."""
+        text = settings.grammar or ""
+        rules: Rules = GuidanceRules.of(text, vocab) if is_guidance(text) else GbnfRules.of(text, vocab)
+        return Grammar(rules, Trigger.of(settings.grammar_triggers, vocab) if settings.grammar_triggers else None)
 
     def begin_with(self, tokens: Sequence[int], text: str) -> None:
         """Go on behind ``tokens``, which say ``text``. Raises UsageError if that does not fit the grammar."""
@@ -58,19 +77,14 @@ class Grammar:
         """True if every token is allowed: the grammar has not begun, or was left."""
         return self._trigger is not None or self.left_by is not None
 
-    def apply(self, view: Any) -> None:
-        """Rule out the candidates of a llama_token_data_array that do not fit here."""
-        if not self.idle:
-            self._rules.apply(view)
+    @property
+    def forced(self) -> int | None:
+        """The one token that fits here; None if there are several, or it takes long to tell."""
+        return None if self.idle else self._rules.forced
 
     def allows(self, ids: Ids) -> NDArray[np.bool_]:
         """A mask over ``ids``: True for a token that fits here."""
-        tokens = np.zeros(len(ids), dtype=CANDIDATE)
-        tokens["id"] = ids
-        pointer = tokens.ctypes.data_as(self._c.llama_token_data_p)
-        self.apply(self._c.llama_token_data_array(pointer, len(tokens), -1, False))
-        fits: NDArray[np.bool_] = tokens["logit"] > BANNED
-        return fits
+        return np.ones(len(ids), dtype=np.bool_) if self.idle else self._rules.allows(ids)
 
     def accept(self, token: int) -> None:
         if self._trigger:
@@ -84,16 +98,12 @@ class Grammar:
             self._advance(token, "")
 
     def fork(self) -> Grammar:
-        fork = Grammar(self._c, self._rules.clone(), self._trigger.fork() if self._trigger else None)
+        fork = Grammar(self._rules.clone(), self._trigger.fork() if self._trigger else None)
         fork.left_by = self.left_by
         return fork
 
     def _advance(self, token: int, text: str) -> None:
-        if self.left_by is not None:
-            return
-        if self.allows(np.array([token], dtype=np.int64))[0]:
-            self._rules.accept(token)
-        else:
+        if self.left_by is None and not self._rules.accept(token):
             self.left_by = text
 
 
@@ -127,6 +137,8 @@ class GrammarSampler:
                 f"The text that set off --grammar-trigger does not fit the grammar: {self._grammar.left_by!r}.",
                 "Put a group into the pattern, around where the grammar begins.",
             )
+        if self.forced is not None:
+            return Dist.point(self.forced)
         free = self._chooser.dist(row)
         if self._grammar.idle:
             return free
@@ -139,6 +151,11 @@ class GrammarSampler:
         if not fits.any():
             return held
         return mixture([(1.0, Dist(free.ids[fits], free.probs[fits])), (float(free.probs[~fits].sum()), held)])
+
+    @property
+    def forced(self) -> int | None:
+        """As ``ForcingSampler.forced``."""
+        return self._grammar.forced
 
     @property
     def has_left(self) -> bool:

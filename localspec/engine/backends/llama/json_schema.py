@@ -1,7 +1,9 @@
-"""From a JSON Schema to a grammar, by the converter of llama.cpp's Python binding.
+"""From a JSON Schema to a grammar that llguidance reads.
 
-The converter passes over what it cannot express, and writes some grammars that allow other texts than the schema.
-A reply that claims to fit a schema must fit it, so such schemas are refused, and what is simple to mend is mended.
+A reply that claims to fit a schema must fit it. llguidance refuses most of what it cannot hold a reply to; the rest is
+refused here, and what says nothing about a reply is left out. The reply is JSON on one line, with a space after ":" and
+",", unless the schema's own ``x-guidance`` (llguidance's docs/json_schema.md) says otherwise: the fewer ways there are
+to write a value, the more tokens are certain before any model is asked.
 """
 
 from __future__ import annotations
@@ -9,71 +11,70 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
 
 from localspec.base.errors import UsageError
+from localspec.engine.backends.llama.guidance import refusal
+
+if TYPE_CHECKING:
+    from llguidance._lib import JsonCompileOptions
 
 Schema = dict[str, Any]
 
 _HINT = "Leave it out of the schema, and ask for it in the prompt."
 _SMALLER = "Hold the reply to less, and ask for the rest in the prompt."
 _LONGEST = 1_000_000
-_MOST_VALUES = 20_000
-_DEEPEST = 200
-_WHOLES = (dict, list)
-_ANNOTATIONS = frozenset(
-    ("$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "deprecated")
+_LARGEST = 2**53
+"""Whole numbers up to here are the same in every reader of JSON."""
+_FORM: JsonCompileOptions = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+_FORMING = _FORM.keys() | {"whitespace_pattern"}
+_SCHEMAS = (
+    *("items", "additionalProperties", "additionalItems", "contains", "propertyNames", "not", "if", "then", "else"),
+    *("unevaluatedItems", "unevaluatedProperties", "contentSchema"),
 )
-_GROUPS = (
-    ("$ref",),
-    ("oneOf",),
-    ("anyOf",),
-    ("const",),
-    ("enum",),
-    ("properties", "required", "additionalProperties"),
-    ("items", "minItems", "maxItems"),
-    ("prefixItems",),
-    ("pattern",),
-    ("minLength", "maxLength"),
-    ("format",),
-)
-"""The converter looks at one of these groups and passes over the others."""
-_KNOWN = _ANNOTATIONS.union(("type",), *_GROUPS)
-_FORMATS = frozenset(("date", "time", "date-time", "uuid", "uuid1", "uuid2", "uuid3", "uuid4", "uuid5"))
-_TRIPPED = (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""The errors that the converter raises over what it does not expect."""
-_BEYOND_PATTERNS = re.compile(r'[.\\"\x00-\x1f]|\[\^')
+_LISTS = ("oneOf", "anyOf", "allOf", "prefixItems", "items")
+_BY_NAME = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
+_NOTES = ("deprecated", "discriminator")
+"""Annotations that llguidance need not see."""
+_ANY_TEXT = ("binary", "file-path", "directory-path", "password", "path")
+"""Formats, as pydantic and OpenAPI have them, that every text has."""
+_MIXED = frozenset(("allOf", "anyOf", "oneOf", "$ref"))
+_NAMED = frozenset(("properties", "patternProperties"))
+_REFERENCE = re.compile(r"^(Pointer|Resource|Anchor)\b")
 
 
 def grammar_of_schema(text: str) -> str:
-    """GBNF for JSON texts that fit a schema, its properties in the schema's order.
+    """The grammar of JSON texts that fit a schema, its properties in the schema's order.
 
-    Raises UsageError for what is not JSON, and for what no such grammar could hold a reply to.
+    An object has no properties but those that the schema names, unless ``additionalProperties`` or the like speak of
+    others: a reply without them fits as well. Raises UsageError for what is not JSON, and for what no reply could be
+    held to.
     """
-    schema = parsed_schema(text)
+    schema = _parsed(text)
     if not isinstance(schema, dict):
         raise UsageError("A JSON Schema is an object.", "Write it in braces.")
     try:
-        schema = _normal(schema)
-        for place, part in _parts(schema, "#"):
-            _check(place, part)
-        return _convert(schema)
-    except UsageError:
-        raise
+        for _, part in list(_parts(schema, "#")):
+            _simplify(part, schema)
+        parts = list(_parts(schema, "#"))
+        if not _guidance(schema).get("lenient"):
+            for place, part in parts:
+                _check(place, part)
+        if why := refusal(_written(schema)):
+            raise _refused(why, parts)
+        closed = _written(_closed(schema))
     except RecursionError:
-        why = "it has too many properties that may be left out, or parts that stand for themselves"
-        raise UsageError(f"The JSON Schema cannot be made a grammar: {why}.", _SMALLER) from None
-    except _TRIPPED as error:
-        why = f"{type(error).__name__}: {error}"
-        raise UsageError(f"The JSON Schema cannot be made a grammar ({why}).", "Mend or simplify it.") from None
+        raise _too_deep() from None
+    return _written(schema) if refusal(closed) else closed
 
 
-def parsed_schema(text: str) -> Any:
-    """The JSON value of a schema. Raises UsageError if it is not JSON, or more than is converted."""
+def _parsed(text: str) -> Any:
+    """The JSON value of a schema. Raises UsageError if it is not JSON, or more than is read."""
     if len(text) > _LONGEST:
         raise UsageError(f"The JSON Schema has {len(text):,} characters; {_LONGEST:,} are read.", _SMALLER)
     try:
-        schema = json.loads(text)
+        return json.loads(text)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise UsageError(f"The JSON Schema is not JSON: {place}: {error.msg}.", "Mend it there.") from None
@@ -81,101 +82,141 @@ def parsed_schema(text: str) -> Any:
         raise _too_deep() from None
     except ValueError as error:
         raise UsageError(f"The JSON Schema is not JSON that can be read: {error}.", "Mend it.") from None
-    _check_size(schema)
-    return schema
 
 
-def _check_size(schema: Any) -> None:
-    """Raises UsageError for a schema that would take minutes to convert."""
-    layer, depth, values_n = [schema], 0, 0
-    while layer:
-        depth, values_n = depth + 1, values_n + len(layer)
-        if depth > _DEEPEST:
-            raise _too_deep()
-        if values_n > _MOST_VALUES:
-            raise UsageError(f"The JSON Schema has more than {_MOST_VALUES:,} values in it.", _SMALLER)
-        wholes = (value.values() if isinstance(value, dict) else value for value in layer if isinstance(value, _WHOLES))
-        layer = [part for whole in wholes for part in whole]
+def _written(schema: Schema) -> str:
+    from llguidance import LLMatcher
+
+    try:
+        form = None if _FORMING & _guidance(schema).keys() else _FORM
+        return LLMatcher.grammar_from_json_schema(json.dumps(schema, allow_nan=False), form)
+    except ValueError as error:
+        if "recursion" in str(error):
+            raise _too_deep() from None
+        raise UsageError(f"The JSON Schema is not JSON that can be read: {error}.", "Mend it.") from None
 
 
-def _too_deep() -> UsageError:
-    return UsageError(f"The JSON Schema is nested too deeply, over {_DEEPEST} levels.", "Flatten it.")
+def _guidance(schema: Schema) -> dict[str, Any]:
+    """The schema's own options for llguidance."""
+    own = schema.get("x-guidance")
+    return own if isinstance(own, dict) else {}
 
 
-def _convert(schema: Schema) -> str:
-    from localspec.engine.backends.llama.schema_converter import Converter
-
-    return Converter().grammar(schema)
-
-
-def _normal(schema: Any) -> Any:
-    """The same with its simplest equivalents: {} for true, the one member for an ``allOf`` of one."""
-    if schema is True:
-        return {}
-    if not isinstance(schema, dict):
-        return schema
-    whole = {key: _normal_member(key, value) for key, value in schema.items()}
-    if whole.get("properties") and whole.get("additionalProperties") == {}:
-        del whole["additionalProperties"]  # a reply without them fits as well
-    alone = whole.get("allOf")
-    if isinstance(alone, list) and len(alone) == 1 and isinstance(alone[0], dict):
-        del whole["allOf"]
-        whole = alone[0] | whole
-    return whole
-
-
-def _normal_member(key: str, value: Any) -> Any:
-    if key in ("properties", "$defs", "definitions") and isinstance(value, dict):
-        return {name: _normal(part) for name, part in value.items()}
-    if key in ("oneOf", "anyOf", "allOf", "prefixItems") and isinstance(value, list):
-        return [_normal(part) for part in value]
-    return _normal(value) if key in ("items", "additionalProperties") else value
-
-
-def _parts(schema: object, place: str) -> Iterator[tuple[str, Schema]]:
+def _parts(schema: Any, place: str) -> Iterator[tuple[str, Schema]]:
     """A schema and all within it, each with its place as a JSON pointer."""
     if not isinstance(schema, dict):
-        raise UsageError(f"{json.dumps(schema)} at {place} of the JSON Schema is no schema.", "Write one in braces.")
+        return
     yield place, schema
-    for key in ("properties", "$defs", "definitions"):
-        for name, part in schema.get(key, {}).items():
-            yield from _parts(part, f"{place}/{key}/{name}")
-    for key in ("oneOf", "anyOf", "prefixItems"):
-        for number, part in enumerate(schema.get(key, [])):
-            yield from _parts(part, f"{place}/{key}/{number}")
-    for key in ("items", "additionalProperties"):
-        if schema.get(key, False) is not False:
-            yield from _parts(schema[key], f"{place}/{key}")
+    for key, value in list(schema.items()):
+        if key in _BY_NAME and isinstance(value, dict):
+            for name, part in value.items():
+                yield from _parts(part, f"{place}/{key}/{name}")
+        elif key in _LISTS and isinstance(value, list):
+            for number, part in enumerate(value):
+                yield from _parts(part, f"{place}/{key}/{number}")
+        elif key in _SCHEMAS:
+            yield from _parts(value, f"{place}/{key}")
+
+
+def _simplify(part: Schema, schema: Schema) -> None:
+    """Leave out what says nothing about a reply, and say in llguidance's words what it knows by others only."""
+    for note in _NOTES:
+        part.pop(note, None)
+    if part.get("uniqueItems") is False or _is_at_most(part.get("maxItems"), 1):
+        part.pop("uniqueItems", None)
+    if part.get("format") in _ANY_TEXT:
+        del part["format"]
+    if isinstance(cases := part.get("oneOf"), list):
+        # It does not look behind a reference for what tells the cases apart.
+        part["oneOf"] = [deepcopy(_resolved(case, schema)) for case in cases]
+    names = _resolved(part.get("propertyNames"), schema)
+    if isinstance(names, dict) and isinstance(names.get("enum"), list) and not _NAMED & part.keys():
+        del part["propertyNames"]
+        rest = part.pop("additionalProperties", True)
+        part |= {"properties": {str(name): rest for name in names["enum"]}, "additionalProperties": False}
+
+
+def _resolved(part: Any, schema: Schema) -> Any:
+    """The schema that a reference within the document stands for; itself if it is something else."""
+    if not (isinstance(part, dict) and part.keys() == {"$ref"} and str(part["$ref"]).startswith("#/")):
+        return part
+    found: Any = schema
+    for name in part["$ref"][2:].split("/"):
+        found = found.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else part
 
 
 def _check(place: str, part: Schema) -> None:
-    for why, wrong in _objections(part):
-        if wrong:
-            raise UsageError(f"A grammar cannot hold a reply to {why}, at {place} of the JSON Schema.", _HINT)
+    """Raise UsageError for what llguidance takes and would not hold a reply to."""
+    least, required = part.get("minProperties", 0), part.get("required")
+    certain_n = len(required) if isinstance(required, list) else 0
+    if isinstance(least, int) and least > max(1, certain_n):
+        raise _no_promise(f"'minProperties' {least}, since a property may come twice", place)
+    for key, value in part.items():
+        if key not in _BY_NAME and any(abs(number) > _LARGEST for number in _whole_numbers(value)):
+            raise _no_promise(f"{key!r} with a number beyond 2^53", place)
 
 
-def _objections(part: Schema) -> Iterator[tuple[str, bool]]:
-    """Everything that could be wrong, each with True if it is."""
-    unknown = [key for key in part if key not in _KNOWN]
-    yield repr(unknown[0]) if unknown else "", bool(unknown)
-    groups = [next(key for key in group if key in part) for group in _GROUPS if any(key in part for key in group)]
-    yield " beside ".join(map(repr, groups)), len(groups) > 1
-    yield "several types with more about them", isinstance(part.get("type"), list) and bool(groups)
-    undescribed = [name for name in part.get("required", []) if name not in part.get("properties", {})]
-    yield f"{undescribed[:1]}, required but not among the properties", bool(undescribed)
-    others = part.get("additionalProperties", False) is not False
-    yield "'additionalProperties' beside others", others and bool(part.get("properties"))
-    yield "a number of items without 'items'", "items" not in part and ("minItems" in part or "maxItems" in part)
-    yield f"the format {part.get('format')!r}", part.get("format", "date") not in _FORMATS
-    pattern = part.get("pattern", "^$")
-    yield f"the pattern {pattern!r}", not pattern.startswith("^") or not pattern.endswith("$") or _is_beyond(pattern)
+def _is_at_most(value: object, most: int) -> bool:
+    return isinstance(value, int) and value <= most
 
 
-def _is_beyond(pattern: str) -> bool:
-    """True if it has what the converter gets wrong: escapes, quotes, "." and "[^", alternatives without brackets."""
-    depth = 0
-    for character in pattern:
-        depth += (character == "(") - (character == ")")
-        if character == "|" and not depth:
-            return True
-    return bool(_BEYOND_PATTERNS.search(pattern))
+def _whole_numbers(value: object) -> Iterator[int]:
+    if isinstance(value, int):
+        yield value
+    elif isinstance(value, list):
+        for each in value:
+            yield from _whole_numbers(each)
+
+
+def _closed(schema: Schema) -> Schema:
+    """A schema that fewer values fit, all of them ``schema`` too: without properties and types that it does not name.
+
+    The same where schemas are put together from several: the one may name what another does not.
+    """
+    closed: Schema = deepcopy(schema)
+    parts = [part for _, part in _parts(closed, "#")]
+    if any("allOf" in part or (_NAMED & part.keys() and _MIXED & part.keys()) for part in parts):
+        return schema
+    for part in parts:
+        properties, required = part.get("properties"), part.get("required", [])
+        if properties:
+            part.setdefault("type", "object")
+            if not {"additionalProperties", "patternProperties"} & part.keys() and set(required) <= properties.keys():
+                part["additionalProperties"] = False
+        elif {"items", "prefixItems"} & part.keys():
+            part.setdefault("type", "array")
+    return closed
+
+
+def _refused(why: str, parts: list[tuple[str, Schema]]) -> UsageError:
+    """Names the keyword that is refused alone, with its place, or says what the library says."""
+    for place, part in parts:
+        for key, value in part.items():
+            if key == "$ref" and _REFERENCE.match(why):
+                return _no_promise(f"'$ref' {value!r} ({why})", place)
+            if key in _MIXED and isinstance(value, list | str):
+                continue
+            if alone := refusal(_written({key: _without_parts(key, value)})):
+                shown = f" {value!r}" if isinstance(value, str) else ""
+                return _no_promise(f"{key!r}{shown}" + ("" if key in alone else f" ({alone})"), place)
+    if why.startswith("oneOf"):
+        why = "the cases of 'oneOf' may overlap; 'anyOf' allows that"
+    return UsageError(f"A reply cannot be held to the JSON Schema: {why}.", _SMALLER)
+
+
+def _without_parts(key: str, value: Any) -> Any:
+    """The value of a keyword with {} for all schemas in it."""
+    if key in _BY_NAME and isinstance(value, dict):
+        return {name: {} if isinstance(part, dict) else part for name, part in value.items()}
+    if key in _LISTS and isinstance(value, list):
+        return [{} if isinstance(part, dict) else part for part in value]
+    return {} if key in _SCHEMAS and isinstance(value, dict) else value
+
+
+def _no_promise(what: str, place: str) -> UsageError:
+    return UsageError(f"A reply cannot be held to {what}, at {place} of the JSON Schema.", _HINT)
+
+
+def _too_deep() -> UsageError:
+    return UsageError("The JSON Schema is nested too deeply.", "Flatten it.")

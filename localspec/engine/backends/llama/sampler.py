@@ -139,9 +139,8 @@ class ChainSampler:
 
     def _fitting(self, row: Logits, ids: Ids | None, grammar: Grammar) -> Kept:
         """Of these tokens those that ``grammar`` allows; of a whole row all, since some samplers count the others."""
-        view = self._stages.candidates.take(row, ids)
-        grammar.apply(view)
-        kept = self._stages.candidates.kept(view)
+        kept = self._stages.candidates.kept(self._stages.candidates.take(row, ids))
+        kept["logit"][~grammar.allows(kept["id"])] = BANNED
         if ids is None:
             return kept.copy()
         fits = kept["logit"] > BANNED

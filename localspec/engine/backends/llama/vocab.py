@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from localspec.base.errors import InputError, ModelFileError
 from localspec.engine.backends.llama.native import Native
+
+_LONGEST_PIECE = 256
+"""Bytes that nearly every token has room in."""
 
 
 class LlamaVocab:
@@ -82,6 +85,17 @@ class LlamaVocab:
     def source(self, token: int) -> bytes:
         """The bytes a token stands for in a prompt, where control tokens are written out."""
         return self._render(self._checked(token), special=True) if self.is_control(token) else self.piece(token)
+
+    def sources(self) -> Iterator[tuple[bytes, bool]]:
+        """``source`` and ``is_control`` of every token, in order; much quicker than one by one."""
+        size = _LONGEST_PIECE
+        buffer = ctypes.create_string_buffer(size)
+        render, attributes, vocab = self._c._lib.llama_token_to_piece, self._c.llama_vocab_get_attr, self._vocab
+        control = self._c.LLAMA_TOKEN_ATTR_CONTROL
+        for token in range(self._n_vocab):
+            is_control = bool(attributes(vocab, token) & control)
+            n = render(vocab, token, buffer, size, 0, is_control)
+            yield buffer.raw[:n] if n >= 0 else self.source(token), is_control
 
     def is_end(self, token: int) -> bool:
         known = self._ends.get(token)
