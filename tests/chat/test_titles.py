@@ -10,7 +10,7 @@ import pytest
 from localspec.chat.pacing import Pacer
 from localspec.chat.session import ChatSession
 from localspec.chat.titles import GRAMMAR, REQUEST
-from localspec.engine.backends.llama.gbnf import check_grammar
+from localspec.engine.backends.llama.grammar import check_grammar
 from localspec.engine.events import FinishReason
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.messages import Cancel, Failed, Generate, Load, Request
