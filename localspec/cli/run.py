@@ -20,6 +20,7 @@ from localspec.cli.services import Services
 if TYPE_CHECKING:
     from localspec.chat.compose.attachment import Attachment
     from localspec.chat.marks import Marks
+    from localspec.cli.streams import Status
     from localspec.runtime.chat_config import ChatConfig
     from localspec.runtime.messages import Message
 
@@ -137,7 +138,6 @@ def _reply(
 ) -> bool:
     """Load, reply and print. Returns True if Ctrl-C ended it."""
     from localspec.chat.active_reply import reply_once
-    from localspec.chat.compose.attachment import as_read, fitted, notices, with_files
     from localspec.chat.pair_slot import InProcessPair
     from localspec.cli.explain import print_explanation
     from localspec.cli.output import JsonOutput, TextOutput, describe, describe_files, fitting_marks, print_summary
@@ -149,11 +149,10 @@ def _reply(
         print_news(observers)
         with InProcessPair(services.open_pair, chat_config, lambda: status.show) as pair:
             status.clear()
-            files = fitted(attachments, pair.info.n_ctx)
-            for notice in notices(files, prompt):
-                remark(notice)
-            context = describe(chat_config, pair.info, raw=raw) | describe_files(as_read(files, prompt))
-            prompt = with_files(files, prompt)
+            context = describe(chat_config, pair.info, raw=raw)
+            if attachments:
+                prompt, read = _with_files(attachments, prompt, pair.info.n_ctx, status)
+                context |= describe_files(read)
             output = JsonOutput(context) if as_json else TextOutput(fitting_marks(marks), status)
             reply = reply_once(pair, prompt if raw else _messages(chat_config, prompt), observers, output.show)
             interrupted = pair.interrupted
@@ -163,6 +162,24 @@ def _reply(
         interrupted = interrupted or pair.interrupted  # while a cache was kept
         print_news(observers)
     return interrupted
+
+
+def _with_files(
+    attachments: Sequence[Attachment], prompt: str, n_ctx: int, status: Status
+) -> tuple[str, tuple[Attachment, ...]]:
+    """The prompt with the files as the model reads them, and those; what it does not read is said."""
+    from localspec.chat.compose.attachment import as_read, fitted, notices, search_of, with_files
+    from localspec.chat.papers.meaning import Meaning
+
+    files = fitted(attachments, n_ctx)
+    with closing(Meaning()) as meaning:
+        meaning.learn(*search_of(files, prompt), lambda share: status.show("reading passages", share))
+        status.clear()
+        if meaning.trouble:
+            remark(str(meaning.trouble))
+        for notice in notices(files, prompt, meaning):
+            remark(notice)
+        return with_files(files, prompt, meaning), as_read(files, prompt, meaning)
 
 
 def _messages(chat_config: ChatConfig, prompt: str) -> tuple[Message, ...]:

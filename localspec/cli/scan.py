@@ -12,6 +12,7 @@ import click
 from localspec.base.errors import NotFoundError
 from localspec.base.visible import visible_line
 from localspec.cli.tables import columns
+from localspec.models.embedders import EMBEDDER
 from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.scan import PossiblePair, Scan, ScannedModel, find_files
 from localspec.models.pairs.scan import scan as scan_models
@@ -49,7 +50,8 @@ def _print(found: Scan) -> None:
     if whole:
         print("\n".join(columns([("GROUP", "SIZE", "TYPE", "KEPT BY", "NAME"), *map(_row, whole)])))
     for model in broken:
-        print(visible_line(f"unusable: {model.name} ({model.store}). {model.problem}"))
+        state = "for files" if model.problem == EMBEDDER else "unusable"
+        print(visible_line(f"{state}: {model.name} ({model.store}). {model.problem}"))
     possible = _best(found.pairs)
     print("\nPairs, each target with its best drafts first:" if possible else "\nNo two of them make a pair.")
     for target, drafts in possible.items():

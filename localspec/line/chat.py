@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 
 from localspec.base.errors import LocalSpecError, NotFoundError, UsageError
 from localspec.base.paths import user_paths
 from localspec.base.visible import visible_line
-from localspec.chat.compose.attachment import Attachment, notices, with_files
+from localspec.chat.compose.attachment import Attachment, notices, search_of, with_files
 from localspec.chat.compose.file_reading import read_attachment
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
 from localspec.chat.compose.mentions import mentions, readings
@@ -46,7 +46,8 @@ class LineChat:
         Raises LocalSpecError if nobody types and nobody reads records; KeyboardInterrupt if Ctrl-C comes between
         replies, at a keyboard the second time.
         """
-        with editing_keys(self._history, names(), file_commands()) if self._edited else nullcontext():
+        keys = editing_keys(self._history, names(), file_commands()) if self._edited else nullcontext()
+        with keys, closing(self._state.meaning):
             leaving = False
             while True:
                 try:
@@ -101,9 +102,12 @@ class LineChat:
         if self._typed:
             self._history.add(WrittenMessage(text))
         files = (*state.attached, *(self._mentioned(text) if self._typed else ()))
-        for notice in notices(files, text):
+        state.meaning.learn(*search_of(files, text))
+        if state.meaning.trouble:
+            state.output.remark(str(state.meaning.trouble))
+        for notice in notices(files, text, state.meaning):
             state.output.remark(f"{notice} /show shows it.")
-        turn = state.chat.ask(with_files(files, text))
+        turn = state.chat.ask(with_files(files, text, state.meaning))
         state.attached.clear()
         answer(state, turn)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.in_process import InProcessChat
+from localspec.chat.papers.meaning import Meaning
 from localspec.line.output import LineOutput
 
 
@@ -18,6 +19,8 @@ class State:
     output: LineOutput
     attached: list[Attachment] = field(default_factory=list)
     """Files of the next message."""
+    meaning: Meaning = field(default_factory=Meaning)
+    """Ranks passages of files that are too large."""
     listed: list[tuple[str, str | None]] = field(default_factory=list)
     """Ids of the conversations listed last, each with that of a message or None; in their order."""
     ask: Callable[[str, str], str | None] | None = None

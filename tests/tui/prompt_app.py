@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from localspec.chat.compose.message import WrittenMessage
+from localspec.chat.papers.meaning import Meaning
 from localspec.tui.prompt.completion import CompletionList
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.theme import OWN_THEMES
@@ -20,7 +21,7 @@ class PromptApp(App[None]):
 
     CSS = "Screen { align-vertical: bottom; background: $background; }"
 
-    def __init__(self, folder: Path, *, free: bool = False) -> None:
+    def __init__(self, folder: Path, *, free: bool = False, meaning: Meaning | None = None) -> None:
         super().__init__()
         self.asked: list[str] = []
         self.sent: list[WrittenMessage] = []
@@ -31,12 +32,19 @@ class PromptApp(App[None]):
         for theme in OWN_THEMES:
             self.register_theme(theme)
         self.theme = OWN_THEMES[0].name
-        self.prompt = Prompt("Ask", ask=self.ask, withdraw=self.withdraw, data_folder=folder)
+        self.meaning = meaning
+        self.prompt = Prompt(
+            "Ask", ask=self.ask, withdraw=self.withdraw, paused=self.paused, meaning=meaning, data_folder=folder
+        )
 
     def ask(self, text: str) -> bool:
         if self.free:
             self.asked.append(text)
         return self.free
+
+    def paused(self, written: WrittenMessage) -> None:
+        if self.meaning is not None:
+            self.meaning.want(*written.search)
 
     def withdraw(self) -> WrittenMessage | None:
         return self.waiting.pop() if self.waiting else None

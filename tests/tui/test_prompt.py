@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import threading
@@ -18,9 +19,11 @@ from localspec.chat.compose import attaching
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.file_reading import read_attachment
 from localspec.chat.compose.message import WrittenMessage
+from localspec.chat.papers.meaning import Meaning
 from localspec.tui.prompt.attached import Attached
 from localspec.tui.prompt.completion import CompletionList
 from localspec.tui.prompt.mentions import NOT_SENT
+from tests.chat.papers.test_meaning import FakeEmbedder
 from tests.tiny_projectors import write_png
 from tests.tui.prompt_app import PromptApp, listed, paste
 from tests.tui.support import wait_until
@@ -340,6 +343,28 @@ async def test_files_are_attached_however_their_names_were_typed(app: PromptApp)
         await pilot.press("enter")
         await wait_until(pilot, lambda: app.sent)
         assert [attached.path for attached in app.sent[0].attachments] == ["README.md", "src/"]
+
+
+async def test_a_message_waits_for_what_its_question_means(tmp_path: Path, app: PromptApp) -> None:
+    """For a moment, and no longer; what it goes along with was found by meaning."""
+    embedder = FakeEmbedder()
+    embedder.go_on.set()
+    meaning = Meaning(lambda: embedder)
+    app = PromptApp(tmp_path / "data", meaning=meaning)
+    filler = "Nobody said anything about it at all.\n\n" * 60
+    (Path("src") / "long.txt").write_text(f"{filler}An automobile has wheels.\n\n{filler}")
+    async with app.run_test() as pilot:
+        app.prompt.fit(512)
+        app.prompt.set_text("How fast is a car? @src/long.txt ")
+        await wait_until(pilot, lambda: meaning.wanted)
+        assert await asyncio.to_thread(meaning.wait, 30, passages=True)
+        await wait_until(pilot, lambda: "1 passage for the question" in str(app.query_one(Attached).render()))
+        app.prompt.set_text("And how slow is a car? @src/long.txt ")
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: app.sent)
+        assert "An automobile has wheels." in app.sent[0].content
+    assert ("And how slow is a car?", True) in embedder.asked
+    meaning.close()
 
 
 async def test_a_folder_too_large_is_shown_as_searched(app: PromptApp) -> None:

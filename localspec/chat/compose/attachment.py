@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from localspec.base.errors import CapacityError
 from localspec.chat.compose.mentions import mentions, readings
 from localspec.chat.compose.sizes import kilobytes, lines, size_bytes
-from localspec.chat.papers.passages import FOUND, found_for, index_of, taken_of
+from localspec.chat.papers.meaning import Meaning
+from localspec.chat.papers.passages import FOUND, PassageIndex, found_for, index_of, taken_of
 from localspec.runtime.images import reference_in
 from localspec.store.file_blocks import TextFile, split_files
 
@@ -97,15 +98,24 @@ def searched(attachments: Sequence[Attachment]) -> tuple[Attachment, ...]:
     return large if rest_bytes <= room_bytes else texts
 
 
-def as_read(attachments: Sequence[Attachment], question: str) -> tuple[Attachment, ...]:
-    """The attachments as the model reads them: of those that are searched, the passages found for the question."""
+def search_of(attachments: Sequence[Attachment], question: str) -> tuple[str, tuple[PassageIndex, ...]]:
+    """The text that passages are searched for, and the files they are searched in; no files if all are read whole."""
+    own = "".join(_between_mentions(question)).strip()
+    return own, tuple(index_of(attachment.files) for attachment in searched(attachments))
+
+
+def as_read(attachments: Sequence[Attachment], question: str, meaning: Meaning | None = None) -> tuple[Attachment, ...]:
+    """The attachments as the model reads them: of those that are searched, the passages found for the question.
+
+    They are found by their words, and by what ``meaning`` knows.
+    """
     large = searched(attachments)
     if not large:
         return tuple(attachments)
     n_ctx = min(attachment.n_ctx for attachment in large if attachment.n_ctx)
     room_chars = min(n_ctx // PASSAGES_SHARE, MAX_PASSAGES_TOKENS) * BYTES_A_TOKEN
-    own = "".join(_between_mentions(question))
-    passages = found_for(own, tuple(index_of(attachment.files) for attachment in large), room_chars)
+    own, indexes = search_of(attachments, question)
+    passages = found_for(own, indexes, room_chars, meaning.ranked(own, indexes) if meaning else ())
     parted = []
     for attachment in attachments:
         if attachment in large:
@@ -129,9 +139,9 @@ def fitted(attachments: Iterable[Attachment], n_ctx: int | None) -> tuple[Attach
     return tuple(replace(attachment, n_ctx=n_ctx) for attachment in attachments)
 
 
-def notices(attachments: Sequence[Attachment], question: str) -> Iterator[str]:
+def notices(attachments: Sequence[Attachment], question: str, meaning: Meaning | None = None) -> Iterator[str]:
     """A sentence about each attachment of which the model does not read all."""
-    read_at = {read.path: read for read in as_read(attachments, question)}
+    read_at = {read.path: read for read in as_read(attachments, question, meaning)}
     for attachment in attachments:
         read = read_at.get(attachment.path)
         if read is not None and read.passages_n and read != attachment:
@@ -150,9 +160,9 @@ def _file_chip(file: TextFile) -> str:
     return _chip(file.name, file.note, size_bytes(file.text))
 
 
-def with_files(attachments: Sequence[Attachment], text: str) -> str:
+def with_files(attachments: Sequence[Attachment], text: str, meaning: Meaning | None = None) -> str:
     """The message that the model reads."""
-    return "".join(f"{attachment.block}\n" for attachment in as_read(attachments, text)) + text
+    return "".join(f"{attachment.block}\n" for attachment in as_read(attachments, text, meaning)) + text
 
 
 def without_files(content: str) -> tuple[list[str], str]:

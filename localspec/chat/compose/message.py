@@ -11,9 +11,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from localspec.chat.compose.attachment import Attachment, as_folder, as_read, attached_in, fitted, searched, with_files
+from localspec.chat.compose.attachment import (
+    Attachment,
+    as_folder,
+    as_read,
+    attached_in,
+    fitted,
+    search_of,
+    searched,
+    with_files,
+)
 from localspec.chat.compose.mentions import Mention, mentions, readings
 from localspec.chat.compose.sizes import kilobytes, line_n, lines, size_bytes
+from localspec.chat.papers.meaning import Meaning
+from localspec.chat.papers.passages import PassageIndex
 
 FOLD_CHARS = 2000
 FOLD_LINES = 20
@@ -34,6 +45,8 @@ class WrittenMessage:
     pasted: Mapping[str, str] = field(default_factory=dict)
     """The pasted text of each mark."""
     attachments: tuple[Attachment, ...] = ()
+    meaning: Meaning | None = field(default=None, compare=False, repr=False)
+    """Ranks passages of the attachments by meaning, where that is known."""
 
     @property
     def unfolded(self) -> str:
@@ -43,12 +56,17 @@ class WrittenMessage:
     @property
     def as_read(self) -> tuple[Attachment, ...]:
         """The attachments as the model reads them, in part where they are too large."""
-        return as_read(self.attachments, self.unfolded)
+        return as_read(self.attachments, self.unfolded.strip(), self.meaning)
+
+    @property
+    def search(self) -> tuple[str, tuple[PassageIndex, ...]]:
+        """The text that passages are searched for, and the files they are searched in."""
+        return search_of(self.attachments, self.unfolded)
 
     @property
     def content(self) -> str:
         """The message as the model reads it; see ``attachment`` for its form."""
-        return with_files(self.attachments, self.unfolded.strip())
+        return with_files(self.attachments, self.unfolded.strip(), self.meaning)
 
     @property
     def beginning(self) -> str:
@@ -90,7 +108,8 @@ class WrittenMessage:
 class Enclosures:
     """The pastes and attachments behind the marks and mentions of the message being written."""
 
-    def __init__(self) -> None:
+    def __init__(self, meaning: Meaning | None = None) -> None:
+        self._meaning = meaning
         self._pasted: dict[str, str] = {}
         self._attached: dict[str, Attachment] = {}
         self._n_ctx: int | None = None
@@ -149,7 +168,7 @@ class Enclosures:
     def written(self, text: str) -> WrittenMessage:
         """The message that ``text`` is."""
         marks = {mark[0]: self._pasted[mark[0]] for mark in marks_in(text) if mark[0] in self._pasted}
-        return WrittenMessage(text, marks, self.attachments(text))
+        return WrittenMessage(text, marks, self.attachments(text), self._meaning)
 
     def mark_around(self, text: str, at: int) -> re.Match[str] | None:
         """The mark of a paste that the place ``at`` is in or next to."""

@@ -11,7 +11,7 @@ import math
 import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -26,6 +26,8 @@ K1, B = 1.2, 0.75
 """Saturation of a word that is said often, and the weight of a passage's length: the paper's usual values."""
 LEAST_SHARE = 0.25
 """Of the best passage's score: what fits less is not worth the time to read it."""
+RANK_OFFSET = 60
+"""The constant of reciprocal rank fusion, as the paper has it."""
 FOUND = "found for the question"
 """Ends the note of a passage, for the model and for the reader."""
 
@@ -44,6 +46,11 @@ class Passage:
     """In characters."""
     stop: int
 
+    @property
+    def text(self) -> str:
+        """The name of its file, and the piece."""
+        return f"{self.file.name}\n{self.file.text[self.start : self.stop]}"
+
 
 class PassageIndex:
     """The passages of some files, and where each word stands: built once, as it takes a second for 5 MB."""
@@ -56,7 +63,7 @@ class PassageIndex:
         self._places: dict[str, array[int]] = {}
         """For each word: a passage and how often it is there, one after the other."""
         for number, passage in enumerate(self.passages):
-            counted = Counter(_words(f"{passage.file.name}\n{passage.file.text[passage.start : passage.stop]}"))
+            counted = Counter(_words(passage.text))
             self.words_n.append(counted.total())
             for word, times in counted.items():
                 self._places.setdefault(word, array("I")).extend((number, times))
@@ -78,19 +85,37 @@ def index_of(files: tuple[TextFile, ...]) -> PassageIndex:
 
 
 @lru_cache(maxsize=8)
-def found_for(question: str, indexes: tuple[PassageIndex, ...], room_chars: int) -> tuple[TextFile, ...]:
+def found_for(
+    question: str, indexes: tuple[PassageIndex, ...], room_chars: int, near: tuple[Passage, ...] = ()
+) -> tuple[TextFile, ...]:
     """The best passages for a question as files with a note, in the order of the files; as many as there is room for.
 
-    A question without a word of theirs ("sum this up") gets the beginning of each file.
+    ``near`` are those that are near to it by meaning, the nearest first. A question without a word of theirs ("sum this
+    up") and without any near gets the beginning of each file.
     """
+    said = _ranked(question, indexes)
+    reasons = {passage: _reason(passage in said, passage in near) for passage in near and (*said, *near)}
     chosen: set[Passage] = set()
-    for passage in _ranked(question, indexes) or _beginnings(indexes):
+    for passage in fused(said, near) or _beginnings(indexes):
         room_chars -= passage.stop - passage.start
         if room_chars < 0 and chosen:
             break
         chosen.add(passage)
     in_order = [passage for index in indexes for passage in index.passages if passage in chosen]
-    return tuple(file for _, same in groupby(in_order, lambda each: each.file) for file in _joined(list(same)))
+    return tuple(file for _, same in groupby(in_order, lambda each: each.file) for file in _joined(list(same), reasons))
+
+
+def fused(*rankings: Sequence[Passage]) -> list[Passage]:
+    """Passages of several rankings by reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
+    scores: defaultdict[Passage, float] = defaultdict(float)
+    for ranking in rankings:
+        for rank, passage in enumerate(ranking, 1):
+            scores[passage] += 1 / (RANK_OFFSET + rank)
+    return sorted(scores, key=lambda passage: -scores[passage])
+
+
+def _reason(by_words: bool, by_meaning: bool) -> frozenset[str]:
+    return frozenset(name for name, counts in (("words", by_words), ("meaning", by_meaning)) if counts)
 
 
 def _ranked(question: str, indexes: Sequence[PassageIndex]) -> list[Passage]:
@@ -119,15 +144,17 @@ def _beginnings(indexes: Sequence[PassageIndex]) -> list[Passage]:
     return [passage for _, passage in sorted(ranks, key=lambda rank: rank[0])]
 
 
-def _joined(passages: Sequence[Passage]) -> Iterator[TextFile]:
+def _joined(passages: Sequence[Passage], reasons: Mapping[Passage, frozenset[str]]) -> Iterator[TextFile]:
     """Passages of one file, those that follow each other as one."""
     first = last = passages[0]
-    for passage in passages[1:]:
-        if passage.start != last.stop:
-            yield _as_file(first.file, first.start, last.stop)
-            first = passage
+    why: frozenset[str] = frozenset()
+    for passage in passages:
+        if passage is not first and passage.start != last.stop:
+            yield _as_file(first.file, first.start, last.stop, why)
+            first, why = passage, frozenset()
+        why |= reasons.get(passage, frozenset())
         last = passage
-    yield _as_file(first.file, first.start, last.stop)
+    yield _as_file(first.file, first.start, last.stop, why)
 
 
 def taken_of(file: TextFile) -> str:
@@ -138,12 +165,13 @@ def taken_of(file: TextFile) -> str:
     return taken[1] if taken else ""
 
 
-def _as_file(file: TextFile, start: int, stop: int) -> TextFile:
+def _as_file(file: TextFile, start: int, stop: int, why: frozenset[str]) -> TextFile:
     first, last = file.text.count("\n", 0, start) + 1, file.text.count("\n", 0, stop - 1) + 1
     page = _PAGE.match(file.text, max(0, file.text.rfind("[Page ", 0, start + len("[Page "))))
     place = f"page {page[1]}" if page else f"line {first}" if first == last else f"lines {first}-{last}"
     taken = f" (of {file.note})" if file.note else ""
-    return TextFile(file.name, file.text[start:stop], f"{place}{taken}, {FOUND}")
+    by = f", by {' and '.join(sorted(why, reverse=True))}" if why else ""
+    return TextFile(file.name, file.text[start:stop], f"{place}{taken}{by}, {FOUND}")
 
 
 def _cuts(text: str) -> Iterator[tuple[int, int]]:

@@ -13,6 +13,7 @@ from localspec.base.errors import LocalSpecError, NotFoundError
 from localspec.gguf import GgufHeader, Vocabulary, read_header
 from localspec.gguf.draft_heads import DRAFT, drafter_kind
 from localspec.models.compatibility import judge_match
+from localspec.models.embedders import EMBEDDER, is_embedder
 from localspec.models.pairs.disk import real
 from localspec.models.pairs.draft_size import draft_distance, is_draft_size
 from localspec.models.pairs.pair import Pair
@@ -37,7 +38,7 @@ class ScannedModel:
     store: str
     name: str
     problem: str = ""
-    """The reason why it cannot be used; the fields below are then empty."""
+    """The reason why it writes no text; most fields below are then empty."""
     title: str | None = None
     architecture: str | None = None
     file_type: str | None = None
@@ -163,6 +164,8 @@ def _read(found: Found, groups: _Groups) -> ScannedModel:
         return ScannedModel(found.path, found.store, found.name, str(error))
     if is_projector(header):
         return ScannedModel(found.path, found.store, found.name, "It is a projector, which reads images for a model.")
+    if is_embedder(header):
+        return ScannedModel(found.path, found.store, found.name, EMBEDDER, architecture=header.architecture)
     if not header.vocabulary.tokens:
         return ScannedModel(found.path, found.store, found.name, "It has no vocabulary, so it is not a chat model.")
     fingerprint = header.fingerprint

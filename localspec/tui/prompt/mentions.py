@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from localspec.chat.commands.slash import is_command
 from localspec.chat.compose.attaching import Attaching
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.mentions import written as written_path
 from localspec.chat.compose.message import Enclosures, WrittenMessage
 from localspec.chat.compose.weighing import Weighing
+from localspec.chat.papers.meaning import Meaning
 from localspec.tui.prompt.area import PromptParts
 
+PATIENCE_S = 1.0
+"""A message waits no longer for what it is near to: it then goes with the passages that its words find."""
 NOT_SENT = "A message was not sent: it was changed or left while its files were being read."
 
 
 class Mentions:
     """Reads mentioned files, and holds a message back until they are read."""
 
-    def __init__(self, prompt: PromptParts, enclosures: Enclosures, weighing: Weighing) -> None:
+    def __init__(
+        self, prompt: PromptParts, enclosures: Enclosures, weighing: Weighing, meaning: Meaning | None = None
+    ) -> None:
         self._prompt = prompt
+        self._meaning = meaning
         self._weighing = weighing
         self._attaching = Attaching(enclosures)
         self._held: str | None = None
         """The text of the message that will be sent as soon as its files are read."""
+        self._waited = ""
+        """The question that was waited for last."""
 
     def follow(self, text: str) -> None:
         """Read the files that are newly mentioned."""
@@ -30,12 +40,31 @@ class Mentions:
 
     def hold(self, written: WrittenMessage) -> bool:
         """Return True if the message must wait for its files; it is sent as soon as they are read."""
-        untried = [] if is_command(written.text) else self._attaching.claim(f"{written.text} ")
+        command = is_command(written.text)
+        untried = [] if command else self._attaching.claim(f"{written.text} ")
         if not untried and not self._attaching.busy:
-            return False
+            return not command and self._wait_for_meaning(written)
         self._held = written.text
         self._begin(untried)
         return True
+
+    def _wait_for_meaning(self, written: WrittenMessage) -> bool:
+        """Return True if the message waits for a moment until it is known what its question is near to."""
+        meaning = self._meaning
+        if meaning is None or not meaning.wanted:
+            return False
+        question, places = written.search
+        if not places or meaning.knows(question) or question == self._waited:
+            return False
+        meaning.want(question, places)
+        self._held, self._waited = written.text, question
+        self._prompt.area.run_worker(self._send_then(meaning, written.text))
+        return True
+
+    async def _send_then(self, meaning: Meaning, held: str) -> None:
+        await asyncio.to_thread(meaning.wait, PATIENCE_S)
+        if self._held == held:
+            self._release(held)
 
     def attach(self, path: str) -> None:
         """Attach the file or folder at ``path``, which the text mentions."""

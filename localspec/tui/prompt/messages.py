@@ -39,6 +39,10 @@ class Noted(Message, namespace="prompt"):
         self.text = text
 
 
+class Learned(Message, namespace="prompt"):
+    """Other passages may fit the message, as more is known of what they mean."""
+
+
 class Weighed(Message, namespace="prompt"):
     """The number of tokens of the message; None if it is empty."""
 

@@ -28,6 +28,7 @@ from localspec.chat.compose.message import Enclosures, WrittenMessage
 from localspec.chat.compose.unsent import UNSENT, UnsentMessages
 from localspec.chat.compose.weighing import Weighing
 from localspec.chat.images.reading import pasted_image
+from localspec.chat.papers.meaning import Meaning
 from localspec.tui.keys.handling import handles
 from localspec.tui.prompt import messages
 from localspec.tui.prompt.after_pause import AfterPause
@@ -86,20 +87,22 @@ class Prompt(Vertical):
         ask: Callable[[str], bool] = _busy,
         withdraw: Callable[[], WrittenMessage | None] = _nothing,
         paused: Callable[[WrittenMessage], None] = _unheard,
+        meaning: Meaning | None = None,
         data_folder: Path | None = None,
     ) -> None:
         """``ask`` has the engine count a text, if it is free; ``withdraw`` takes back the last message that waits;
-        ``paused`` is told the message when the user pauses.
+        ``paused`` is told the message when the user pauses; ``meaning`` ranks passages of what is attached.
         """
         super().__init__()
         folder = data_folder or user_paths().data
         self.area = PromptArea(self, placeholder)
-        self.enclosures = Enclosures()
+        self.enclosures = Enclosures(meaning)
+        self._meaning = meaning
         self.history = PromptHistory(folder / SENT_MESSAGES)
         self._folds = Folds(self.enclosures, self.area)
         self._unsent = UnsentMessages(folder / UNSENT)
         self._weighing = Weighing(ask)
-        self._mentions = Mentions(self, self.enclosures, self._weighing)
+        self._mentions = Mentions(self, self.enclosures, self._weighing, meaning)
         self._withdraw = withdraw
         self._paused = paused
         self._attached = Attached()
@@ -125,6 +128,8 @@ class Prompt(Vertical):
         self._saving = AfterPause(self, SAVE_AFTER_S, self.save)
         self._counting = AfterPause(self, WEIGH_AFTER_S, self.weigh)
         self.put(self._unsent.load(self._key))
+        if self._meaning is not None:
+            self._meaning.news = lambda: self.post_message(messages.Learned())
 
     def on_resize(self) -> None:
         self._offers.list.redraw()
@@ -281,6 +286,13 @@ class Prompt(Vertical):
     def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:
         event.stop()
         self._offers.refresh()
+
+    def on_prompt_learned(self, event: messages.Learned) -> None:
+        """More is known of what the attached files mean."""
+        event.stop()
+        if self._meaning is not None and self._meaning.trouble:
+            self.say(str(self._meaning.trouble))
+        self.weigh()
 
     def on_completion_list_picked(self, event: CompletionList.Picked) -> None:
         event.stop()

@@ -23,6 +23,7 @@ from localspec.chat.commands.command import Command
 from localspec.chat.commands.slash import command_parts, find_command, is_command, refusal
 from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.importing import Importing
+from localspec.chat.papers.meaning import Meaning
 from localspec.chat.pending import PendingMessages
 from localspec.chat.session import ChatSession
 from localspec.chat.settings.controller import ScreenFrontEnd, SettingsController
@@ -103,8 +104,13 @@ class ChatScreen(RowScreen[None], CommandTarget):
         self._preferences = Preferences()
         self._in_progress: WrittenMessage | None = None
         """The written command, with its argument, that is being carried out."""
+        self._meaning = Meaning()
         self._prompt = Prompt(
-            "Ask anything", ask=session.count_tokens, withdraw=self._withdraw, paused=self._read_ahead
+            "Ask anything",
+            ask=session.count_tokens,
+            withdraw=self._withdraw,
+            paused=self._read_ahead,
+            meaning=self._meaning,
         )
         self._foot = Foot(session, controller, palette, self._prompt)
         self._notices = self._foot.notices
@@ -156,6 +162,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
 
     def on_unmount(self) -> None:
         self._title.end()
+        self._meaning.close()
 
     # Input
 
@@ -204,6 +211,8 @@ class ChatScreen(RowScreen[None], CommandTarget):
 
     def _read_ahead(self, written: WrittenMessage) -> None:
         """Have the engine read what will stand before the reply, as far as that is sure."""
+        if self._preferences.reads_ahead:
+            self._meaning.want(*written.search)
         if self._preferences.reads_ahead and not self._editing.under_way and not is_command(written.text):
             self._session.read_ahead(written.beginning)
 

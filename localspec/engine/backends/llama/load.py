@@ -151,7 +151,7 @@ def load(
     Raises ModelFileError, CapacityError, or Cancelled if ``cancel`` is set meanwhile.
     """
     c = native.c
-    model, log_lines = _load_model(native, settings, cancel, progress)
+    model, log_lines = load_model(native, settings, cancel, progress)
     try:
         if target is None:
             _check_generates(c, model, settings.path)
@@ -205,7 +205,7 @@ def _with_context(
     )
 
 
-def _load_model(
+def load_model(
     native: Native, settings: LoadSettings, cancel: Cancellation, progress: Callable[[float], None] | None
 ) -> tuple[Any, list[str]]:
     """The native model, and llama.cpp's log of loading it. Raises as ``load`` does."""

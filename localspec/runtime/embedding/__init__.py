@@ -1,0 +1,1 @@
+"""Vectors of texts, made by an embedding model in a process of its own."""

@@ -1,0 +1,96 @@
+"""The child process of an embedding model: ``python -m localspec.runtime.embedding.child``.
+
+It looks for a model and writes a line of JSON: ``{"model": NAME, "width": N}``, or ``{"error": SENTENCE}``, which is
+empty where there is no model. For each line ``{"text": ..., "question": true | false}`` that it reads it writes one:
+the vector's numbers, 16 bits each, in base64. It runs at a lower priority and ends with its input. If llama.cpp
+aborts over a stranger's file, only this process ends.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sys
+from contextlib import suppress
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localspec.base.errors import LocalSpecError
+from localspec.base.file_identity import sample_digest
+from localspec.base.paths import user_paths
+from localspec.engine.backends.llama.cores import physical_cores
+from localspec.engine.backends.llama.embedder import LlamaEmbedder
+from localspec.engine.backends.llama.native import native
+from localspec.gguf import read_header
+from localspec.models.embedders import Instructions, find_embedder, instructions
+from localspec.runtime.embedding.vector_cache import VectorCache
+
+CACHE = "embeddings.sqlite"
+_NICE = 5
+
+
+class _Model:
+    """The model with what stands in front of its texts, and the cache of passages."""
+
+    def __init__(self) -> None:
+        path = find_embedder(dict(os.environ))
+        self.name = path.name if path else ""
+        if path is None:
+            return
+        header = read_header(path)
+        self._instructions: Instructions = instructions(header)
+        self._embedder = LlamaEmbedder(native(), path, max(1, physical_cores() // 2))
+        self.width = self._embedder.width
+        identity = sample_digest(path).hex()
+        self._cache = VectorCache(user_paths().data / CACHE, identity, self.width)
+
+    def vector(self, text: str, *, question: bool) -> NDArray[np.float32]:
+        if question:
+            return self._embedder.embed(self._instructions.question + text)
+        text = self._instructions.passage + text
+        vector = self._cache.get(text)
+        if vector is None:
+            vector = self._embedder.embed(text)
+            self._cache.keep(text, vector)
+        return vector
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print
+    with suppress(OSError):
+        os.nice(_NICE)
+    with suppress(BrokenPipeError, KeyboardInterrupt):
+        try:
+            model = _Model()
+        except (LocalSpecError, OSError) as error:
+            _write(out, {"error": str(error)})
+            return
+        if not model.name:
+            _write(out, {"error": ""})
+            return
+        _write(out, {"model": model.name, "width": model.width})
+        for line in sys.stdin:
+            _answer(model, out, json.loads(line))
+
+
+def _answer(model: _Model, out: IO[str], asked: Any) -> None:
+    try:
+        vector = model.vector(asked["text"], question=asked["question"])
+    except LocalSpecError as error:
+        _write(out, {"error": str(error)})
+        return
+    _write(out, base64.b64encode(vector.astype(np.float16).tobytes()).decode("ascii"))
+
+
+def _write(out: IO[str], value: object) -> None:
+    out.write(json.dumps(value) + "\n")
+    out.flush()
+
+
+if __name__ == "__main__":
+    main()

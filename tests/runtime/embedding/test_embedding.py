@@ -1,0 +1,104 @@
+"""The embedding process: it finds a model, and gives vectors; texts it has read once are not read again."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from localspec.base.errors import EngineError
+from localspec.base.paths import user_paths
+from localspec.gguf import read_header
+from localspec.models.embedders import Instructions, find_embedder, instructions, is_embedder
+from localspec.models.pairs.scan import find_files, scan
+from localspec.runtime.embedding.child import CACHE
+from localspec.runtime.embedding.process import EmbeddingProcess
+from localspec.runtime.embedding.vector_cache import VectorCache
+from tests.builtin import TARGET
+from tests.tiny_embedders import WIDTH, write_embedder
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """llama.cpp's folder, with a chat model in it."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("LLAMA_CACHE", str(tmp_path / "models"))
+    (tmp_path / "models").mkdir()
+    shutil.copy(TARGET, tmp_path / "models" / "chat.gguf")
+    return tmp_path / "models"
+
+
+def test_vectors_of_a_real_model(folder: Path) -> None:
+    """Words of one meaning are near, others are not; a second process has the passages from the disk."""
+    write_embedder(folder / "embed.gguf")
+    process = EmbeddingProcess()
+    try:
+        assert (process.model, process.width) == ("embed.gguf", WIDTH)
+        car = process.embed("car", question=True)
+        near, far = (process.embed(text, question=False) for text in ("automobile", "ocean " * 500))
+        assert float(car @ near) > float(car @ far) + 0.2
+        assert float(np.linalg.norm(near)) == pytest.approx(1, abs=0.01)
+        assert process.embed("", question=False).shape == (WIDTH,)
+    finally:
+        process.close()
+    cache = VectorCache(user_paths().data / CACHE, "another model", WIDTH)
+    assert cache.get("automobile") is None
+    cache.close()
+    (user_paths().data / CACHE).write_bytes(b"damaged " * 1000)
+    again = EmbeddingProcess()
+    try:
+        assert np.allclose(again.embed("automobile", question=False), near, atol=1e-3)
+    finally:
+        again.close()
+
+
+def test_no_model_and_a_broken_one(folder: Path) -> None:
+    """Without one there is nothing to say; a broken one is named with the reason."""
+    none = EmbeddingProcess()
+    assert none.model == ""
+    write_embedder(folder / "embed.gguf")
+    data = (folder / "embed.gguf").read_bytes()
+    (folder / "embed.gguf").write_bytes(data.replace(b"blk.0.ffn_up.weight", b"blk.0.ffn_xx.weight"))
+    with pytest.raises(EngineError, match=r"by their words alone: the embedding model failed \(.*embed.gguf"):
+        EmbeddingProcess()
+
+
+@pytest.mark.parametrize("line", ["", "no json", "[1]", '{"model": "a", "width": 0}', '{"model": "a", "width": 4}'])
+def test_a_process_that_is_taken_over_gives_nothing_but_numbers(line: str) -> None:
+    """Whatever it writes is refused in a sentence, or is a vector."""
+    program = f"import sys; print({line!r}); sys.stdin.readline(); print('\"AAAA\"')"
+    with pytest.raises(EngineError, match="by their words alone"):
+        EmbeddingProcess((sys.executable, "-c", program)).embed("text", question=True)
+
+
+def test_vectors_are_kept(tmp_path: Path) -> None:
+    """By model and text, for the owner alone, as far as 16 bits go."""
+    cache = VectorCache(tmp_path / "a" / "b.sqlite", "model", 3)
+    cache.keep("text", np.array([0.1, 0.2, 0.3], np.float32))
+    cache.close()
+    cache = VectorCache(tmp_path / "a" / "b.sqlite", "model", 3)
+    found = cache.get("text")
+    assert found is not None
+    assert np.allclose(found, [0.1, 0.2, 0.3], atol=1e-3)
+    assert cache.get("other") is None
+    cache.close()
+    assert (tmp_path / "a" / "b.sqlite").stat().st_mode & 0o777 == 0o600
+
+
+def test_models_are_known_by_their_headers(folder: Path) -> None:
+    """The smallest is taken; lists say what it is for; makers' instructions go by the name."""
+    write_embedder(folder / "embed.gguf", name="BGE small en v1.5")
+    write_embedder(folder / "larger.gguf", name="Nomic", meanings=[(f"word{n}",) for n in range(20)])
+    environ = {"HOME": str(folder.parent), "LLAMA_CACHE": str(folder)}
+    assert find_embedder(environ) == folder / "embed.gguf"
+    (found,) = [model for model in scan(find_files((), environ)).models if model.name == "embed.gguf"]
+    assert found.problem == "It is an embedding model: passages of attached files are found with it."
+    header = read_header(folder / "embed.gguf")
+    assert is_embedder(header)
+    assert instructions(header).question.startswith("Represent this sentence")
+    assert instructions(read_header(folder / "larger.gguf")).passage == "search_document: "
+    assert not is_embedder(read_header(TARGET))
+    assert instructions(read_header(TARGET)) == Instructions()
