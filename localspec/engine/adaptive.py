@@ -185,6 +185,8 @@ class _AdaptivePlan:
         """The chance that all proposals so far are accepted."""
         self._paid: str | None = None
         """The drafter that was queried, at a price, for the proposal now in question."""
+        self._free = 0.0
+        """The best chance of a proposal for the same place that costs nothing; 0 if there is none."""
         self._blocks: dict[str, int] = {}
         """Drafters that computed a block of this round's proposals, with the number of places it covers."""
         self._refused = ""
@@ -207,14 +209,14 @@ class _AdaptivePlan:
         expected = value.later if self._proposed_n else value.first
         # By the price of a query without catching up, which costs the more the longer it is put off.
         pause_n = max(value.pause_n, _TRY_WORTH_N * self._costs.query_s(drafter, 1) / self._costs.plain_s)
-        if self._proposed_n == 0 and value.idle_n >= pause_n:
+        instead = self._saved(best, best, 0.0) if best else 0.0
+        # Queries are worth less where the next batches are dear: no more than what a certain proposal would save here.
+        certain = self._saved(1.0, value.chance, self._costs.further_s(drafter))
+        if self._proposed_n == 0 and value.idle_n >= pause_n and certain > instead:
             value.pause_n = min(2 * value.pause_n, _LONGEST_PAUSE_N)
             self._policy.likelihoods.try_again(drafter)
             return True  # not queried for long: it may have become better
         price = self._costs.query_s(drafter, lag) / self._costs.plain_s
-        instead = self._saved(best, best, 0.0) if best else 0.0
-        # Queries are worth less where the next batches are dear: no more than what a certain proposal would save here.
-        certain = self._saved(1.0, value.chance, self._costs.further_s(drafter))
         worth = min(expected * self._survival, certain)
         if worth - instead > price:
             return True
@@ -242,16 +244,14 @@ class _AdaptivePlan:
             saw = value.saw_block if drafter in self._blocks else value.saw
             saw(saved, chance, first=self._proposed_n == 0)
             self._paid = drafter
+        else:
+            self._free = max(self._free, chance)
         return chance
 
     def should_propose(self, chance: float) -> bool:
         paid, self._paid = self._paid, None
-        later, step_s, until = chance, 0.0, self.limit
-        if paid:
-            later = self._policy.value(paid).chance
-            until = self._blocks.get(paid, self.limit)
-            step_s = 0.0 if paid in self._blocks else self._costs.further_s(paid)
-        if self._best(chance, later, step_s, until)[0] <= 0:
+        free, self._free = self._free, 0.0
+        if not self._pays(chance, paid, free):
             instead = f", and {self._refused}" if self._refused else ""
             undoing = " and for taking back what is refused" if self._costs.rollback_s else ""
             self.why = f"{self._proposals_text()}: the next has {chance:.0%}, too little for the pass{undoing}{instead}"
@@ -267,6 +267,16 @@ class _AdaptivePlan:
             else self._proposals_text()
         )
         return True
+
+    def _pays(self, chance: float, paid: str | None, free: float) -> bool:
+        """True if a proposal with this chance pays, followed by others of the drafter ``paid`` or by free ones."""
+        if paid is None:
+            return self._saved(chance, chance, 0.0) > 0
+        if free and self._saved(chance, free, 0.0):
+            return True
+        until = self._blocks.get(paid, self.limit)
+        step_s = 0.0 if paid in self._blocks else self._costs.further_s(paid)
+        return self._best(chance, self._policy.value(paid).chance, step_s, until)[0] > 0
 
     def _proposals_text(self) -> str:
         """The proposals so far, and the chance that all are accepted."""

@@ -243,6 +243,29 @@ def test_free_proposals_go_on_where_paid_ones_do_not_pay() -> None:
     assert not plan.should_query("draft", 1, 0.0)
 
 
+def test_a_certain_free_proposal_is_made_whatever_a_look_beside_it_found() -> None:
+    """The free drafter goes on for nothing, so that the other one's chances are no reason to decode plainly."""
+    policy = World(STEEP | {16: 4.0}, [0.5], step_s=0.3).policy()
+    policy.value("draft").chance = 0.3
+    plan = policy.plan(15)
+    free, paid = (
+        NextProposal(name, Dist.point(5), "kind", chance) for name, chance in (("suffix", 0.99), ("draft", 0.3))
+    )
+    best = plan.chance(free)
+    plan.queried(DrafterQuery("draft", 1, 0.3))
+    plan.chance(paid)
+    assert plan.should_propose(best)
+
+
+def test_no_look_is_tried_beside_a_free_proposal_that_it_could_not_better() -> None:
+    """However long ago the last one was."""
+    policy = World(FLAT, [0.5], step_s=0.3).policy()
+    policy.value("draft").idle_n = 1000
+    assert policy.plan(8).should_query("draft", 1, 0.3)
+    policy.value("draft").idle_n = 1000
+    assert not policy.plan(8).should_query("draft", 1, 0.99)
+
+
 @pytest.mark.parametrize("surenesses", [[0.5], [0.9], [0.97] * 40 + [0.1] * 40])
 def test_where_taking_back_is_dear_it_keeps_up_too(surenesses: list[float]) -> None:
     """A recurrent state has to read again what was refused: as good as the best depth for that price."""
@@ -264,7 +287,7 @@ def test_what_a_refusal_costs_is_known_before_the_first(chance: float, cheap: bo
 
 def test_a_drafter_that_did_not_pay_is_tried_again_where_the_text_changes_its_character() -> None:
     """Long before its pause is over."""
-    policy = World(STEEP, [0.05]).policy()
+    policy = World(FLAT, [0.05]).policy()
     value = policy.value("draft")
     value.first, value.pause_n, value.idle_n = 0.0, 64, 1
     for text, queried in (("so it goes", False), (" on", False), ("\n```", True)):
