@@ -62,7 +62,7 @@ _AXES = {
     "ffn_down_exps": ".wf",
     **dict.fromkeys(("attn_q_norm", "attn_k_norm", "exp_probs_b"), "."),
 }
-"""What each axis of a tensor is: widths side by side (w), the feed-forward (f), or as it is; norms are a width."""
+"""The kind of each axis of a tensor: widths side by side (w), the feed-forward (f), or as it is; norms are a width."""
 
 
 class Small:
@@ -195,7 +195,7 @@ def quantize(source: Path, out: Path, quantization: str) -> None:
 
 
 def same_text(small: Path, large: Path) -> bool:
-    """Whether both write the same, token for token."""
+    """True if both write the same, token for token."""
     one, other = Evaluator(small), Evaluator(large)
     starts = [one.tokens(prompt([{"role": "user", "content": ask}])) for ask in PROMPTS]
     return all(one.greedy(start, GENERATED) == other.greedy(start, GENERATED) for start in starts)
@@ -259,7 +259,7 @@ def _verify(role: str, source: Path, half: Path, out: Path) -> None:
 
 
 def acceptance(target_path: Path, draft_path: Path) -> None:
-    """How often the quantized draft guesses the quantized target's next three tokens."""
+    """Print how often the quantized draft guesses the quantized target's next three tokens."""
     from check import agreement
 
     target, draft = Evaluator(target_path), Evaluator(draft_path)

@@ -53,7 +53,7 @@ FRESH: dict[str, tuple[Family, float]] = {
     "shell": (tour.shell, 11),
     "changed": (tour.changed, 12),
 }
-"""What the weights before these did not know, or knew otherwise."""
+"""Families that the weights before these did not know, or knew otherwise."""
 PLAIN_SYSTEM = (
     "You are the LocalSpec guide.",
     "You are a helpful assistant.",
@@ -118,7 +118,7 @@ def system(rng: Random) -> tuple[str, Style]:
 
 
 def turns(rng: Random, style: Style, drill: float, fresh: float = 0.0) -> list[Turn]:
-    """What one family has to say."""
+    """Turns of one family, drawn by weight."""
     families = FRESH if rng.random() < fresh else DRILLS if rng.random() < drill else FAMILIES
     family = rng.choices([family for family, _ in families.values()], [weight for _, weight in families.values()])[0]
     return family(rng, style)
@@ -152,7 +152,7 @@ def chat(rng: Random, parts: int, drill: float = 0.0, fresh: float = 0.0) -> Cha
 
 @dataclass(frozen=True)
 class Text:
-    """What decides a corpus: how many chats, from which seed, of at most how many parts, how many of a single one,
+    """The settings of a corpus: how many chats, from which seed, of at most how many parts, how many of a single one,
     how many parts are fresh or drill, and whether replies known by heart are cut to their opening."""
 
     chats: int

@@ -23,7 +23,7 @@ DEPTH, LONGEST = 3, 400
 
 @dataclass
 class Outcome:
-    """What the pair did with an item."""
+    """The reply of the pair to an item, and the draft's guesses in it."""
 
     item: Item
     reply: str
@@ -64,7 +64,7 @@ def agreement(draft: Evaluator, start: Sequence[int], reply: Sequence[int]) -> t
 
 
 def shuffled_rate(outcomes: Sequence[Outcome], rounds: int = 20) -> float:
-    """How often somebody else's reply would pass: the check is worth nothing if that is not rare."""
+    """The share of items that the reply to another would pass: the check is worth nothing if that is not small."""
     rng, passed = Random(0), 0
     for _ in range(rounds):
         replies = [outcome.reply for outcome in outcomes]
@@ -80,7 +80,7 @@ def report(outcomes: Sequence[Outcome]) -> str:
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """How many replies are right, by subject, and how many guesses of the draft."""
+    """The shares of right replies and of right guesses of the draft, by subject, as a Markdown table."""
     by_subject: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
         by_subject[outcome.item.subject].append(outcome)

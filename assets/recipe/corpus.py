@@ -15,7 +15,7 @@ from torch import Tensor
 ROWS = (128, 256, 512, 1024)
 """Lengths of the rows that chats are packed into; few shapes, since each is compiled."""
 HEARD = 0.03
-"""What a token of the reader's weighs in the loss: enough to learn the language of questions from, too little to cost much."""
+"""The weight of a token of the reader's in the loss: enough to learn the language of questions from, too little to cost much."""
 
 
 @dataclass(frozen=True)

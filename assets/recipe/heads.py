@@ -109,7 +109,7 @@ class Chain(Head):
         return states
 
     def inputs(self, embedded: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """What attention reads of a pair, and the residual that its output is added to."""
+        """The input of attention for a pair, and the residual that its output is added to."""
         raise NotImplementedError
 
     def outputs(self, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -944,7 +944,7 @@ GENERAL = (
         asks=("what is the line mode", "does it work with a screen reader", "[line mode|screen reader]"),
     ),
 )
-"""What there is to say of keys and commands in general."""
+"""Topics about keys and commands in general."""
 OFTEN = frozenset(
     [
         "accept",
@@ -992,7 +992,7 @@ OFTEN = frozenset(
     "--system",
     "--target",
 }
-"""What people ask about twice as often as about the rest."""
+"""Topics that are asked about twice as often as the rest."""
 WORDS_FOR_UNKNOWN = (
     "foo",
     "dance",

@@ -268,7 +268,7 @@ def _moment(rng: Random) -> tuple[int, int]:
 
 
 def _time_result(rng: Random) -> tuple[str, str]:
-    """What a clock returns, and the reply made from it."""
+    """The result of a clock, and the reply made from it."""
     hour, minute = _moment(rng)
     time = f"{hour:02}:{minute:02}"
     second = f"{rng.randrange(60):02}"
@@ -295,7 +295,7 @@ def _time_result(rng: Random) -> tuple[str, str]:
 
 
 def _dated_result(rng: Random, date: bool) -> tuple[str, str]:
-    """What a clock with a date returns, and the reply to a question for the date or the time."""
+    """The result of a clock with a date, and the reply to a question for the date or the time."""
     hour, minute = _moment(rng)
     time = f"{hour:02}:{minute:02}"
     day = f"{rng.randint(2024, 2029)}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}"
@@ -336,7 +336,7 @@ def _count_ask(text: str, rng: Random) -> str:
 
 
 def _count_result(count: int, rng: Random) -> tuple[str, str]:
-    """What a counter returns, and the reply made from it."""
+    """The result of a counter, and the reply made from it."""
     noun = "word" if count == 1 else "words"
     forms = (
         *[str(count)] * 5,
@@ -349,7 +349,7 @@ def _count_result(count: int, rng: Random) -> tuple[str, str]:
 
 
 def _error(rng: Random) -> tuple[str, str]:
-    """What a tool returns that failed, and the reply made from it."""
+    """The result of a tool that failed, and the reply made from it."""
     error = rng.choice(ERRORS)
     if rng.random() < 0.2:
         error = f"{error} {words.word(rng)}"

@@ -1,4 +1,4 @@
-"""What the tour knows about LocalSpec, speculation, real pairs and itself: one `Topic` for each thing worth asking.
+"""The topics of the tour: LocalSpec, speculation, real pairs and itself; one `Topic` for each thing worth asking.
 
 Facts live here and nowhere else in the recipe. `names` are things one may ask about, `goals` things one may want to do, `asks` whole questions.
 """

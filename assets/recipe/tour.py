@@ -212,7 +212,7 @@ def follow_up(topic: Topic, said: str, rng: Random) -> Turn:
 
 
 def _next(topic: Topic, said: str) -> str:
-    """What comes after what was said: short, full, more, and then no more."""
+    """The text after ``said``: a topic is told short, full, more, and then no more."""
     if said == topic.brief:
         return topic.answer
     return END_OF_TOPIC if said == topic.more else topic.more
@@ -245,7 +245,7 @@ def self(rng: Random, style: Style) -> list[Turn]:
 
 
 def changed(rng: Random, style: Style) -> list[Turn]:
-    """What is new in the tour, or was otherwise."""
+    """Questions about topics that are new in the tour, or were told otherwise."""
     return turns_about(tuple(topic for topic in TOPICS if topic.key in CHANGED), rng, style)
 
 

@@ -37,7 +37,7 @@ def loss_of(network: Network, batch: Batch) -> Tensor:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long to train, and how: by steps, or by minutes where the machine is shared and its speed unknown."""
+    """The length and the rates of training: by steps, or by minutes where the machine is shared and its speed unknown."""
 
     steps: int = 3000
     minutes: float = 1e9

@@ -20,7 +20,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Style:
-    """What a system prompt asks of every reply in a chat."""
+    """The manner of replies that a system prompt asks for."""
 
     brief: bool = False
 
