@@ -13,7 +13,7 @@ import click
 
 from localspec.base.errors import DownloadError, NotFoundError, UsageError
 from localspec.base.visible import visible_line
-from localspec.chat.pairs.facts import FIT_MEANING, fit, pace
+from localspec.chat.pairs.facts import FIT_MEANING, SPEED_UNKNOWN, fit, pace
 from localspec.cli.report import remark
 from localspec.cli.services import Services
 from localspec.cli.tables import Column, columns, fitted, named, paragraph
@@ -104,7 +104,7 @@ def show(services: Services, /, repository: str, as_json: bool) -> None:
         raise UsageError(f"{repository!r} is not the name of a repository.", "It should be owner/name.")
     with download_context() as context:
         native = services.probe_native()
-        page = read_page(repository, context, room_of(native), expect_here(native, services.measure_kernels))
+        page = read_page(repository, context, room_of(native), expect_here(native))
         endpoint = context.hub.endpoint
     if as_json:
         print(json.dumps(asdict(page), indent=2))
@@ -177,5 +177,6 @@ def _print(page: ModelPage, endpoint: str) -> None:
     print("\n".join(fitted(table, page.quantisations)))
     print()
     name = f"{page.model.name}:{(page.best or page.quantisations[0]).label}"
-    for line in (best_line(page), FIT_MEANING, f"`localspec pairs pull {name}` fetches it."):
+    speed = [] if timed else [SPEED_UNKNOWN]
+    for line in (best_line(page), FIT_MEANING, *speed, f"`localspec pairs pull {name}` fetches it."):
         print(paragraph(visible_line(line)))

@@ -122,7 +122,7 @@ def _described(services: Services) -> list[PairDescription]:
     from localspec.doctor.native_probe import expect_here, room_of
 
     native = services.probe_native()
-    return describe_all(load_catalogue().pairs, room_of(native), expect_here(native, services.measure_kernels))
+    return describe_all(load_catalogue().pairs, room_of(native), expect_here(native))
 
 
 def _print(shown: Sequence[PairDescription]) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from localspec.runtime.interruptible import Opener
     from localspec.runtime.load import OpenPair
     from localspec.runtime.options import LoadOptions, Progress
-    from localspec.runtime.speed.measurement import Measured
+    from localspec.runtime.speed.measurement import MeasuredKernels
 
 
 def _open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
@@ -52,7 +52,7 @@ def _try_evaluating() -> Evaluation:
     return try_evaluating()
 
 
-def _measure_kernels(threads: int) -> Measured | None:
+def _measure_kernels(threads: int) -> MeasuredKernels | None:
     from localspec.runtime.speed.measurement import measure_when_idle
 
     return measure_when_idle(threads)
@@ -74,7 +74,7 @@ class Services:
     """Returns True if input and output are a terminal that can draw a screen."""
     probe_native: Callable[[], NativeReport] = _probe_native
     """Probes llama.cpp in a process of its own."""
-    measure_kernels: Callable[[int], Measured | None] = _measure_kernels
+    measure_kernels: Callable[[int], MeasuredKernels | None] = _measure_kernels
     """Measures the speed of llama.cpp's kernels in a process of its own, if the machine is idle."""
     try_evaluating: Callable[[], Evaluation] = _try_evaluating
     """Tries the evaluation of a small model in a process of its own."""

@@ -13,7 +13,6 @@ from localspec.base.machine import memory
 from localspec.models.fit import Room
 from localspec.models.pairs.description import Expect
 from localspec.runtime.speed.expectation import expect_pair
-from localspec.runtime.speed.measurement import Measure, known_speed
 from localspec.runtime.speed.speed_file import SpeedFile, machine_name
 
 _TIMEOUT_S = 30.0
@@ -72,10 +71,9 @@ def probe_native(command: Sequence[str] = _CHILD, timeout_s: float = _TIMEOUT_S)
         return NativeReport("llama.cpp was loaded, but its report could not be read.", "Please report this.")
 
 
-def expect_here(report: NativeReport, measure: Measure | None = None) -> Expect:
-    """The expected speed of pairs on this machine, which ``measure`` may measure first."""
-    file = speed_file_of(report)
-    known = known_speed(file, report.threads or 1, measure) if measure else file.load().corrected()
+def expect_here(report: NativeReport) -> Expect:
+    """The expected speed of pairs on this machine, as far as it has been measured."""
+    known = speed_file_of(report).load().corrected()
     return lambda pair: expect_pair(pair, known)
 
 

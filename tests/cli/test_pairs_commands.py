@@ -15,12 +15,11 @@ from localspec.cli.services import Services
 from localspec.cli.tables import DIM
 from localspec.config import read_config
 from localspec.config.file import config_file
-from localspec.doctor.native_probe import NativeReport, ProbedDevice
+from localspec.doctor.native_probe import NativeReport, ProbedDevice, speed_file_of
 from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.user_pairs import own_file
 from localspec.runtime.speed.kernels import KernelSpeeds
-from localspec.runtime.speed.measurement import Measured
 from tests.cli.conftest import Localspec
 from tests.cli.support import Done, FakeWorld
 from tests.gguf_files import write
@@ -98,10 +97,12 @@ def test_a_list_fits_the_terminal_and_keeps_its_reasons(
 def test_speeds_are_listed_once_the_machine_is_measured(
     localspec: Localspec, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
-    """In the list, with the reason of the recommendation, and in what is said of one pair."""
+    """In the list, which measures nothing itself, with the reason of the recommendation, and in what is said of one."""
     monkeypatch.setenv("COLUMNS", str(columns))
     kernels = KernelSpeeds({kind: {1: 3e-11, 16: 9e-11} for kind in ("F16", "Q4_K")}, {1: 1e-5, 16: 2e-5})
-    services = dataclasses.replace(on(), measure_kernels=lambda threads: Measured(kernels, steady=True))
+    services = dataclasses.replace(on(), measure_kernels=lambda threads: pytest.fail("a list measured"))
+    assert "not measured yet: `localspec doctor`" in " ".join(localspec("pairs", services=services).out.split())
+    speed_file_of(services.probe_native()).keep_kernels(kernels, steady=True)
 
     out = localspec("pairs", "list", services=services).out
     (row,) = [line for line in out.splitlines() if line.startswith("qwen3-8b *")]

@@ -27,7 +27,7 @@ from localspec.models.token_work import TokenWork, mtp_work, token_work, work_of
 from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.speed.expectation import DraftWork, expect_pair, expected_chance, expected_speed
 from localspec.runtime.speed.kernels import CONTEXT_N, KernelSpeeds
-from localspec.runtime.speed.measurement import Measured, known_speed, measure_kernels
+from localspec.runtime.speed.measurement import MeasuredKernels, known_speed, measure_kernels
 from localspec.runtime.speed.recording import SpeedRecorder
 from localspec.runtime.speed.sample_model import N_VOCAB, SampleShape, matrix_bytes, write_sample
 from localspec.runtime.speed.speed_file import MachineSpeed, PairRun, SpeedFile, machine_name, run_key
@@ -292,10 +292,10 @@ def test_a_damaged_file_counts_as_empty(tmp_path: Path, data: str) -> None:
 
 def test_a_machine_is_measured_once_and_again_if_it_was_disturbed(tmp_path: Path) -> None:
     file = SpeedFile("m", tmp_path / "machine.json")
-    results = iter([None, Measured(KERNELS, steady=False), Measured(KERNELS, steady=True)])
+    results = iter([None, MeasuredKernels(KERNELS, steady=False), MeasuredKernels(KERNELS, steady=True)])
     asked: list[int] = []
 
-    def measure(threads: int) -> Measured | None:
+    def measure(threads: int) -> MeasuredKernels | None:
         asked.append(threads)
         return next(results)
 

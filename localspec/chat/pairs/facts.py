@@ -21,7 +21,10 @@ SPEED_MEANING = (
     "Tokens/s counts with what drafts for the target: ~ is expected from a measurement of this machine, without it "
     "replies here were measured."
 )
-SPEED_UNKNOWN = "Tokens/s is shown once this machine has been measured, which takes some seconds while it is idle."
+SPEED_UNKNOWN = (
+    "The speed is not measured yet: `localspec doctor` measures it in some seconds while the machine is idle, and so "
+    "does the list of pairs in the chat."
+)
 NOTHING_FITS = "No pair fits this machine as it is now; `localspec run` still may."
 
 

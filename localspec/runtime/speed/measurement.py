@@ -22,7 +22,7 @@ _IDLE_LOAD = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredKernels:
     """The result of a measurement."""
 
     kernels: KernelSpeeds
@@ -30,7 +30,7 @@ class Measured:
     """True if the machine took the same time for the same work."""
 
 
-Measure = Callable[[int], Measured | None]
+Measure = Callable[[int], MeasuredKernels | None]
 """Measures the kernels with a number of threads; None if that was not possible."""
 
 
@@ -48,7 +48,7 @@ def measure_kernels(
     *,
     command: Sequence[str] = _CHILD,
     timeout_s: float = _TIMEOUT_S,
-) -> Measured | None:
+) -> MeasuredKernels | None:
     """Measure in a child process, which is ended at once when ``may_go_on`` says no. Never raises."""
     try:
         child = subprocess.Popen(
@@ -69,7 +69,7 @@ def measure_kernels(
         output = child.stdout.read() if child.stdout else b""
     try:
         data = json.loads(output)
-        return Measured(KernelSpeeds.from_dict(data), bool(data["steady"]))
+        return MeasuredKernels(KernelSpeeds.from_dict(data), bool(data["steady"]))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -82,6 +82,6 @@ def known_speed(file: SpeedFile, threads: int, measure: Measure = measure_kernel
     return known.corrected()
 
 
-def measure_when_idle(threads: int) -> Measured | None:
+def measure_when_idle(threads: int) -> MeasuredKernels | None:
     """Measure unless other programs use the machine."""
     return measure_kernels(threads) if machine_is_idle() else None
