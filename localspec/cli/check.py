@@ -11,10 +11,12 @@ import click
 from localspec.base.errors import PairMismatchError
 from localspec.base.visible import visible_line
 from localspec.gguf.draft_heads import DRAFT, drafter_in_words, drafter_kind
-from localspec.models.projectors import check_projector, is_projector, projector_misfit
+from localspec.models.projectors import is_projector, projector_misfit, projector_refusal
 
 if TYPE_CHECKING:
     from localspec.gguf import GgufHeader
+    from localspec.models.compatibility import Compatibility
+    from localspec.models.pairs.references import Resolved
 
 
 @click.command(short_help="Tell whether a model or a head can draft for a target.")
@@ -32,30 +34,37 @@ def check(target: str, draft: str | None, as_json: bool) -> None:
     that `localspec pairs scan` lists. Of a file that is not on this machine only the header is fetched.
     """
     from localspec.cli.hub_access import download_context
-    from localspec.models.compatibility import Compatibility, check_match, judge_match
     from localspec.models.download.model_header import resolve
-    from localspec.models.heads import mtp_fault
 
     with download_context() as context:
         big = resolve(target, context)
         small = resolve(draft, context) if draft else None
-    fault = "" if small else mtp_fault((big.header, *big.later_parts))
-    if small and is_projector(small.header):
-        verdict = Compatibility(projector_misfit(big.header, small.header))
-    else:
-        verdict = judge_match(big.header, small.header, big.path) if small else Compatibility(fault)
+    verdict, refusal = _judge(big, small)
     if as_json:
         sides = {"target": _side(big.header), "draft": _side(small.header) if small else None}
         print(json.dumps({"fits": verdict.fits, **asdict(verdict), **sides}, indent=2))
-    if small and is_projector(small.header):
-        check_projector(big.header, small.header)
-    elif small:
-        check_match(big.header, small.header, big.path)
-    elif fault:
-        raise PairMismatchError(f"{big.header.source} cannot draft for itself: {fault}.", "Name a draft for it.")
+    if not verdict.fits:
+        raise refusal
     if not as_json:
         for line in (_match(big.header, small.header if small else None), *verdict.warnings):
             print(visible_line(line))
+
+
+def _judge(target: Resolved, draft: Resolved | None) -> tuple[Compatibility, PairMismatchError]:
+    """The verdict, and the error to raise if it is a refusal."""
+    from localspec.models.compatibility import Compatibility, judge_match, refusal_of
+    from localspec.models.heads import mtp_fault
+
+    big = target.header
+    if draft is None:
+        fault = mtp_fault((big, *target.later_parts))
+        sentence = f"{big.source} cannot draft for itself: {fault}."
+        return Compatibility(fault), PairMismatchError(sentence, "Name a draft for it.")
+    if is_projector(draft.header):
+        misfit = projector_misfit(big, draft.header)
+        return Compatibility(misfit), projector_refusal(big, draft.header, misfit)
+    verdict = judge_match(big, draft.header, target.path)
+    return verdict, refusal_of(big, draft.header, verdict)
 
 
 def _match(target: GgufHeader, draft: GgufHeader | None) -> str:

@@ -67,9 +67,14 @@ def check_match(target: GgufHeader, draft: GgufHeader, target_path: Path | None 
     """As ``judge_match``, but raise PairMismatchError, with the reason in a sentence, unless ``draft`` fits."""
     verdict = judge_match(target, draft, target_path)
     if not verdict.fits:
-        hint = _CHOOSE_ANOTHER if drafter_kind(draft) == DRAFT else _CHOOSE_HEAD
-        raise PairMismatchError(f"{draft.source} cannot draft for {target.source}: {verdict.reason}.", hint)
+        raise refusal_of(target, draft, verdict)
     return verdict
+
+
+def refusal_of(target: GgufHeader, draft: GgufHeader, verdict: Compatibility) -> PairMismatchError:
+    """The error for a draft that does not fit."""
+    hint = _CHOOSE_ANOTHER if drafter_kind(draft) == DRAFT else _CHOOSE_HEAD
+    return PairMismatchError(f"{draft.source} cannot draft for {target.source}: {verdict.reason}.", hint)
 
 
 def judge_match(target: GgufHeader, draft: GgufHeader, target_path: Path | None = None) -> Compatibility:

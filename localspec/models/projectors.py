@@ -50,10 +50,15 @@ def at_once(projector: GgufHeader) -> bool:
 def check_projector(target: GgufHeader, projector: GgufHeader) -> None:
     """Raise PairMismatchError unless ``target`` can read what ``projector`` makes of images."""
     if misfit := projector_misfit(target, projector):
-        raise PairMismatchError(
-            f"{projector.source} cannot read images for {target.source}: {misfit}.",
-            "Choose the projector that was published with this model (mmproj-*.gguf).",
-        )
+        raise projector_refusal(target, projector, misfit)
+
+
+def projector_refusal(target: GgufHeader, projector: GgufHeader, misfit: str) -> PairMismatchError:
+    """The error for a projector that does not fit."""
+    return PairMismatchError(
+        f"{projector.source} cannot read images for {target.source}: {misfit}.",
+        "Choose the projector that was published with this model (mmproj-*.gguf).",
+    )
 
 
 def projector_misfit(target: GgufHeader, projector: GgufHeader) -> str:

@@ -34,7 +34,7 @@ from localspec.engine.tally import Tally
 from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.draft_heads import DRAFT, drafter_kind
 from localspec.models.compatibility import check_match, check_target
-from localspec.models.pairs.split_files import parts_of
+from localspec.models.pairs.split_files import read_parts
 from localspec.models.projectors import check_projector
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.inspector import Inspector
@@ -238,7 +238,7 @@ class _Headers:
 
 def _read_headers(options: LoadOptions) -> _Headers:
     """Everything that can be refused without loading gigabytes is refused here."""
-    parts = [read_header(part) for part in parts_of(options.target)]
+    parts = read_parts(options.target)
     target = parts[0]
     draft = read_header(options.draft) if options.draft else None
     check_target(target)

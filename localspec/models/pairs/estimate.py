@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from localspec.base.errors import LocalSpecError
-from localspec.gguf import read_header
 from localspec.gguf.draft_heads import DRAFT, MTP
 from localspec.models.memory_estimate import ContextShape, footprint
 from localspec.models.pairs.pair import ModelFile, Pair
-from localspec.models.pairs.split_files import parts_of
+from localspec.models.pairs.split_files import parts_of, read_parts
 from localspec.models.projectors import ENCODING_BYTES
 
 N_CTX = 8192
@@ -96,7 +95,7 @@ def _of_model(model: ModelFile, shape: ContextShape) -> Estimate | None:
 
 def _from_headers(model: ModelFile, shape: ContextShape) -> Estimate | None:
     try:
-        headers = [read_header(path) for path in parts_of(model.locate())]
+        headers = read_parts(model.locate())
     except LocalSpecError:
         return None
     trained = headers[0].context_length or shape.n_ctx

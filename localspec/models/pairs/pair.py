@@ -12,7 +12,7 @@ from localspec.gguf.draft_heads import DRAFT, DRAFTERS
 from localspec.models.heads import file_drafters
 from localspec.models.pairs.disk import is_file, is_link, may_exist
 from localspec.models.pairs.hub_cache import cached_files, checksum_of, commit_named, commit_of
-from localspec.models.pairs.split_files import parts_of
+from localspec.models.pairs.split_files import parts_of, read_parts
 
 _MAIN = "main"
 """The default revision."""
@@ -118,8 +118,7 @@ class PairFiles:
 
         Raises NotFoundError or ModelFileError.
         """
-        target = [read_header(part) for part in parts_of(self.target)]
-        return file_drafters(target, None if self.draft is None else read_header(self.draft))
+        return file_drafters(read_parts(self.target), None if self.draft is None else read_header(self.draft))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

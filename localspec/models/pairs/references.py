@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from localspec.base.errors import NotFoundError, UsageError
-from localspec.gguf import GgufHeader, read_header
+from localspec.gguf import GgufHeader
 from localspec.models.pairs.disk import may_exist
 from localspec.models.pairs.pair import ModelFile
 from localspec.models.pairs.scan import find_files
-from localspec.models.pairs.split_files import parts_of
+from localspec.models.pairs.split_files import read_parts
 from localspec.models.pairs.stores import Found, hub
 
 OF_HUB = re.compile(r"(?P<repo>[\w.-]+/(?![^:]*(?i:\.gguf)$)[\w.-]+)(?::(?P<file>.+))?")
@@ -76,7 +76,7 @@ def _hint(text: str) -> str:
 
 
 def _resolved(path: Path, of_hub: Found | None, text: str) -> Resolved:
-    header, *rest = [read_header(part) for part in parts_of(path)]
+    header, *rest = read_parts(path)
     size = header.size_bytes + sum(part.size_bytes for part in rest)
     repo, _, file = of_hub.name.partition(":") if of_hub else ("", "", "")
     model = ModelFile(

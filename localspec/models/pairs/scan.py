@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from localspec.base.errors import LocalSpecError, NotFoundError
-from localspec.gguf import GgufHeader, Vocabulary, read_header
+from localspec.gguf import GgufHeader, Vocabulary
 from localspec.gguf.draft_heads import DRAFT, drafter_kind
 from localspec.models.compatibility import judge_match
 from localspec.models.embedders import EMBEDDER, is_embedder
 from localspec.models.pairs.disk import real
 from localspec.models.pairs.draft_size import draft_distance, is_draft_size
 from localspec.models.pairs.pair import Pair
-from localspec.models.pairs.split_files import parts_of
+from localspec.models.pairs.split_files import read_parts
 from localspec.models.pairs.stores import STORES, Found
 from localspec.models.pairs.stores.found import in_folder
 from localspec.models.projectors import is_projector
@@ -159,7 +159,7 @@ def _late(found: Found) -> ScannedModel:
 
 def _read(found: Found, groups: _Groups) -> ScannedModel:
     try:
-        header, *rest = [read_header(part) for part in parts_of(found.path)]
+        header, *rest = read_parts(found.path)
     except LocalSpecError as error:
         return ScannedModel(found.path, found.store, found.name, str(error))
     if is_projector(header):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from localspec.gguf import GgufHeader, read_header
+
 _SPLIT = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
 MAX_PARTS = 1000
 """A name with more parts is not taken for that of a split model."""
@@ -17,6 +19,11 @@ def parts_of(path: Path) -> list[Path]:
         return [path]
     stem = path.name[: split.start()]
     return [path.with_name(f"{stem}-{number:05}-of-{split[2]}.gguf") for number in range(1, int(split[2]) + 1)]
+
+
+def read_parts(path: Path) -> list[GgufHeader]:
+    """The headers of all files of the model whose first is ``path``. Raises NotFoundError or ModelFileError."""
+    return [read_header(part) for part in parts_of(path)]
 
 
 def is_later_part(name: str) -> bool:

@@ -12,7 +12,7 @@ from localspec.gguf import read_header
 from localspec.gguf.draft_heads import MTP
 from localspec.models.pairs.disk import is_file, is_folder, real
 from localspec.models.pairs.pair import ModelFile, Pair
-from localspec.models.pairs.split_files import parts_of
+from localspec.models.pairs.split_files import parts_of, read_parts
 
 if TYPE_CHECKING:
     from localspec.models.compatibility import Compatibility
@@ -108,7 +108,7 @@ def pair_verdict(pair: Pair) -> Compatibility | None:
         target = read_header(all_files[0].target)
         verdicts = [judge_match(target, read_header(files.draft)) for files in all_files if files.draft is not None]
         if pair.drafter == MTP and pair.draft is None:
-            verdicts.append(Compatibility(mtp_fault(list(map(read_header, parts_of(all_files[0].target))))))
+            verdicts.append(Compatibility(mtp_fault(read_parts(all_files[0].target))))
     except LocalSpecError:
         return None
     return next((verdict for verdict in verdicts if not verdict.fits), verdicts[0] if verdicts else None)

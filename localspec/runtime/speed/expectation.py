@@ -11,13 +11,12 @@ from localspec.base.errors import LocalSpecError
 from localspec.config.table import MAX_DEPTH
 from localspec.engine.adaptive import expected_rate
 from localspec.engine.costs import Costs, QueryCost
-from localspec.gguf import read_header
 from localspec.gguf.draft_heads import DFLASH, EAGLE3, MTP
 from localspec.models.pairs.draft_size import BEST
 from localspec.models.pairs.estimate import known_size
 from localspec.models.pairs.expectation import Expectation
 from localspec.models.pairs.pair import ModelFile, Pair
-from localspec.models.pairs.split_files import parts_of
+from localspec.models.pairs.split_files import read_parts
 from localspec.models.token_work import TokenWork, mtp_work, token_work, work_of_size
 from localspec.runtime.speed.kernels import KernelSpeeds
 from localspec.runtime.speed.speed_file import MachineSpeed, run_key
@@ -93,7 +92,7 @@ def _draft_work(pair: Pair, target: TokenWork) -> DraftWork | None:
     if pair.drafter != MTP:
         return None
     try:
-        return DraftWork(MTP, mtp_work([read_header(part) for part in parts_of(pair.target.locate())]))
+        return DraftWork(MTP, mtp_work(read_parts(pair.target.locate())))
     except LocalSpecError:
         # One layer, and the output, which is about as large as two.
         layer = {kind: 3 * size // target.n_layers for kind, size in target.dense.items()}
@@ -103,7 +102,7 @@ def _draft_work(pair: Pair, target: TokenWork) -> DraftWork | None:
 def _work(model: ModelFile, n_layers: int | None = None) -> TokenWork | None:
     """The work of a file, from its header if it is here, else from its size; ``n_layers`` of a head."""
     try:
-        return token_work([read_header(part) for part in parts_of(model.locate())])
+        return token_work(read_parts(model.locate()))
     except LocalSpecError:
         size = known_size(model)
     if size is None:
