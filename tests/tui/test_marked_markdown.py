@@ -15,10 +15,10 @@ from textual.selection import SELECT_ALL
 from textual.widgets import Markdown
 from textual.widgets.markdown import MarkdownBlock
 
-from localspec.chat.text.reasoning import Reasoning
 from localspec.chat.tokens.marking import GhostMode, MarkMode, ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.engine.events import Origin
+from localspec.runtime.reasoning import Reasoning
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.theme import DARK, LIGHT
 from localspec.tui.tokens.marked_markdown import MarkedMarkdown

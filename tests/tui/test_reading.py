@@ -11,8 +11,8 @@ from localspec.base.errors import NotFoundError, StoreError, UsageError
 from localspec.chat.exporting import export, file_name
 from localspec.chat.history import History, age
 from localspec.chat.text.fences import code_blocks
-from localspec.chat.text.reasoning import Reasoning, tokens_before
 from localspec.engine.events import Origin, Token
+from localspec.runtime.reasoning import Reasoning, tokens_before
 from localspec.store import Store
 from localspec.tui.conversation.page import CHARACTERS_PER_PAGE, TURNS_PER_PAGE, grouped
 

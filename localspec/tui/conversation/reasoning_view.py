@@ -6,7 +6,7 @@ from textual import events
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.chat.text.reasoning import Reasoning
+from localspec.runtime.reasoning import Reasoning
 
 
 class ReasoningView(Static):

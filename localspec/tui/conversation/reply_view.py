@@ -14,9 +14,9 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from localspec.base.visible import visible
-from localspec.chat.text.reasoning import Reasoning, tokens_before
 from localspec.chat.tokens.marking import GhostMode, ReplyFormat
 from localspec.chat.turn import Turn
+from localspec.runtime.reasoning import Reasoning, tokens_before
 from localspec.tui.conversation.reasoning_view import ReasoningView
 from localspec.tui.textual_fixes.single_layout import SingleLayoutPane
 from localspec.tui.tokens.palette import Palette
