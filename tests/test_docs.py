@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from localspec.engine.events import DrafterFailure, Finished, FinishReason, Round, Started
+from localspec.engine.events import DrafterFailure, Finished, FinishReason, Round, Started, ToolCall
 from localspec.engine.tally import Tally
 from localspec.engine.wire import event_to_dict
 from tests.readme import BLOCKS, DOCS, GENERATED, README, ROOT, block_names, event_fields, generated
@@ -131,7 +131,8 @@ def test_commands_exist_and_have_these_options(document: Path) -> None:
 def test_the_page_of_events_has_the_fields_that_are_written() -> None:
     """Those of each dataclass are those of its JSON object."""
     failed = Round(0, None, 0, (), (), (), 0.0, 0.0, 0.0, failures=(DrafterFailure("draft", "It failed."),))
-    finished = Finished(FinishReason.STOP, "", Tally(plain_per_second=None).timings())
+    timings = Tally(plain_per_second=None).timings()
+    finished = Finished(FinishReason.STOP, "", timings, (ToolCall("1", "clock", "{}"),), "It failed.")
     for event in (Started(1, 0, 0), failed, finished):
         assert {name for name, _, _ in event_fields(type(event).__name__)} == event_to_dict(event).keys() - {"event"}
     assert {name for name, _, _ in event_fields("Timings")} == event_to_dict(finished)["timings"].keys()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from localspec.runtime.messages import Message
+from localspec.runtime.messages import Message, Tool
 from localspec.runtime.worker.messages import Cancel, HasRead, ReadAhead, Request
 
 WORTH_CHARS = 400
@@ -22,13 +22,15 @@ class ReadingAhead:
 
     send: Callable[[Request], None]
     _wanted: tuple[Message, ...] = ()
+    _tools: tuple[Tool, ...] = ()
     _open: tuple[Message, ...] = ()
     """Those of which a piece is being read."""
 
-    def want(self, messages: Sequence[Message]) -> None:
-        """Read these from now on, the last of which may go on; none to read nothing."""
+    def want(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> None:
+        """Read these from now on, the last of which may go on, for a reply with ``tools``; none to read nothing."""
         long = sum(len(message.content) for message in messages) >= WORTH_CHARS
         wanted = tuple(messages) if long else ()
+        self._tools = tuple(tools)
         if self._open and self._wanted and not wanted:  # once: a later one would end what was sent since
             self.send(Cancel())
         self._wanted = wanted
@@ -37,7 +39,7 @@ class ReadingAhead:
         """Have the next piece read, if there is one. The engine is idle."""
         if self._wanted and not self._open:
             self._open = self._wanted
-            self.send(ReadAhead(self._wanted))
+            self.send(ReadAhead(self._wanted, self._tools))
 
     def withdraw(self) -> None:
         """Give up at once: the engine is needed."""

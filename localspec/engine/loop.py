@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from localspec.base.errors import CapacityError, InputError, LocalSpecError
@@ -49,6 +49,8 @@ class Request:
     stop: Sequence[str] = ()
     prompt_chunk: int = 256
     """Prompt tokens evaluated between two checks of the stop signal."""
+    written_out: Mapping[int, bytes] = field(default_factory=dict)
+    """Control tokens that are shown in the reply, with what is shown for them."""
     plain_per_second: float | None = None
     """Measured plain speed of this target, for the speed-up, if the policy does not know what rounds cost."""
 
@@ -108,7 +110,7 @@ class _Reply:
             cache_n=cache_n,
             prompt_n=len(self.context) - cache_n,
         )
-        self.utf8 = Utf8Stream(self.target.vocab)
+        self.utf8 = Utf8Stream(self.target.vocab, self.request.written_out)
         self.stops = StopStrings(self.request.stop)
         self.release = RoundRelease()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from localspec.engine.events import Round, Token
@@ -13,13 +13,15 @@ from localspec.engine.model import Vocab
 class Utf8Stream:
     """Bytes in, whole characters out. Bytes that can never become a character show as U+FFFD."""
 
-    def __init__(self, vocab: Vocab) -> None:
+    def __init__(self, vocab: Vocab, written_out: Mapping[int, bytes] | None = None) -> None:
+        """``written_out`` has the bytes of tokens that are shown although they add none to the text."""
         self._vocab = vocab
+        self._written_out = written_out or {}
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def push(self, token: int) -> str:
         """The characters completed by this token, possibly none."""
-        return self._decoder.decode(self._vocab.piece(token))
+        return self._decoder.decode(self._written_out.get(token) or self._vocab.piece(token))
 
 
 class StopStrings:

@@ -19,7 +19,7 @@ from localspec.engine.images import text_alone
 from localspec.engine.inspecting import inspect, token_probs
 from localspec.engine.inspection import Inspection
 from localspec.engine.sampling import Sampler
-from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.messages import Message, ReplyOptions, Tool
 from localspec.runtime.prompt_images import ImageReader
 from localspec.runtime.prompting import Prompter
 from localspec.runtime.sampling import check_ranges
@@ -27,7 +27,7 @@ from localspec.runtime.sampling import check_ranges
 KEPT_PROMPTS_N = 64
 
 Asked = Sequence[Message] | str
-_Key = tuple[tuple[Message, ...] | str, int | None]
+_Key = tuple[tuple[Message, ...] | str, int | None, tuple[Tool, ...]]
 
 
 class Inspector:
@@ -83,8 +83,10 @@ class Inspector:
         else:
             # A prompter of its own: the conversation's must not take this for the latest question.
             prompter = Prompter(self._target.vocab, self._target.n_ctx, images=self._images)
-            ready = prompter.raw(prompt) if isinstance(prompt, str) else prompter.chat(prompt, options.max_tokens)
-            tokens = ready.tokens
+            if isinstance(prompt, str):
+                tokens = prompter.raw(prompt).tokens
+            else:
+                tokens = prompter.chat(prompt, options.max_tokens, tools=options.tools).tokens
         if len(tokens) + reply_n > self._target.n_ctx + 1:
             raise CapacityError(
                 "The reply and its prompt are too long for the context.", "Load the pair with a larger --ctx."
@@ -117,4 +119,4 @@ class Inspector:
 
 
 def _key(prompt: Asked, options: ReplyOptions) -> _Key:
-    return prompt if isinstance(prompt, str) else tuple(prompt), options.max_tokens
+    return prompt if isinstance(prompt, str) else tuple(prompt), options.max_tokens, options.tools

@@ -11,7 +11,7 @@ from typing import Protocol
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event
 from localspec.engine.inspection import Inspection
-from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.messages import Message, ReplyOptions, Tool
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_info import PairInfo
 
@@ -68,7 +68,7 @@ class InspectablePair(OpenPair, Protocol):
     @property
     def inspector(self) -> PairInspector: ...
 
-    def read_ahead(self, messages: Sequence[Message]) -> int:
+    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> int:
         """Read a piece of what the prompt of these messages begins with however the last one goes on.
 
         Returns the number of tokens left to read; 0 also where reading ahead is no use. Raises as ``reply``, and

@@ -26,6 +26,7 @@ from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.costs import Costs
 from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.dist import SeededRng
+from localspec.engine.drafter import Drafter
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started
 from localspec.engine.images import text_alone
 from localspec.engine.loop import Request, generate
@@ -37,8 +38,9 @@ from localspec.models.compatibility import check_match, check_target
 from localspec.models.pairs.split_files import read_parts
 from localspec.models.projectors import check_projector
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
+from localspec.runtime.calls.reply import ReplyCalls
 from localspec.runtime.inspector import Inspector
-from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.messages import Message, ReplyOptions, Tool
 from localspec.runtime.opened_models import open_models
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_drafters import PairDrafters
@@ -46,7 +48,7 @@ from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.past_replies import ReplyMemory
 from localspec.runtime.placement import place_models
 from localspec.runtime.prompt_cache import KeptCaches
-from localspec.runtime.prompting import Prompter
+from localspec.runtime.prompting import Prompter, RenderedPrompt
 from localspec.runtime.sampling import check_ranges
 from localspec.runtime.speed.recording import SpeedRecorder
 from localspec.runtime.tuning import Tuning
@@ -88,8 +90,8 @@ class LoadedPair:
         self._drafters = drafters
         self._cancel = cancel
         self._resources = resources
-        self._ahead: tuple[tuple[Message, ...], list[int]] = ((), [])
-        """Messages that are read ahead, and the tokens that their prompt begins with."""
+        self._ahead: tuple[tuple[tuple[Message, ...], tuple[Tool, ...]], list[int]] = (((), ()), [])
+        """Messages that are read ahead with their tools, and the tokens that their prompt begins with."""
         self._prompter = Prompter(target.vocab, target.n_ctx, self._check, projector)
         self.inspector = Inspector(target, draft, MAX_DEPTH + 1, projector)
 
@@ -130,11 +132,12 @@ class LoadedPair:
             if isinstance(prompt, str):
                 ready = self._prompter.raw(prompt, prefix)
             else:
-                ready = self._prompter.chat(prompt, options.max_tokens, prefix)
+                ready = self._prompter.chat(prompt, options.max_tokens, prefix, options.tools)
         except Cancelled:
             yield Started(0, 0, options.seed or 0)
             yield Finished(FinishReason.CANCELLED, "", Tally().timings())
             return
+        calls = self._calls(prompt, options, ready, prefix)
         request = self._request(ready.tokens, options, policy, prefix)
         context = list(ready.tokens)
         if self._caches:
@@ -142,7 +145,7 @@ class LoadedPair:
         if not prefix:
             self.inspector.remember(prompt, options, context)
         try:
-            for event in generate(self._target, drafters, request, self._cancel):
+            for event in self._events(request, drafters, calls):
                 if isinstance(event, Started):
                     event = replace(event, dropped_n=ready.dropped_n)
                 elif isinstance(event, Round):
@@ -170,12 +173,12 @@ class LoadedPair:
         """As ``load.OpenPair.count_tokens``."""
         return self._prompter.count(text)
 
-    def read_ahead(self, messages: Sequence[Message]) -> int:
+    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> int:
         """As ``load.OpenPair.read_ahead``."""
         if not self._target.forgets_freely:  # what is read for nothing would have to be read again without it
             return 0
-        if self._ahead[0] != tuple(messages):
-            self._ahead = tuple(messages), self._prompter.beginning(messages)
+        if self._ahead[0] != (asked := (tuple(messages), tuple(tools))):
+            self._ahead = asked, self._prompter.beginning(messages, tools)
         tokens = self._ahead[1]
         if self._caches:
             self._caches.before_reply(tokens, self._cancel)
@@ -206,6 +209,19 @@ class LoadedPair:
         if not 0 <= depth <= MAX_DEPTH:
             raise UsageError(f"A depth of {depth} is not possible.", f"Choose one from 0 to {MAX_DEPTH}.")
         return FixedDepth(depth, self._costs)
+
+    def _events(self, request: Request, drafters: Sequence[Drafter], calls: ReplyCalls | None) -> Iterator[Event]:
+        if calls is None:
+            return generate(self._target, drafters, request, self._cancel)
+        request.written_out = calls.written_out
+        return calls.follow(generate(self._target, drafters, request, self._cancel))
+
+    def _calls(
+        self, prompt: Sequence[Message] | str, options: ReplyOptions, ready: RenderedPrompt, prefix: str
+    ) -> ReplyCalls | None:
+        if isinstance(prompt, str) or not options.tools:
+            return None
+        return ReplyCalls.of(self._prompter.call_form, options.tools, self._target.vocab, ready.end, prefix, prompt)
 
     def _request(self, tokens: list[int], options: ReplyOptions, policy: DepthPolicy, prefix: str) -> Request:
         check_ranges(options.sampling)

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from localspec.base.errors import CapacityError, InputError
 from localspec.engine.model import common_prefix
+from localspec.runtime.calls.form import CallForm, call_form
+from localspec.runtime.calls.prompt import ToolPrompts, speaks_of_calls
 from localspec.runtime.encoding import Encoder, TextVocab
-from localspec.runtime.messages import Message, Role
+from localspec.runtime.messages import Message, Role, Tool
 from localspec.runtime.prompt_images import ImageReader, PromptImages, split_by_images
 from localspec.runtime.template import ChatTemplate
 from localspec.runtime.template.marked_text import MarkedText
@@ -28,6 +31,7 @@ _LONG = 8
 _PIECE_N = 32_768
 _MORE = ("a", "\n\n1")
 """Two ways for a message to go on; what the tokens of both begin with is there in every other way, but rarely."""
+_END_CHARS = 64
 _FAR = 2
 """Times the context: what is longer is not tokenized to the end."""
 
@@ -39,6 +43,8 @@ class RenderedPrompt:
     tokens: list[int]
     dropped_n: int = 0
     """Messages left out, oldest first, because the context is too small for all."""
+    end: str = field(default="", compare=False)
+    """The last characters of the template's text, before ``prefix``."""
 
 
 class Prompter:
@@ -86,40 +92,85 @@ class Prompter:
             raise self._too_long(tokens)
         return RenderedPrompt(tokens)
 
-    def chat(self, messages: Sequence[Message], max_tokens: int | None = None, prefix: str = "") -> RenderedPrompt:
+    def chat(
+        self,
+        messages: Sequence[Message],
+        max_tokens: int | None = None,
+        prefix: str = "",
+        tools: Sequence[Tool] = (),
+    ) -> RenderedPrompt:
         """The prompt for a conversation, its oldest turns left out if the context is too small for all.
 
         The system message and the last message always stay, and so does ``prefix``, the beginning of the reply.
         Raises InputError or CapacityError.
         """
-        if not messages or not messages[-1].content.strip():
+        if not messages or not (messages[-1].content.strip() or messages[-1].role is Role.TOOL):
             raise _empty()
-        template = self._template = self._template or _template_of(self._vocab)
         self._images.check(messages[-1])
-        head = [message for message in messages[:1] if message.role is Role.SYSTEM]
-        turns = list(map(self._images.prepared, messages[len(head) :]))
-        return self._fitting(template, head, turns, max_tokens, prefix)
+        prompts = self._tool_prompts(messages, tools)
+        prepared = self._prepared(messages, prompts)
+        head = [message for message in prepared[:1] if message.role is Role.SYSTEM]
+        return self._fitting(self._render(prompts), head, prepared[len(head) :], max_tokens, prefix)
 
-    def beginning(self, messages: Sequence[Message]) -> list[int]:
+    @property
+    def call_form(self) -> CallForm:
+        """The template's form of calls."""
+        return call_form(
+            self._vocab.chat_template or "", self._written(self._vocab.bos), self._written(self._vocab.eos)
+        )
+
+    def beginning(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> list[int]:
         """The tokens that the prompt of these messages begins with however the last one goes on.
 
         Empty if the context is too small for all of them. Raises InputError.
         """
         *above, last = messages
-        template = self._template = self._template or _template_of(self._vocab)
+        prompts = self._tool_prompts(messages, tools)
+        render = self._render(prompts)
         ways = []
         for more in _MORE:
-            turns = [*above, Message(last.role, last.content + more)]
-            prepared = [each if each.role is Role.SYSTEM else self._images.prepared(each) for each in turns]
-            text = template.render(prepared, self._check)
+            text = render(self._prepared([*above, replace(last, content=last.content + more)], prompts))
             if self._is_far_too_long(text):
                 return []
             ways.append(self._encode(text, self._latest))
         room = self._n_ctx - min(COMFORTABLE_REPLY_N, self._n_ctx // 4)
         return ways[0][: common_prefix(*ways)] if len(ways[0]) <= room else []
 
+    def _tool_prompts(self, messages: Sequence[Message], tools: Sequence[Tool]) -> ToolPrompts | None:
+        """None for a conversation that tools have no part in."""
+        return ToolPrompts(self.call_form, tuple(tools)) if tools or any(map(speaks_of_calls, messages)) else None
+
+    def _prepared(self, messages: Sequence[Message], prompts: ToolPrompts | None) -> list[Message]:
+        # Images first: only those of messages count, never what a tool's result says.
+        with_images = [each if each.role is Role.SYSTEM else self._images.prepared(each) for each in messages]
+        return prompts.prepared(with_images) if prompts else with_images
+
+    def _render(self, prompts: ToolPrompts | None) -> Callable[[Sequence[Message]], MarkedText]:
+        if self._template is None:
+            self._template = self._new_template()
+        if prompts is None:
+            return partial(self._template.render, check=self._check)
+        return partial(self._template.render, check=self._check, tools=prompts.listed, shape=prompts.form.shape)
+
+    def _new_template(self) -> ChatTemplate:
+        vocab = self._vocab
+        if not vocab.chat_template:
+            raise InputError(
+                "This model has no chat template, so it does not know what a conversation looks like.",
+                "Use --raw to have it continue a text, or choose a chat model.",
+            )
+        return ChatTemplate(vocab.chat_template, bos=self._written(vocab.bos), eos=self._written(vocab.eos))
+
+    def _written(self, token: int | None) -> str:
+        return "" if token is None else self._vocab.source(token).decode("utf-8", errors="replace")
+
     def _fitting(
-        self, template: ChatTemplate, head: list[Message], turns: list[Message], max_tokens: int | None, prefix: str
+        self,
+        render: Callable[[Sequence[Message]], MarkedText],
+        head: list[Message],
+        turns: list[Message],
+        max_tokens: int | None,
+        prefix: str,
     ) -> RenderedPrompt:
         """The longest end of ``turns`` that leaves room to reply, and does not move with every question.
 
@@ -129,19 +180,23 @@ class Prompter:
         reserve = min(COMFORTABLE_REPLY_N, self._n_ctx // 4, max_tokens or COMFORTABLE_REPLY_N)
         room = self._n_ctx - reserve
         begun = MarkedText.given(prefix)
+        end = ""
 
         def tokens_from(start: int, at_most: int) -> list[int] | None:
             """None if there are more, or far more."""
-            text = template.render(head + turns[start:], self._check) + begun
+            nonlocal end
+            text = render(head + turns[start:])
+            end = str(text[-_END_CHARS:])
+            text += begun
             tokens = None if self._is_far_too_long(text) else self._encode(text, self._latest)
             return tokens if tokens is not None and len(tokens) <= at_most else None
 
         if whole := tokens_from(0, room):
             self._left_out = []
-            return RenderedPrompt(whole)
+            return RenderedPrompt(whole, end=end)
         before = len(self._left_out)
         if before and before < len(turns) and turns[:before] == self._left_out and (kept := tokens_from(before, room)):
-            return RenderedPrompt(kept, before)
+            return RenderedPrompt(kept, before, end)
         starts = _starts_of_turns(turns) or [0]
         first_fit = bisect_left(starts, True, key=lambda start: tokens_from(start, room * 3 // 4) is not None)
         start = starts[min(first_fit, len(starts) - 1)]
@@ -149,7 +204,7 @@ class Prompter:
         if tokens is None or len(tokens) > self._n_ctx - min(SHORTEST_REPLY_N, reserve):
             raise self._too_long(tokens)
         self._left_out = turns[:start]
-        return RenderedPrompt(tokens, start)
+        return RenderedPrompt(tokens, start, end)
 
     def _encode(self, text: MarkedText, earlier: Sequence[int]) -> list[int]:
         """Tokens of ``text``, with exactly one ``bos`` in front if the model wants it."""
@@ -199,18 +254,6 @@ class Prompter:
 def _starts_of_turns(turns: Sequence[Message]) -> list[int]:
     """The messages that a shortened conversation may begin with: a user's."""
     return [i for i, message in enumerate(turns) if i and message.role is Role.USER]
-
-
-def _template_of(vocab: TextVocab) -> ChatTemplate:
-    def written(token: int | None) -> str:
-        return "" if token is None else vocab.source(token).decode("utf-8", errors="replace")
-
-    if not vocab.chat_template:
-        raise InputError(
-            "This model has no chat template, so it does not know what a conversation looks like.",
-            "Use --raw to have it continue a text, or choose a chat model.",
-        )
-    return ChatTemplate(vocab.chat_template, bos=written(vocab.bos), eos=written(vocab.eos))
 
 
 def _empty() -> InputError:

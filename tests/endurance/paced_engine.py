@@ -32,7 +32,7 @@ from localspec.engine.events import (
 )
 from localspec.engine.tally import Tally
 from localspec.runtime.load import InspectablePair
-from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.messages import Message, ReplyOptions, Tool
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_info import PairInfo
 from tests.runtime.worker.scripted_engine import ScriptedInspector, ScriptedPair, paper_info
@@ -114,7 +114,7 @@ class PacedPair(ScriptedPair):
     def count_tokens(self, text: str) -> int:
         return len(text) // 4 + 1
 
-    def read_ahead(self, messages: Sequence[Message]) -> int:
+    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> int:
         """It has nothing to read."""
         return 0
 

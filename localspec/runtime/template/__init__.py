@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from localspec.base.errors import InputError
-from localspec.runtime.messages import Message, Role
+from localspec.runtime.messages import Message, Role, Tool
 from localspec.runtime.template.marked_text import MarkedText
+from localspec.runtime.template.values import USUAL, CallShape, given, message_value, tool_value
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -34,20 +37,30 @@ class ChatTemplate:
         self._template = _compile(source, self._sandbox)
         self._words = {"bos_token": MarkedText.own(bos), "eos_token": MarkedText.own(eos)}
 
-    def render(self, messages: Sequence[Message], check: Callable[[], None] = lambda: None) -> MarkedText:
-        """The conversation, up to where the assistant begins to speak. What messages say is marked as input.
+    def render(
+        self,
+        messages: Sequence[Message],
+        check: Callable[[], None] = lambda: None,
+        *,
+        tools: Sequence[Tool] = (),
+        shape: CallShape = USUAL,
+        begins_reply: bool = True,
+    ) -> MarkedText:
+        """The conversation, up to where the assistant begins to speak. What messages and tools say is marked as input.
 
         Some templates know no system message: they refuse it, or pass it over. What it says then stands at the head of
         the first question, which is where their makers put it. Raises InputError with the template's own words
         if it refuses the conversation all the same, and if it does more work than a template needs. ``check`` is
-        called now and then meanwhile, and may raise.
+        called now and then meanwhile, and may raise. ``shape`` is that of calls. Without
+        ``begins_reply`` the text ends with the last message.
         """
         from jinja2 import TemplateError
 
         from localspec.runtime.template.budget import TooMuchWork
 
         try:
-            return self._with_system(messages, check)
+            rest = _Rest(check, tools, shape, begins_reply)
+            return self._with_system(messages, partial(self._render, rest))
         except _Refusal as refusal:
             raise InputError(
                 f"The model's chat template refuses this conversation: {_sentence(refusal)}",
@@ -62,33 +75,37 @@ class ChatTemplate:
                 f"The model's chat template fails on this conversation: {_sentence(error)}", _ANOTHER
             ) from error
 
-    def _with_system(self, messages: Sequence[Message], check: Callable[[], None]) -> MarkedText:
+    def _with_system(
+        self, messages: Sequence[Message], render: Callable[[Sequence[Message]], MarkedText]
+    ) -> MarkedText:
         folded = _folded(messages)
         if folded is None:
-            return self._render(messages, check)
+            return render(messages)
         try:
-            text = self._render(messages, check)
+            text = render(messages)
         except _Refusal as refusal:
             with suppress(_Refusal):
-                return self._render(folded, check)
+                return render(folded)
             raise refusal
         if messages[0].content.strip() in text:
             return text
         with suppress(_Refusal):
-            return self._render(folded, check)
+            return render(folded)
         return text
 
-    def _render(self, messages: Sequence[Message], check: Callable[[], None]) -> MarkedText:
+    def _render(self, rest: _Rest, messages: Sequence[Message]) -> MarkedText:
         from localspec.runtime.template.budget import Budget
 
-        values = [
-            {"role": MarkedText.own(str(message.role)), "content": _marked(message.content)} for message in messages
-        ]
-        words: dict[str, Any] = {"messages": values, "add_generation_prompt": True, **self._words}
-        self._sandbox.budget = Budget(len(messages), sum(len(message.content) for message in messages), check)
+        values = [message_value(message, rest.shape) for message in messages]
+        tools = [tool_value(tool) for tool in rest.tools]
+        words: dict[str, Any] = {"messages": values, "add_generation_prompt": rest.begins_reply, **self._words}
+        parts_n, characters_n = len(messages) + len(tools), _characters_n(messages, rest.tools)
+        self._sandbox.budget = Budget(parts_n, characters_n, rest.check)
         try:
-            return self._written(tools=None, documents=None, **words)
+            return self._written(tools=tools or None, documents=None, **words)
         except _RUNTIME_ERRORS:
+            if tools:
+                raise
             # Some templates go through the tools without asking whether there are any.
             return self._written(**words)
 
@@ -96,6 +113,16 @@ class ChatTemplate:
         text = self._template.render(words)
         assert isinstance(text, MarkedText)
         return text
+
+
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """All that a rendering takes beside the messages."""
+
+    check: Callable[[], None]
+    tools: Sequence[Tool]
+    shape: CallShape
+    begins_reply: bool
 
 
 _RUNTIME_ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -106,17 +133,18 @@ class _Refusal(Exception):
     """Raised by a template through ``raise_exception``."""
 
 
+def _characters_n(messages: Sequence[Message], tools: Sequence[Tool]) -> int:
+    called_n = sum(len(call.name) + len(call.arguments) for message in messages for call in message.calls)
+    described_n = sum(len(tool.description) + len(tool.parameters) for tool in tools)
+    return sum(len(message.content) for message in messages) + called_n + described_n
+
+
 def _folded(messages: Sequence[Message]) -> list[Message] | None:
     """The conversation with what its system message says at the head of the first question; None if it has none."""
     if len(messages) < 2 or (messages[0].role, messages[1].role) != (Role.SYSTEM, Role.USER):
         return None
-    text = MarkedText.given(f"{messages[0].content.strip()}\n\n") + _marked(messages[1].content)
+    text = MarkedText.given(f"{messages[0].content.strip()}\n\n") + given(messages[1].content)
     return [Message(Role.USER, text), *messages[2:]]
-
-
-def _marked(content: str) -> MarkedText:
-    """The text of a message, as input but for the places of its images."""
-    return content if isinstance(content, MarkedText) else MarkedText.given(content)
 
 
 def _sentence(error: Exception) -> str:

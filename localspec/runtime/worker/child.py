@@ -26,7 +26,6 @@ from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.events import Finished, FinishReason
 from localspec.engine.tally import Tally
 from localspec.runtime.load import InspectablePair
-from localspec.runtime.messages import Message
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.worker.codec import decode_request, encode
 from localspec.runtime.worker.inbox import RequestQueue, Work
@@ -202,8 +201,8 @@ class EngineServer:
                     self._look_into(work)
                 case CountTokens(text):
                     self._send(TokensCounted(self._count(text)))
-                case ReadAhead(messages):
-                    self._send(HasRead(self._read_ahead(messages)))
+                case ReadAhead():
+                    self._send(HasRead(self._read_ahead(work)))
                 case _:
                     self._close_pair()
                     self._send(Unloaded())
@@ -243,12 +242,12 @@ class EngineServer:
             logger.exception("a text cannot be counted")
             return None
 
-    def _read_ahead(self, messages: Sequence[Message]) -> int:
+    def _read_ahead(self, work: ReadAhead) -> int:
         """The tokens left to read; 0 to leave it at that."""
         if self._pair is None or self._inbox.cancellation.is_set():
             return 0
         try:
-            return self._pair.read_ahead(messages)
+            return self._pair.read_ahead(work.messages, work.tools)
         except (Cancelled, LocalSpecError):  # whoever sends these messages is told
             return 0
 

@@ -26,7 +26,7 @@ from localspec.engine.events import Event, Finished, FinishReason, Origin, Promp
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.tally import Tally
 from localspec.runtime.load import InspectablePair
-from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.messages import Message, ReplyOptions, Tool
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_info import PairInfo
 
@@ -114,7 +114,7 @@ class ScriptedPair:
         do(text, self.cancel)
         return len(text.split())
 
-    def read_ahead(self, messages: Sequence[Message]) -> int:
+    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> int:
         """As many pieces as it has words; the last word of the script is done first."""
         words = messages[-1].content.split()
         do(words[-1], self.cancel)

@@ -1,0 +1,1 @@
+"""Calls of tools: the syntax that a chat template has for them, prompts with tools, and calls read from replies."""

@@ -1,0 +1,124 @@
+"""The form that a chat template has for calls, found by rendering a call and reading it back.
+
+Where a template has no form that LocalSpec knows, calls are asked for in the syntax of Hermes models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+
+from localspec.base.errors import InputError
+from localspec.engine.events import ToolCall
+from localspec.runtime.calls.reading import CallReader
+from localspec.runtime.calls.syntax import HERMES, SYNTAXES, CallSyntax
+from localspec.runtime.messages import Message, Role, Tool
+from localspec.runtime.template import ChatTemplate
+from localspec.runtime.template.values import USUAL, CallShape
+
+_KNOWN_N = 16
+_QUESTION, _ANSWER = Message(Role.USER, "Which of the two?"), "An answer."
+_SCHEMA = '{"type": "object", "properties": {"text": {"type": "string"}, "number": {"type": "integer"}}}'
+_ARGUMENTS = {"text": 'a <b> "c"\nd', "number": 7}
+_TEXT = '{"text": "a <b> \\"c\\"\\nd", "number": 7}'
+_TOOLS = (Tool("first_probe", "A probe.", _SCHEMA), Tool("second_probe", "A probe.", _SCHEMA))
+_CALLS = (ToolCall("probe0001", "first_probe", _TEXT), ToolCall("probe0002", "second_probe", _TEXT))
+_SAMPLE = (Tool("NAME", "", "{}"), ToolCall("sample001", "NAME", '{"ARGUMENT": "VALUE"}'))
+_HERMES_SAMPLE = '<tool_call>\n{"name": "NAME", "arguments": {"ARGUMENT": "VALUE"}}\n</tool_call>'
+
+
+@dataclass(frozen=True, slots=True)
+class CallForm:
+    """A template's way with tools."""
+
+    syntax: CallSyntax
+    writes_calls: bool = True
+    """True if the template writes calls and results; otherwise they are put into ordinary messages."""
+    lists_tools: bool = True
+    """True if the template tells the model of the tools; otherwise the system message does."""
+    shape: CallShape = USUAL
+    """The shape in which the template takes calls."""
+    parallel: bool = True
+    """True if a message may make several calls."""
+    says_first: bool = True
+    """True if the template writes a message's own text before its calls."""
+    sample: str = _HERMES_SAMPLE
+    """A call as the model writes one."""
+
+    @property
+    def in_words(self) -> str:
+        """The form in a few words, as "Hermes"."""
+        if not self.writes_calls:
+            return f"as {HERMES.name} models do, by a description: its chat template has no syntax that LocalSpec knows"
+        listed = "" if self.lists_tools else ", by a description: its chat template lists no tools"
+        return self.syntax.name + listed
+
+
+DESCRIBED = CallForm(HERMES, writes_calls=False, lists_tools=False)
+
+
+@lru_cache(_KNOWN_N)
+def call_form(source: str, bos: str = "", eos: str = "") -> CallForm:
+    """The form that the chat template with this Jinja source has; ``DESCRIBED`` if it has none."""
+    try:
+        template = ChatTemplate(source, bos=bos, eos=eos)
+    except InputError:
+        return DESCRIBED
+    for as_text, as_none in product((False, True), repeat=2):
+        probe = _Probe(template, CallShape(arguments_as_text=as_text, empty_as_none=as_none))
+        if form := probe.form():
+            return form
+    return DESCRIBED
+
+
+class _Probe:
+    """A template that is tried with calls in one shape."""
+
+    def __init__(self, template: ChatTemplate, shape: CallShape) -> None:
+        self._template = template
+        self._shape = shape
+        self._before = self._rendered(_QUESTION, begins_reply=True)
+        self._after = self._rendered(_QUESTION, Message(Role.ASSISTANT, _ANSWER)).rpartition(_ANSWER)[2]
+
+    def form(self) -> CallForm | None:
+        """The form, if a call that the template writes can be read."""
+        one = self._written(_CALLS[:1])
+        syntax = next((each for each in SYNTAXES if _reads_back(each, one, 1)), None)
+        if syntax is None:
+            return None
+        said = self._written(_CALLS[:1], _ANSWER)
+        sample = self._written(_SAMPLE[1:])
+        (found,) = CallReader(syntax, _SAMPLE[:1]).read(sample).calls or (None,)
+        return CallForm(
+            syntax,
+            lists_tools=_TOOLS[0].name in self._before,
+            shape=self._shape,
+            parallel=_reads_back(syntax, self._written(_CALLS), len(_CALLS)),
+            says_first=said.find(_ANSWER) < said.find(_CALLS[0].name),
+            sample=sample[found.start : found.end] if found else one,
+        )
+
+    def _written(self, calls: Sequence[ToolCall], said: str = "") -> str:
+        """The template's text for an assistant's message alone; empty if it refuses the message."""
+        written = self._rendered(_QUESTION, Message(Role.ASSISTANT, said, tuple(calls)))
+        if self._before and written.startswith(self._before):
+            written = written[len(self._before) :]
+        else:
+            written = written.rpartition(_QUESTION.content)[2]
+        return written.removesuffix(self._after)
+
+    def _rendered(self, *messages: Message, begins_reply: bool = False) -> str:
+        try:
+            return self._template.render(messages, tools=_TOOLS, shape=self._shape, begins_reply=begins_reply)
+        except InputError:
+            return ""
+
+
+def _reads_back(syntax: CallSyntax, written: str, calls_n: int) -> bool:
+    """True if the first probes are read from what a template wrote for them."""
+    read = CallReader(syntax, _TOOLS).read(written)
+    return [(call.name, call.arguments) for call in read.calls] == [
+        (each.name, _ARGUMENTS) for each in _CALLS[:calls_n]
+    ]

@@ -1,0 +1,124 @@
+"""Conversations with tools, as a chat template takes them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from localspec.engine.events import ToolCall
+from localspec.runtime.calls.form import CallForm
+from localspec.runtime.calls.reading import CallReader
+from localspec.runtime.calls.syntax import CallSyntax
+from localspec.runtime.messages import Message, Role, Tool
+from localspec.runtime.template.values import json_object, schema_of
+
+_TOOLS = """You can call these tools:
+<tools>
+{tools}
+</tools>
+
+To call one, write this with its name and its arguments, and nothing after it:
+{sample}
+
+The result comes with the next message."""
+_CHANNEL = "<|channel|>"
+_FINAL = re.compile(r".*<\|channel\|>final<\|message\|>", re.DOTALL)
+_CHANNELS = re.compile(r"<\|(?:start|end|return|constrain)\|>(?:assistant)?|<\|channel\|>.*?<\|message\|>", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPrompts:
+    """The messages of a conversation in the form of a template, for the tools of a reply."""
+
+    form: CallForm
+    tools: tuple[Tool, ...]
+
+    @property
+    def listed(self) -> tuple[Tool, ...]:
+        """The tools that the template is given."""
+        return self.tools if self.form.lists_tools else ()
+
+    def prepared(self, messages: Sequence[Message]) -> list[Message]:
+        """The messages that the template is given. What they make it say is input, as ever."""
+        found = [self._as_said(message) for message in messages]
+        if not self.form.writes_calls:
+            found = list(_as_text(found))
+        elif not self.form.parallel:
+            found = list(_one_by_one(found))
+        return found if self.form.lists_tools or not self.tools else self._described(found)
+
+    def _as_said(self, message: Message) -> Message:
+        """A message whose content is what it says beside its calls."""
+        if message.role is not Role.ASSISTANT:
+            return message
+        content = said(message.content, message.calls, self.form.syntax)
+        if message.calls and self.form.writes_calls and not self.form.says_first:
+            content = ""
+        return replace(message, content=content) if content != message.content else message
+
+    def _described(self, messages: Sequence[Message]) -> list[Message]:
+        """The messages with the tools in the system message."""
+        lines = "\n".join(_described(tool) for tool in self.tools)
+        text = _TOOLS.format(tools=lines, sample=self.form.sample)
+        if messages and messages[0].role is Role.SYSTEM:
+            return [Message(Role.SYSTEM, f"{messages[0].content}\n\n{text}"), *messages[1:]]
+        return [Message(Role.SYSTEM, text), *messages]
+
+
+def speaks_of_calls(message: Message) -> bool:
+    """True for a message that is part of a call, or of a reply that could have made one."""
+    return bool(message.calls) or message.role is Role.TOOL or _CHANNEL in message.content
+
+
+def said(content: str, calls: Sequence[ToolCall], syntax: CallSyntax) -> str:
+    """The text of an assistant's message up to its calls, without channels of gpt-oss."""
+    if calls:
+        reader = CallReader(syntax, [Tool(call.name, "", "{}") for call in calls])
+        for reasons in (syntax.reasoning[1] in content, False):
+            found = reader.read(content, reasons=reasons).calls
+            if [each.name for each in found] == [call.name for call in calls]:
+                content = content[: found[0].start].rstrip()
+                break
+    return _CHANNELS.sub("", _FINAL.sub("", content)) if _CHANNEL in syntax.markers else content
+
+
+def _described(tool: Tool) -> str:
+    return json.dumps(
+        {"name": tool.name, "description": tool.description, "parameters": schema_of(tool)}, ensure_ascii=False
+    )
+
+
+def _as_text(messages: Sequence[Message]) -> Iterator[Message]:
+    """The messages with calls and results in ordinary ones, in the syntax of Hermes models."""
+    for is_result, group in groupby(messages, lambda message: message.role is Role.TOOL):
+        if is_result:
+            results = (f"<tool_response>\n{message.content.strip()}\n</tool_response>" for message in group)
+            yield Message(Role.USER, "\n".join(results))
+            continue
+        for message in group:
+            parts = [message.content, *map(_call_text, message.calls)]
+            yield Message(message.role, "\n".join(filter(None, parts))) if message.calls else message
+
+
+def _call_text(call: ToolCall) -> str:
+    written = json.dumps({"name": call.name, "arguments": json_object(call.arguments) or {}}, ensure_ascii=False)
+    return f"<tool_call>\n{written}\n</tool_call>"
+
+
+def _one_by_one(messages: Sequence[Message]) -> Iterator[Message]:
+    """The messages with one call each, followed by its result."""
+    results = {message.call_id: message for message in messages if message.role is Role.TOOL}
+    split: set[str] = set()
+    for message in messages:
+        if len(message.calls) < 2:
+            if message.role is not Role.TOOL or message.call_id not in split:
+                yield message
+            continue
+        for i, call in enumerate(message.calls):
+            yield replace(message, content="" if i else message.content, calls=(call,))
+            if call.id in results:
+                yield results[call.id]
+                split.add(call.id)

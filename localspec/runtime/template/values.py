@@ -1,0 +1,89 @@
+"""The values that a chat template is given: messages, tools and calls in the shapes of the Hugging Face libraries.
+
+Names, descriptions, arguments and results are input, every text in them: none can become a control token.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from localspec.engine.events import ToolCall
+from localspec.runtime.messages import Message, Role, Tool
+from localspec.runtime.template.marked_text import MarkedText
+
+
+@dataclass(frozen=True, slots=True)
+class CallShape:
+    """The shape in which a template takes a message with calls."""
+
+    arguments_as_text: bool = False
+    """True for arguments as JSON text, not as an object."""
+    empty_as_none: bool = False
+    """True for None instead of an empty text."""
+
+
+USUAL = CallShape()
+"""The shape that most templates take."""
+
+
+def message_value(message: Message, shape: CallShape) -> dict[str, Any]:
+    """A message, its calls in ``shape``."""
+    value: dict[str, Any] = {"role": MarkedText.own(str(message.role)), "content": given(message.content)}
+    if message.calls:
+        value["tool_calls"] = [_call_value(call, as_text=shape.arguments_as_text) for call in message.calls]
+        if shape.empty_as_none and not message.content:
+            value["content"] = None
+    if message.role is Role.TOOL:
+        value["tool_call_id"], value["name"] = given(message.call_id or ""), given(message.name or "")
+    return value
+
+
+def tool_value(tool: Tool) -> dict[str, Any]:
+    """A tool, as OpenAI's protocol describes one."""
+    function = {
+        "name": given(tool.name),
+        "description": given(tool.description),
+        "parameters": _all_given(schema_of(tool)),
+    }
+    return {"type": MarkedText.own("function"), "function": function}
+
+
+def schema_of(tool: Tool) -> dict[str, Any]:
+    """The JSON Schema of a tool's arguments; one for no arguments if it is no JSON object."""
+    found = json_object(tool.parameters)
+    return found if found is not None else {"type": "object", "properties": {}}
+
+
+def json_object(text: str) -> dict[str, Any] | None:
+    """The object that a JSON text holds; None if it holds anything else."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def given(text: str) -> MarkedText:
+    """A text as input, but for what is marked already."""
+    return text if isinstance(text, MarkedText) else MarkedText.given(text)
+
+
+def _call_value(call: ToolCall, *, as_text: bool) -> dict[str, Any]:
+    arguments = given(call.arguments) if as_text else _all_given(json_object(call.arguments) or {})
+    function = {"name": given(call.name), "arguments": arguments}
+    return {"id": given(call.id), "type": MarkedText.own("function"), "function": function}
+
+
+def _all_given(value: Any) -> Any:
+    """A JSON value with every text in it as input."""
+    match value:
+        case str():
+            return given(value)
+        case list():
+            return [_all_given(part) for part in value]
+        case dict():
+            return {given(name): _all_given(part) for name, part in value.items()}
+        case _:
+            return value
