@@ -18,7 +18,7 @@ from localspec.engine.sampling import Sampler
 from localspec.engine.suffix_automaton import SuffixAutomaton
 
 CERTAIN = 1.0
-"""The prior of a proposal that is accepted whatever the target says; nothing is learned about its kind."""
+"""The chance of a proposal that is accepted whatever the target says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,13 @@ class NextProposal:
     evidence: str
     """The kind of evidence for it, as in "match of 5"; the rate of acceptance is learned by kind."""
     prior: float
-    """The chance of acceptance to assume while nothing is learned about the kind, or ``CERTAIN``."""
+    """The chance of acceptance to assume while nothing is learned about the kind."""
     base: Dist | None = None
     """The draft model's own distribution, where ``dist`` was derived from it."""
     favourite: Favourite | None = None
     """The draft model's likeliest token, whatever is proposed."""
+    certain: bool = False
+    """True if it is accepted whatever the target says; nothing is learned about its kind then."""
 
 
 @dataclass(slots=True)

@@ -61,7 +61,7 @@ class Likelihoods:
 
     def of(self, proposal: NextProposal) -> float:
         """The chance that this proposal is accepted."""
-        if proposal.prior == CERTAIN:
+        if proposal.certain:
             return CERTAIN
         odds = self._lost.get(proposal.drafter, _LOST_ODDS)
         return max((self._of_kind(proposal) + odds * _LOST_RATE) / (1 + odds), _LOWEST)
@@ -82,7 +82,7 @@ class Likelihoods:
             self._judge(proposal, position < accepted)
 
     def _judge(self, proposal: NextProposal, accepted: bool) -> None:
-        if proposal.prior == CERTAIN:
+        if proposal.certain:
             return
         chance, drafter = self._of_kind(proposal), proposal.drafter
         likelier = _LOST_RATE / chance if accepted else (1 - _LOST_RATE) / (1 - chance)

@@ -79,4 +79,7 @@ class Greedy:
 def mixture(parts: Sequence[tuple[float, Dist]]) -> Dist:
     """The distribution of a draw from one of several, chosen with the weights given, which sum to 1."""
     ids, at = np.unique(np.concatenate([dist.ids for _, dist in parts]), return_inverse=True)
-    return Dist.of(ids, np.bincount(at, np.concatenate([weight * dist.probs for weight, dist in parts])))
+    shares = np.concatenate([weight * dist.probs for weight, dist in parts])
+    probs = np.zeros(len(ids), dtype=shares.dtype)
+    np.add.at(probs, at, shares)
+    return Dist.of(ids, probs)

@@ -51,7 +51,7 @@ from localspec.base.errors import DrafterUnavailableError
 from localspec.engine.dist import Dist
 from localspec.engine.drafter import NextProposal
 
-MARK = "orange"
+MARK = "purple"
 POINT_MASS = True
 
 
@@ -125,7 +125,7 @@ def rounds() -> list[Round]:
 def test_it_is_declared_without_being_imported() -> None:
     """Its sentence, its mark, and whether it names its guesses."""
     declaration = drafter_declarations()[NAME]
-    assert (declaration.about, declaration.mark) == ("The echo drafter proposes the latest token again.", "orange")
+    assert (declaration.about, declaration.mark) == ("The echo drafter proposes the latest token again.", "purple")
     assert declaration.point_mass
     assert f"{drafters.__name__}.echo_last" not in sys.modules
 
@@ -133,7 +133,7 @@ def test_it_is_declared_without_being_imported() -> None:
 def test_every_drafter_declares_a_sentence_and_a_mark_of_its_own() -> None:
     """The ones there are, too."""
     declarations = drafter_declarations()
-    assert set(declarations) == set(drafter_names()) == {"dflash", "draft", NAME, "eagle3", "mtp", "suffix"}
+    assert set(declarations) == set(drafter_names()) == {"dflash", "draft", NAME, "eagle3", "grammar", "mtp", "suffix"}
     assert all(each.about and each.mark in DRAFTER_MARKS for each in declarations.values())
     assert len({each.mark for each in declarations.values()}) == len(declarations)
 
@@ -145,7 +145,7 @@ def test_settings_know_its_name() -> None:
     config = read_config()
     assert (config.values["speculation.spec"], config.problems) == (NAME, ())
     assert NAME in setting("spec").kind.form
-    assert f"draft, eagle3, {NAME}, mtp, suffix" in readme.settings()
+    assert f"draft, eagle3, {NAME}, grammar, mtp, suffix" in readme.settings()
     with pytest.raises(RefusedValue, match=NAME):
         setting("spec").kind.check("no-such-drafter")
 
@@ -156,10 +156,10 @@ def test_the_documentation_has_its_sentence() -> None:
 
 def test_a_pair_that_has_what_it_needs_uses_it_unasked() -> None:
     """One that has not leaves it out, and says why it cannot be had."""
-    assert set(available_drafters(inputs())) == {"draft", NAME, "suffix"}
-    assert [drafter.name for drafter in PairDrafters(inputs()).chosen(None)] == ["suffix", "draft", NAME]
+    assert set(available_drafters(inputs())) == {"draft", NAME, "grammar", "suffix"}
+    assert [drafter.name for drafter in PairDrafters(inputs()).chosen(None)] == ["grammar", "suffix", "draft", NAME]
     alone = DrafterInputs(letters(6), None)
-    assert [drafter.name for drafter in PairDrafters(alone).chosen(None)] == ["suffix"]
+    assert [drafter.name for drafter in PairDrafters(alone).chosen(None)] == ["grammar", "suffix"]
     with pytest.raises(DrafterUnavailableError, match="nothing to echo with"):
         PairDrafters(alone).chosen((NAME,))
     with pytest.raises(UsageError, match=f"There is no drafter 'absent'.*{NAME}"):
@@ -186,10 +186,11 @@ def test_its_tokens_are_marked_as_its_own() -> None:
     for event in reply():
         shown.receive(event)
     assert shown.counts(MarkMode.DRAFTER)[NAME] == sum(token.origin is Origin.ACCEPTED for token in shown.tokens) > 0
-    assert kinds_of(MarkMode.DRAFTER) == ("dflash", "draft", "eagle3", NAME, "mtp", "suffix", "other", "target")
+    named = ("dflash", "draft", "eagle3", NAME, "grammar", "mtp", "suffix")
+    assert kinds_of(MarkMode.DRAFTER) == (*named, "other", "target")
     background = Color.parse("#000000")
     mark = palette_for(background, dark=True, no_color=True).mark(MarkMode.DRAFTER, NAME)
-    assert mark == DRAFTER_MARKS["orange"].cue
+    assert mark == DRAFTER_MARKS["purple"].cue
     opinion = Opinion(0.3, 2, 0.4, ())
     at = next(index for index, token in enumerate(shown.tokens) if token.drafter == NAME)
     place, inspection = shown.place(at), Inspection(shown.tokens[at].id, opinion, opinion)

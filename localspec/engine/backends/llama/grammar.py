@@ -150,7 +150,7 @@ class GrammarSampler:
             return self._lost(free, len(row))
         if not fits.any():
             return held
-        return mixture([(1.0, Dist(free.ids[fits], free.probs[fits])), (float(free.probs[~fits].sum()), held)])
+        return mixture([(1, Dist(free.ids[fits], free.probs[fits])), (free.probs[~fits].sum(), held)])
 
     @property
     def forced(self) -> int | None:
