@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 
 from localspec.chat.pair_slot import Phase
@@ -31,6 +32,9 @@ def live_state(session: ChatSession, mode: MarkMode = MarkMode.ORIGIN) -> Activi
     progress = turn.reply.progress
     if progress is not None and progress.total_n:
         detail = f"{progress.done_n} of {progress.total_n} tokens"
+        if turn.reply.image_since is not None:
+            elapsed_s = time.monotonic() - turn.reply.image_since
+            return Activity("encoding an image", progress.done_n / progress.total_n, f"{elapsed_s:.0f} s so far")
         return Activity("reading the prompt", progress.done_n / progress.total_n, detail)
     why_off = _why_off(session) or _why_fallen_back(turn.reply)
     drafters = session.info.drafters if session.info else ()

@@ -36,7 +36,9 @@ class TextOutput:
     def show(self, event: Event) -> None:
         match event:
             case PromptProgress():
-                self._status.show("reading the prompt", event.done_n / max(event.total_n, 1))
+                self._status.show(
+                    "encoding an image" if event.image else "reading the prompt", event.done_n / max(event.total_n, 1)
+                )
             case Round():
                 self._status.clear()
                 self._write(event)

@@ -144,6 +144,8 @@ class PromptProgress:
 
     done_n: int
     total_n: int
+    image: bool = False
+    """True if the next tokens are an image's, which has to be encoded before they are read: that can take seconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,11 @@ def has_places(context: Sequence[int]) -> bool:
     return min(context, default=0) < 0
 
 
+def begins_image(context: Sequence[int], at: int) -> bool:
+    """True if an image, or a part of one that is encoded by itself, begins at this place behind text."""
+    return context[at] < 0 and (at == 0 or context[at - 1] >= 0)
+
+
 def text_alone(context: Sequence[int]) -> list[int]:
     """``context`` without its images."""
     return [token for token in context if token >= 0]

@@ -25,6 +25,7 @@ from localspec.engine.events import (
     Started,
     Token,
 )
+from localspec.engine.images import begins_image
 from localspec.engine.model import Model
 from localspec.engine.reading import Unread
 from localspec.engine.sampling import Sampler
@@ -121,7 +122,10 @@ class _Reply:
         while done_n < total_n:
             self._check_cancel()
             started = time.perf_counter()
-            done_n = min(done_n + self.request.prompt_chunk, total_n)
+            if begins_image(self.context, done_n):
+                yield PromptProgress(done_n, total_n, image=True)
+            end = min(done_n + self.request.prompt_chunk, total_n)
+            done_n = next((at for at in range(done_n + 1, end) if begins_image(self.context, at)), end)
             chunk = self.context[:done_n]
             self.target.logits(chunk, 0)
             self._read_with_drafters(chunk)

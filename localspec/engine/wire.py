@@ -47,7 +47,7 @@ def event_from_dict(data: Mapping[str, Any]) -> Event:
         case "start":
             return Started(data["prompt_n"], data["cache_n"], data["seed"], data.get("dropped_n", 0))
         case "progress":
-            return PromptProgress(data["done_n"], data["total_n"])
+            return PromptProgress(data["done_n"], data["total_n"], data.get("image", False))
         case "round":
             return _round_from_dict(data)
         case "done":

@@ -98,7 +98,7 @@ class TextLineOutput:
             case Started() if event.dropped_n:
                 self._write_aside(f"The context is full: the {event.dropped_n} oldest messages are left out.")
             case PromptProgress():
-                self._progress.show(f"reading {event.total_n} tokens", event.done_n / max(1, event.total_n))
+                self._progress.show(_reading(event), event.done_n / max(1, event.total_n))
             case Round():
                 self._last = "".join(token.text for token in event.tokens)[-1:] or self._last
                 self._write(
@@ -169,7 +169,7 @@ class JsonLineOutput:
     def show(self, event: Event) -> None:
         assert self._records is not None
         if isinstance(event, PromptProgress):
-            self._progress.show(f"reading {event.total_n} tokens", event.done_n / max(1, event.total_n))
+            self._progress.show(_reading(event), event.done_n / max(1, event.total_n))
         self._records.show(event)
 
     def end(self, reply: Reply, notes: str) -> None:
@@ -177,3 +177,7 @@ class JsonLineOutput:
 
     def _write(self, record: Mapping[str, Any]) -> None:
         print(json.dumps(record, ensure_ascii=self._ascii), flush=True)
+
+
+def _reading(progress: PromptProgress) -> str:
+    return "encoding an image" if progress.image else f"reading {progress.total_n} tokens"

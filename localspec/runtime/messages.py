@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -74,6 +75,8 @@ class Reply:
     prompt: Started | None = None
     progress: PromptProgress | None = None
     """The progress of reading the prompt; None before and after."""
+    image_since: float | None = None
+    """The time (``time.monotonic``) at which the encoding of an image began; None while none is encoded."""
     finished: FinishReason | None = None
     error: LocalSpecError | None = None
     """The error that ended the reply, if one did; the text received so far stays."""
@@ -105,6 +108,7 @@ class Reply:
                 self.tally.prompt_n = event.prompt_n - event.cache_n
             case PromptProgress():
                 self.progress = event
+                self.image_since = time.monotonic() if event.image else None
             case Round():
                 self.progress = None
                 self.rounds.append(event)

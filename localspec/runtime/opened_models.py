@@ -68,7 +68,7 @@ def open_models(
 
     target = LlamaModel.open(placement.target, cancel, loading("target"))
     resources.callback(target.close)
-    opened = OpenedModels(target, projector=_open_projector(target, placement, resources, loading))
+    opened = OpenedModels(target, projector=_open_projector(target, placement, cancel, resources, loading))
     if placement.mtp:
         try:
             _open_head(opened, MTP, placement.mtp, cancel, resources, None)
@@ -86,7 +86,11 @@ def open_models(
 
 
 def _open_projector(
-    target: LlamaModel, placement: Placement, resources: ExitStack, loading: Callable[[str], object]
+    target: LlamaModel,
+    placement: Placement,
+    cancel: Cancellation,
+    resources: ExitStack,
+    loading: Callable[[str], object],
 ) -> Projector | None:
     if placement.projector is None:
         return None
@@ -95,6 +99,7 @@ def _open_projector(
     projector = Projector.open(
         placement.projector,
         target.loaded,
+        cancel,
         threads=target.threads,
         on_gpu=bool(settings.devices) and settings.gpu_layers != 0,
         at_once=settings.at_once,

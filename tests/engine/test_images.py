@@ -22,7 +22,7 @@ from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import SeededRng
 from localspec.engine.drafter import Drafter, DrafterInputs
 from localspec.engine.drafters import make_drafter
-from localspec.engine.events import Finished, Origin, Round, Token
+from localspec.engine.events import Finished, FinishReason, Origin, PromptProgress, Round, Token
 from localspec.engine.images import TextAlone, image_places, text_alone
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Logits
@@ -66,9 +66,21 @@ def _words(rng: random.Random, n: int) -> list[int]:
     return [rng.randrange(4, N_VOCAB) for _ in range(n)]
 
 
+class Impatient(Cancellation):
+    """Stops when it was asked ``patience`` times."""
+
+    patience = 10**9
+
+    def is_set(self) -> bool:
+        self.patience -= 1
+        if self.patience == 0:
+            self.set()
+        return super().is_set()
+
+
 @pytest.fixture(scope="module")
-def cancel() -> Cancellation:
-    return Cancellation()
+def cancel() -> Impatient:
+    return Impatient()
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -84,7 +96,7 @@ def seeing(
     draft = SkippingLlama.open(LoadSettings(draft_path, 1, N_CTX, 1), cancel)
     draft.leave_out_images()
     path = write_projector(folder / "mmproj.gguf", kind)
-    projector = Projector.open(path, target.loaded, threads=1, on_gpu=False)
+    projector = Projector.open(path, target.loaded, cancel, threads=1, on_gpu=False)
     target.read_images_with(projector)
     images = [write_png(folder / f"{seed}.png", seed=seed).read_bytes() for seed in range(3)]
     yield Seeing(target, projector, draft, images)
@@ -175,6 +187,26 @@ def test_a_follow_up_encodes_nothing_again(seeing: Seeing, cancel: Cancellation)
     assert seeing.projector.encoded_n == encoded_n
 
 
+def test_encoding_an_image_is_told_and_can_be_stopped(seeing: Seeing, cancel: Impatient, tmp_path: Path) -> None:
+    """It stops between two operations, and what was left unfinished is not kept."""
+    words, image = _words(random.Random(5), 20), write_png(tmp_path / "new.png", seed=99).read_bytes()
+    context = [*words, *seeing.projector.tokens(image), *words]
+    request = Request(context, Greedy(), SeededRng(1), FixedDepth(0), max_tokens=4)
+    encoded_n, told = seeing.projector.encoded_n, False
+    for event in generate(seeing.target, [], request, cancel):
+        if isinstance(event, PromptProgress) and event.image and not told:
+            told, cancel.patience = True, 2
+    assert told
+    assert isinstance(event, Finished)
+    assert event.reason is FinishReason.CANCELLED
+    assert seeing.projector.encoded_n == encoded_n
+    cancel.clear()
+    rows = fresh(seeing, context, 1)
+    assert seeing.projector.encoded_n > encoded_n
+    seeing.projector._encoded.clear()
+    assert difference(fresh(seeing, context, 1), rows) < NOISE
+
+
 def test_a_draft_reads_the_text_alone(seeing: Seeing) -> None:
     rng = random.Random(4)
     context = seeing.context(rng)
@@ -204,7 +236,7 @@ def test_a_head_goes_on_behind_an_image(kind: str, tmp_path: Path, cancel: Cance
         head, inputs = LlamaHead.open(own, target, cancel, encodes=kind == "eagle3")
         resources.callback(head.close)
         path = write_projector(tmp_path / "mmproj.gguf", projector_kind)
-        projector = Projector.open(path, target.loaded, threads=1, on_gpu=False)
+        projector = Projector.open(path, target.loaded, cancel, threads=1, on_gpu=False)
         resources.callback(projector.close)
         target.read_images_with(projector)
         drafter = make_drafter(kind, DrafterInputs(target.vocab, None, **{kind: inputs}))  # type: ignore[arg-type]
@@ -223,7 +255,9 @@ def test_a_projector_for_another_target_is_refused(tmp_path: Path, cancel: Cance
     target = LlamaModel.open(LoadSettings(write_tiny(tmp_path / "t.gguf", "llama"), 1, 64, 1), cancel)
     try:
         with pytest.raises(ModelFileError, match="mismatch"):
-            Projector.open(write_projector(tmp_path / "p.gguf", width=96), target.loaded, threads=1, on_gpu=False)
+            Projector.open(
+                write_projector(tmp_path / "p.gguf", width=96), target.loaded, cancel, threads=1, on_gpu=False
+            )
     finally:
         target.close()
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from localspec.base.errors import CapacityError, EngineError, InputError, ModelFileError
 from localspec.engine.backends.llama.load import LoadedModel
 from localspec.engine.backends.llama.native import native, reason
-from localspec.engine.cancel import Cancelled
+from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.images import image_places
 
 _SEQUENCE, _TEXT, _IMAGE = 0, 0, 1
@@ -30,6 +30,8 @@ _ABORTED = 2
 _KEPT_BYTES = 256 * 2**20
 """Encoded parts that are kept, so that an image is not encoded again when the cache has lost it."""
 _SAMPLE_BYTES = 2**20
+_NODES_AT_ONCE = 8
+"""Operations of the encoder's graph between two looks at the stop signal: a third of a layer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,10 @@ class ImagePart:
 class Projector:
     """A projector in memory, and what it encoded latest. It must be closed before its target is."""
 
-    def __init__(self, mtmd: Any, context: Any, target: LoadedModel, path: Path) -> None:
+    def __init__(self, mtmd: Any, context: Any, target: LoadedModel, path: Path, stop: _Stop) -> None:
         self._mtmd = mtmd
         self._context = context
+        self._stop = stop
         self._target = target
         self._digest = _digest(path)
         self._batch_n = int(target.native.c.llama_n_batch(target.context))
@@ -67,13 +70,17 @@ class Projector:
         """Parts encoded so far."""
 
     @staticmethod
-    def open(path: Path, target: LoadedModel, *, threads: int, on_gpu: bool, at_once: bool = False) -> Projector:
+    def open(
+        path: Path, target: LoadedModel, cancel: Cancellation, *, threads: int, on_gpu: bool, at_once: bool = False
+    ) -> Projector:
         """Load a projector for ``target``; ``at_once`` if the target must read all rows of an image in one batch.
 
-        Raises ModelFileError.
+        ``cancel`` stops the encoding of an image. Raises ModelFileError.
         """
         mtmd = _library()
+        stop = _Stop(cancel, mtmd.mtmd_context_params)
         params = mtmd.mtmd_context_params_default()
+        params.cb_eval = stop.callback
         params.use_gpu, params.n_threads = on_gpu, threads
         params.print_timings = params.warmup = False
         if at_once:
@@ -88,7 +95,7 @@ class Projector:
         if not mtmd.mtmd_support_vision(context):
             mtmd.mtmd_free(context)
             raise ModelFileError(f"{path.name} reads no images.", "Choose a projector for images.")
-        return Projector(mtmd, context, target, path)
+        return Projector(mtmd, context, target, path, stop)
 
     def tokens(self, image: bytes) -> list[int]:
         """The numbers that stand for an image in a context: the tokens around its parts, and the parts' places.
@@ -173,11 +180,14 @@ class Projector:
             )
 
     def _rows(self, part: ImagePart) -> NDArray[np.float32]:
-        """The rows of a part; encoded unless they are kept."""
+        """The rows of a part; encoded unless they are kept. Raises Cancelled or EngineError."""
         rows = self._encoded.pop(part.places[0], None)
         if rows is None:
             with self._chunks(part.image) as chunks:
-                if self._mtmd.mtmd_encode_chunk(self._context, chunks[part.number]):
+                code = self._mtmd.mtmd_encode_chunk(self._context, chunks[part.number])
+                if self._stop.cancel.is_set():
+                    raise Cancelled  # the rows may be those of a graph that was left unfinished
+                if code:
                     raise self._failure("llama.cpp cannot encode the image")
             first = self._mtmd.mtmd_get_output_embd(self._context)
             rows = np.ctypeslib.as_array(first, (len(part.places), self._width)).copy()
@@ -209,6 +219,27 @@ class Projector:
     def _failure(self, what: str) -> EngineError:
         why = self._target.native.log.last_error() or "it does not say why"
         return EngineError(f"{what}: {why}.", "Try another image, or a smaller one.")
+
+
+class _Stop:
+    """Leaves an encoder's graph unfinished once ``cancel`` is set.
+
+    mtmd has no function to abort with. It hands on the callback with which tensors are inspected: that is asked before
+    each operation whether it wants to see the result, and after each that it wants to see whether to go on. It runs in
+    the thread that computes, so it waits for nobody.
+    """
+
+    def __init__(self, cancel: Cancellation, params: Any) -> None:
+        self.cancel = cancel
+        self._asked_n = 0
+        self.callback = dict(params._fields_)["cb_eval"](self._answer)
+        """To be kept as long as the context."""
+
+    def _answer(self, _tensor: Any, asks: bool, _data: Any) -> bool:
+        if not asks:
+            return not self.cancel.is_set()
+        self._asked_n += 1
+        return self._asked_n % _NODES_AT_ONCE == 0
 
 
 @cache
