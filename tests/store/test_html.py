@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from textual.color import Color
 
 from localspec.engine.events import FinishReason
+from localspec.runtime.images import image_block, keep_image
 from localspec.store import Store
 from localspec.store.files import to_html, write_new
 from localspec.store.files.html import DARK, LIGHT
@@ -18,6 +20,7 @@ from localspec.tui.theme import DARK as DARK_THEME
 from localspec.tui.theme import LIGHT as LIGHT_THEME
 from localspec.tui.tokens.palette import MIN_CONTRAST, contrast
 from tests.store.support import ABOUT, converse, events
+from tests.tiny_projectors import write_png
 
 HOSTILE = (
     '</div></style></title><script>alert(1)</script><img src=x onerror=alert(1)> " onclick="x\' & \x1b]0;t\x07 \u202e '
@@ -42,9 +45,11 @@ ALLOWED = {
         "div",
     ),
     *("p", "span", "s", "dl", "dt", "dd", "details", "summary", "a", "pre", "code", "em", "strong", "br"),
+    *("figure", "img", "figcaption"),
 }
 ATTRIBUTES = {
     *("lang", "charset", "http-equiv", "content", "name", "id", "for", "type", "checked", "class", "title", "href"),
+    *("src", "width", "height", "alt"),
 }
 
 
@@ -68,6 +73,29 @@ class Page(HTMLParser):
         return [attributes for tag, attributes in self.elements if tag == name]
 
 
+def test_images_are_in_the_page(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the plain PNG that was kept; one that is gone, changed or too much leaves its name."""
+    monkeypatch.setenv("LOCALSPEC_HOME", str(tmp_path / "home"))
+    one, other = (keep_image(write_png(tmp_path / f"{seed}.png", seed=seed).read_bytes()) for seed in range(2))
+    blocks = image_block('"><script>x.png', one) + image_block("b.png", other)
+    talk = converse(store, (f"{blocks}What is this?", "A cat."))
+    document = store.document(talk.id)
+    page = Page(to_html([document]))
+    sources = [str(element["src"]).removeprefix("data:image/png;base64,") for element in page.of("img")]
+    assert [b64decode(source) for source in sources] == [one.read(), other.read()]
+    assert '"><script>x.png, image 64x48' in page.text
+    assert {tag for tag, _ in page.elements} <= ALLOWED
+    other.path.write_bytes(one.read())
+    page = Page(to_html([document]))
+    assert len(page.of("img")) == 1
+    assert "b.png, image 64x48, which is gone" in page.text
+    monkeypatch.setattr("localspec.store.files.images._MOST_ON_PAGE_BYTES", 10)
+    page = Page(to_html([document]))
+    assert not page.of("img")
+    assert "left out, since the page would be too large" in page.text
+    assert "What is this?" in page.text
+
+
 def test_tokens_have_their_origin_and_the_page_its_legend(store: Store) -> None:
     """The text is whole, rejected guesses stand before what replaced them, and the branch that is shown is written."""
     talk = converse(store, ("Why?", "Because of light."), system="Be brief.")
@@ -80,7 +108,7 @@ def test_tokens_have_their_origin_and_the_page_its_legend(store: Store) -> None:
     assert page.of("s"), "rejected guesses are there to be shown"
     assert "guessed by the draft, and the target agreed" in page.text
     assert [meta.get("content") for meta in page.of("meta") if meta.get("http-equiv")] == [
-        "default-src 'none'; style-src 'unsafe-inline'"
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     ]
 
 

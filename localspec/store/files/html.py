@@ -1,7 +1,7 @@
 """The HTML export: the shown branches of conversations as one page that needs nothing else, with the token colours.
 
 The page has no script and loads nothing, which its content security policy enforces. All text is escaped; Markdown is
-rendered without raw HTML and without images.
+rendered without raw HTML and without images. The images of messages are in the page itself.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from localspec.base.token_legend import MEANINGS, ON_DARK, ON_LIGHT
 from localspec.base.visible import visible, visible_line
 from localspec.engine.events import Origin, Round
 from localspec.runtime.figures import sentence
+from localspec.runtime.images import split_images
 from localspec.runtime.messages import Role
 from localspec.store.documents import ConversationDocument, MessageDocument
+from localspec.store.files.images import PageImages
 from localspec.store.replies import StoredReply
 from localspec.store.summaries import recap_of
 
@@ -23,7 +25,7 @@ DARK = {"text": "#D5D9DC", "ground": "#121518", "quiet": "#8E979F", "panel": "#1
 LIGHT = {"text": "#23282C", "ground": "#FBFAF7", "quiet": "#5F676E", "panel": "#F1EFEA", **ON_LIGHT}
 """The colours of the page by name."""
 _THOUGHTS = re.compile(r"\A\s*<think>(.*?)</think>\s*", re.DOTALL)
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def _variables(colours: Mapping[str, str]) -> str:
@@ -38,6 +40,8 @@ body {{ max-width: 46rem; margin: 2rem auto; padding: 0 1rem; color: var(--text)
 h1 {{ font-size: 1.4rem; margin-bottom: 0; overflow-wrap: anywhere; }}
 h2 {{ font-size: 1rem; margin: 2rem 0 .3rem; }}
 small, .quiet, figcaption {{ color: var(--quiet); font-weight: normal; font-size: .85rem; }}
+figure {{ margin: .5rem 0; }}
+img {{ max-width: 100%; max-height: 24rem; width: auto; height: auto; }}
 .tokens, .said {{ white-space: pre-wrap; overflow-wrap: anywhere; }}
 .said {{ background: var(--panel); padding: .5rem .8rem; border-radius: .3rem; }}
 .text {{ display: none; overflow-wrap: anywhere; }}
@@ -60,6 +64,7 @@ dd {{ margin: 0; color: var(--quiet); }}
 
 def to_html(documents: Sequence[ConversationDocument]) -> str:
     """One page with the path to the current leaf of each conversation."""
+    images = PageImages()
     title = documents[0].heading.title if len(documents) == 1 else f"{len(documents)} conversations"
     views = (("tokens", "tokens", " checked"), ("guesses", "tokens and rejected guesses", ""), ("text", "text", ""))
     return "\n".join(
@@ -73,7 +78,7 @@ def to_html(documents: Sequence[ConversationDocument]) -> str:
                 for view, label, checked in views
             ),
             f"<main>\n{_legend()}",
-            *(part for document in documents for part in _conversation(document)),
+            *(part for document in documents for part in _conversation(document, images)),
             "</main>\n</body>\n</html>\n",
         ]
     )
@@ -86,7 +91,7 @@ def _legend() -> str:
     return f"<dl>{''.join(rows)}</dl>"
 
 
-def _conversation(document: ConversationDocument) -> Iterator[str]:
+def _conversation(document: ConversationDocument, images: PageImages) -> Iterator[str]:
     heading = document.heading
     yield f"<article>\n<h1>{_line(heading.title)}</h1>"
     yield f'<p class="quiet">{heading.created:%Y-%m-%d %H:%M} UTC</p>'
@@ -96,21 +101,21 @@ def _conversation(document: ConversationDocument) -> Iterator[str]:
     tree = document.tree
     recap = recap_of(tree, tree.leaf)
     for node in tree.path():
-        yield from _message(by_id[node.id])
+        yield from _message(by_id[node.id], images)
         if recap is not None and node.id == recap.node.parent:
             summary = _text(recap.node.content.strip())
             yield f'<h2>Summary <small>read in place of all above</small></h2>\n<div class="said">{summary}</div>'
     yield "</article>"
 
 
-def _message(message: MessageDocument) -> Iterator[str]:
+def _message(message: MessageDocument, images: PageImages) -> Iterator[str]:
     content, call = message.node.content, message.node.call
     if call is not None:
         yield f"<details><summary>Tool {_line(call.name)} <small>{_line(call.arguments)}</small></summary>"
         yield f'<div class="said">{_text(content.strip())}</div></details>'
         return
     if message.node.role is not Role.ASSISTANT:
-        yield f'<h2>You</h2>\n<div class="said">{_text(content.strip())}</div>'
+        yield f'<h2>You</h2>\n<div class="said">{_asked(content, images)}</div>'
         return
     pair = message.parts[-1].about.pair_id if message.parts else None
     yield f"<h2>Reply{f' <small>{_line(pair)}</small>' if pair else ''}</h2>"
@@ -118,6 +123,11 @@ def _message(message: MessageDocument) -> Iterator[str]:
     if message.parts:
         figures = sentence(StoredReply(content, message.parts).to_reply().timings)
         yield f'<p class="quiet">{_line(figures)}</p>'
+
+
+def _asked(content: str, images: PageImages) -> str:
+    parts = split_images(content.strip())
+    return "".join(_text(part) if isinstance(part, str) else images.element(*part) for part in parts)
 
 
 def _tokens(message: MessageDocument) -> Iterator[str]:

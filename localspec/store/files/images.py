@@ -1,4 +1,4 @@
-"""The images of exported conversations: files beside Markdown, base64 within JSON."""
+"""The images of exported conversations: files beside Markdown, base64 within JSON and HTML."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from hashlib import sha256
+from html import escape
 from pathlib import Path, PurePath
 
 from localspec.base.errors import LocalSpecError
 from localspec.base.shared_file import replace_file
+from localspec.base.visible import visible_line
 from localspec.runtime.images import MOST_BYTES, ImageReference, digests_in, keep_image, split_images
 from localspec.store.files.json_reader import JsonValue
 
 _MOST_BASE64 = MOST_BYTES * 4 // 3 + 4
+_MOST_ON_PAGE_BYTES = 32_000_000
 
 
 def with_images_beside(markdown: str, path: Path) -> str:
@@ -31,6 +34,30 @@ def _linked(name: str, reference: ImageReference, folder: Path) -> str:
     file = f"{reference.sha256[:12]}.png"
     replace_file(folder / file, data, private=True)
     return f"![{title}](<{folder.name}/{file}>)\n\n"
+
+
+class PageImages:
+    """The images of one HTML page, as long as all together are not too large."""
+
+    def __init__(self) -> None:
+        self._left_bytes = _MOST_ON_PAGE_BYTES
+
+    def element(self, name: str, reference: ImageReference) -> str:
+        """The image as a figure that loads nothing; its name and size alone if it is gone, or no room is left.
+
+        The image is a PNG of the plain form, which ``reference.read`` proves.
+        """
+        caption = escape(f"{visible_line(name)}, {reference.note}")
+        data = b""
+        with suppress(LocalSpecError):
+            data = reference.read()
+        if not data or len(data) > self._left_bytes:
+            why = "left out, since the page would be too large" if data else "which is gone"
+            return f'<p class="quiet">{caption}, {why}</p>'
+        self._left_bytes -= len(data)
+        source = f"data:image/png;base64,{b64encode(data).decode()}"
+        size = f'width="{reference.width}" height="{reference.height}"'
+        return f'<figure><img src="{source}" {size} alt=""><figcaption>{caption}</figcaption></figure>'
 
 
 def images_of(contents: Iterable[str]) -> dict[str, str]:
