@@ -107,9 +107,16 @@ def forget_images(named: Collection[str], now_s: float) -> None:
                 path.unlink()
 
 
+def images_in(content: str) -> list[ImageReference]:
+    """The images that a message names."""
+    if "sha256:" not in content:
+        return []
+    return [part[1] for part in split_images(content) if not isinstance(part, str)]
+
+
 def digests_in(content: str) -> list[str]:
     """The digests of the images that a message names."""
-    return [part[1].sha256 for part in split_images(content) if not isinstance(part, str)]
+    return [image.sha256 for image in images_in(content)]
 
 
 def plain_png_size(data: bytes) -> tuple[int, int] | None:

@@ -10,7 +10,7 @@ from localspec.chat.compose.mentions import mentions, readings
 from localspec.chat.compose.sizes import kilobytes, lines, size_bytes
 from localspec.chat.papers.meaning import Meaning
 from localspec.chat.papers.passages import FOUND, PassageIndex, found_for, index_of, taken_of
-from localspec.runtime.images import reference_in
+from localspec.runtime.images import ImageReference, reference_in
 from localspec.store.file_blocks import TextFile, split_files
 
 BYTES_A_TOKEN = 3
@@ -50,8 +50,13 @@ class Attachment:
         return sum(file.note.endswith(FOUND) for file in self.files)
 
     @property
+    def image(self) -> ImageReference | None:
+        """The image that it is; None for files and folders of text."""
+        return reference_in(self.files[0].note, self.files[0].text) if len(self.files) == 1 else None
+
+    @property
     def is_image(self) -> bool:
-        return len(self.files) == 1 and reference_in(self.files[0].note, self.files[0].text) is not None
+        return self.image is not None
 
     @property
     def cut(self) -> str:

@@ -1,7 +1,8 @@
-"""The child process that decodes one image: ``python -m localspec.chat.images.child FILE``.
+"""The child process that decodes one image: ``python -m localspec.chat.images.child FILE [WIDTH HEIGHT]``.
 
-It writes a line of JSON, ``{}`` or ``{"error": [message, hint]}``, and after the first a PNG. A decoder that is taken
-over by its file takes over nothing but this process.
+It writes a line of JSON, ``{}`` or ``{"error": [message, hint]}``. After the first comes a PNG; if a size is given, the
+pixels of the image scaled to it, three bytes each (red, green, blue), row by row. A decoder that is taken over by its
+file takes over nothing but this process.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import sys
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from localspec.base.errors import InputError, LocalSpecError
 from localspec.base.extras import install_extra
 from localspec.base.process_limits import limit_process
 from localspec.runtime.images import LONGEST_SIDE
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 MEMORY_BYTES = 1_500_000_000
 CPU_S = 30
@@ -24,9 +28,9 @@ MOST_PIXELS = 100_000_000
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 
 
-def command(path: Path) -> list[str]:
-    """The command to start, in the folder that ``path`` is relative to."""
-    return [sys.executable, "-P", "-m", __name__, str(path)]
+def command(path: Path, size: tuple[int, int] | None = None) -> list[str]:
+    """The command to start, in the folder that ``path`` is relative to; ``size`` asks for pixels."""
+    return [sys.executable, "-P", "-m", __name__, str(path), *map(str, size or ())]
 
 
 def main() -> None:
@@ -35,16 +39,17 @@ def main() -> None:
     out = sys.stdout.buffer
     with suppress(BrokenPipeError):  # nobody waits any more
         try:
-            png = _decoded(Path(sys.argv[1]))
+            shown = _decoded(Path(sys.argv[1]))
+            data = _pixels(shown, int(sys.argv[2]), int(sys.argv[3])) if sys.argv[2:] else _png(shown)
         except LocalSpecError as error:
             _write(out, {"error": [error.message, error.hint]})
         else:
             _write(out, {})
-            out.write(png)
+            out.write(data)
 
 
-def _decoded(path: Path) -> bytes:
-    """The image as it is shown to a model, as PNG. Raises InputError."""
+def _decoded(path: Path) -> Image:
+    """The image as it is shown to a model. Raises InputError."""
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ModuleNotFoundError:
@@ -72,9 +77,17 @@ def _decoded(path: Path) -> bytes:
     shown.thumbnail((LONGEST_SIDE, LONGEST_SIDE), Image.Resampling.LANCZOS)
     page = Image.new("RGB", shown.size, "white")
     page.paste(shown, mask=shown.getchannel("A"))
+    return page
+
+
+def _png(image: Image) -> bytes:
     png = BytesIO()
-    page.save(png, "PNG")
+    image.save(png, "PNG")
     return png.getvalue()
+
+
+def _pixels(image: Image, width: int, height: int) -> bytes:
+    return image.resize((width, height)).tobytes()
 
 
 def _write(out: IO[bytes], value: object) -> None:

@@ -7,8 +7,8 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from localspec.base.bounded_file import read_beginning
@@ -68,10 +68,7 @@ def read_image(path: Path, name: str) -> ImageReference:
         raise NotFoundError(f"There is no image {name} ({error.strerror or error}).", "Check its name.") from None
     if not path.is_file() or size > MAX_FILE_BYTES:
         raise InputError(f"{name} is no file of at most {MAX_FILE_BYTES // 1_000_000} MB.", "Attach a smaller image.")
-    head, png = _decoded(path, name)
-    match head:
-        case {"error": [str(message), str(hint)]}:
-            raise InputError(visible_line(message.replace("{name}", name)), hint)
+    png = _decoded(command(path), name)
     try:
         return keep_image(png)
     except ValueError:
@@ -81,14 +78,26 @@ def read_image(path: Path, name: str) -> ImageReference:
         raise InputError(f"{name} cannot be kept ({why}).", "Check the disk.") from error
 
 
-def _decoded(path: Path, name: str) -> tuple[Any, bytes]:
-    """The child's first line, and what came after it."""
+@lru_cache(maxsize=64)
+def read_pixels(reference: ImageReference, width: int, height: int) -> bytes:
+    """The pixels of a kept image scaled to this size, three bytes each, row by row. Raises InputError."""
+    pixels = _decoded(command(reference.path, (width, height)), reference.path.name)
+    if len(pixels) != 3 * width * height:
+        raise _too_much(reference.path.name)
+    return pixels
+
+
+def _decoded(child: list[str], name: str) -> bytes:
+    """The child's output behind its first line. Raises InputError."""
     try:
-        done = subprocess.run(command(path), stdin=subprocess.DEVNULL, capture_output=True, timeout=MAX_S, check=False)
-        line, _, png = done.stdout.partition(b"\n")
-        return json.loads(line), png
+        done = subprocess.run(child, stdin=subprocess.DEVNULL, capture_output=True, timeout=MAX_S, check=False)
+        line, _, data = done.stdout.partition(b"\n")
+        match json.loads(line):
+            case {"error": [str(message), str(hint)]}:
+                raise InputError(visible_line(message.replace("{name}", name)), hint)
     except (subprocess.TimeoutExpired, ValueError):
         raise _too_much(name) from None
+    return data
 
 
 def _too_much(name: str) -> InputError:

@@ -14,10 +14,12 @@ from localspec.base.visible import visible_line
 from localspec.chat.compose.attachment import in_full
 from localspec.chat.tokens.marking import ReplyFormat
 from localspec.chat.turn import Turn
+from localspec.runtime.images import images_in
 from localspec.tui.conversation.note import Note
 from localspec.tui.conversation.reply_view import ReplyView
 from localspec.tui.textual_fixes.single_layout import SingleLayoutPane
 from localspec.tui.tokens.palette import Palette
+from localspec.tui.widgets.pictures import Pictures
 
 PROMPT_ROWS = 20
 """The longest message that is shown whole, in lines."""
@@ -29,6 +31,7 @@ class TurnView(Vertical, SingleLayoutPane):
     DEFAULT_CSS = """
     TurnView { height: auto; padding: 0 2; margin: 1 0 0 0; }
     TurnView .prompt { text-style: bold; height: auto; }
+    TurnView Pictures { margin: 0 0 0 2; }
     TurnView ReplyView { margin: 1 0 0 2; }
     TurnView .note { color: $quiet; margin: 1 0 0 2; height: auto; display: none; }
     TurnView .error { color: $error; margin: 1 0 0 2; height: auto; display: none; }
@@ -48,11 +51,15 @@ class TurnView(Vertical, SingleLayoutPane):
         self._version = ""
         self._files = ""
         """The files and passages of the message while they are shown."""
+        images = images_in(turn.prompt)
+        self._pictures = Pictures(3, images) if images else None
         self._question = Static(self._asked(), classes="prompt")
         self._note = Note()
         self._error = Static("", classes="error")
 
     def compose(self) -> ComposeResult:
+        if self._pictures is not None:
+            yield self._pictures
         yield self._question
         yield self.reply
         yield self._error

@@ -39,6 +39,7 @@ from localspec.tui.prompt.editor import edit_in
 from localspec.tui.prompt.folds import Folds
 from localspec.tui.prompt.mentions import Mentions
 from localspec.tui.prompt.offers import Offers
+from localspec.tui.widgets.pictures import Pictures
 
 SAVE_AFTER_S = 1.0
 WEIGH_AFTER_S = 0.3
@@ -64,6 +65,7 @@ class Prompt(Vertical):
     DEFAULT_CSS = """
     Prompt { height: auto; background: $surface; padding: 0 2; }
     Prompt > Horizontal { height: auto; }
+    Prompt > Pictures { margin: 0 0 0 2; }
     Prompt > #trouble { height: auto; color: $error; display: none; }
     Prompt > Horizontal > Static { width: 2; height: 1; color: $accent; }
     Prompt PromptArea {
@@ -106,6 +108,7 @@ class Prompt(Vertical):
         self._withdraw = withdraw
         self._paused = paused
         self._attached = Attached()
+        self._pictures = Pictures(6)
         self._trouble = Static("", id="trouble")
         self._mark = Static("› ")
         self._offers = Offers(self)
@@ -119,6 +122,7 @@ class Prompt(Vertical):
     def compose(self) -> ComposeResult:
         yield self._offers.list
         yield self._trouble
+        yield self._pictures
         yield self._attached
         with Horizontal():
             yield self._mark
@@ -262,6 +266,7 @@ class Prompt(Vertical):
 
     def _show_weight(self) -> None:
         written = self.written
+        self._pictures.show([attachment.image for attachment in written.attachments if attachment.image])
         self._attached.show(written.attachments, [(read, self._weighing.of(read)) for read in written.as_read])
         total = None if written.blank or is_command(written.text) else self._weighing.total
         self.post_message(self.Weighed(total))

@@ -16,7 +16,7 @@ from localspec.base.errors import InputError, LocalSpecError, NotFoundError
 from localspec.chat.compose.attachment import with_files, without_files
 from localspec.chat.compose.file_reading import read_attachment
 from localspec.chat.compose.message import taken_apart
-from localspec.chat.images.reading import is_image, pasted_image, read_image
+from localspec.chat.images.reading import is_image, pasted_image, read_image, read_pixels
 from localspec.runtime.images import (
     LONGEST_SIDE,
     digests_in,
@@ -125,6 +125,18 @@ def test_a_child_that_is_ended_is_a_sentence(home: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("localspec.chat.images.reading.command", lambda path: ["false"])
     with pytest.raises(InputError, match="takes too long, or too much memory"):
         read_image(write_png(home / "a.png"), "a.png")
+
+
+def test_pixels_to_draw(home: Path) -> None:
+    """They are scaled by the child; a kept file that somebody spoilt is refused, and nothing else happens."""
+    Image.new("RGB", (640, 480), (200, 30, 10)).save(home / "a.png")
+    reference = read_image(home / "a.png", "a.png")
+    assert read_pixels(reference, 8, 6) == bytes((200, 30, 10)) * 48
+    for spoil in (bomb, cut, text):
+        reference.path.unlink()
+        spoil(reference.path)
+        with pytest.raises(InputError, match=reference.sha256):
+            read_pixels(reference, 9, 6)
 
 
 def test_a_reference_in_a_message(home: Path) -> None:
