@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 
 import pytest
 
-from tests.real.duo import Duo
+from tests.real.duo import Duo, Reply
 
 
 @pytest.fixture(scope="package")
@@ -14,3 +15,9 @@ def duo() -> Iterator[Duo]:
     duo = Duo.open()
     yield duo
     duo.close()
+
+
+@pytest.fixture(scope="package")
+def plain(duo: Duo) -> Callable[[str], Reply]:
+    """The target's own greedy reply to a question, made once however many drafters are held against it."""
+    return cache(lambda question: duo.ask(question, 0))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -80,15 +81,16 @@ def model(settings: LoadSettings, cancel: Cancellation) -> Iterator[LlamaModel]:
 
 @pytest.fixture(scope="module")
 def anew(settings: LoadSettings) -> Callable[[list[int], int], Logits]:
-    """The answer of a context that has seen nothing else."""
+    """The answer of a context that has seen nothing else; the same question is evaluated once."""
 
-    def answer(context: list[int], last: int) -> Logits:
+    @cache
+    def evaluated(context: tuple[int, ...], last: int) -> Logits:
         oracle = LlamaModel.open(settings, Cancellation())
         rows = oracle.logits(context, last).copy()
         oracle.close()
         return rows
 
-    return answer
+    return lambda context, last: evaluated(tuple(context), last)
 
 
 Anew = Callable[[list[int], int], Logits]
