@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from localspec.config import config_file
-from localspec.store import Store, database_file
+from localspec.store import database_file
 from tests.cli.conftest import Localspec
-from tests.insight.stats.support import Kind, fill
+from tests.insight.stats.support import Kind, open_filled
 
 
 @pytest.fixture(autouse=True)
@@ -22,10 +22,9 @@ def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def replies() -> int:
     """Of two pairs; how many."""
-    store = Store.open()
-    fill(store, *[Kind(rounds_n=20)] * 60, *[Kind(factor=0.02, draft_bytes=101, rounds_n=20)] * 10)
-    fill(store, *[Kind(pair="other", temperature=0.0, drafter="suffix")] * 12, seed=2)
-    store.close()
+    good, bad = Kind(rounds_n=20), Kind(factor=0.02, draft_bytes=101, rounds_n=20)
+    other = Kind(pair="other", temperature=0.0, drafter="suffix")
+    open_filled(database_file(), (good,) * 60 + (bad,) * 10, (other,) * 12).close()
     return 82
 
 

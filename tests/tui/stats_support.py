@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +12,17 @@ from localspec.chat.stats.browser import StatsBrowser
 from localspec.store import Store
 from localspec.tui.screens.stats import StatsScreen
 from localspec.tui.widgets.stats_list import StatsList
-from tests.insight.stats.support import Kind, fill
+from tests.insight.stats.support import Kind, open_filled
 from tests.tui.support import wait_until
 
 
 def full_store(path: Path) -> Store:
     """Replies of three pairs; one of them became worse with another draft."""
-    store = Store.open(path)
     good = Kind(pair="qwen2.5-7b", rounds_n=12)
-    bad = Kind(pair="qwen2.5-7b", rounds_n=12, factor=0.02, draft_bytes=101)
-    fill(store, *[good] * 60, *[bad] * 10)
-    fill(store, *[Kind(pair="smollm2-1.7b", temperature=0.0, drafter="suffix")] * 20, seed=2)
-    fill(store, *[Kind(pair=None, temperature=0.3, drafter="draft+suffix")] * 10, seed=3)
-    return store
+    bad = replace(good, factor=0.02, draft_bytes=101)
+    other = Kind(pair="smollm2-1.7b", temperature=0.0, drafter="suffix")
+    unnamed = Kind(pair=None, temperature=0.3, drafter="draft+suffix")
+    return open_filled(path, (good,) * 60 + (bad,) * 10, (other,) * 20, (unnamed,) * 10)
 
 
 def screen(pilot: Pilot[Any]) -> StatsScreen:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from localspec.store import Store
-from tests.insight.stats.support import Kind, fill
+from tests.insight.stats.support import Kind, open_filled
 
 
 @pytest.fixture
@@ -20,8 +20,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def mixed(store: Store) -> Store:
+def mixed(tmp_path: Path) -> Iterator[Store]:
     """Replies of two pairs, two temperatures and two drafters."""
-    fill(store, *[Kind()] * 40, *[Kind(temperature=0.0, drafter="suffix")] * 20, seed=1)
-    fill(store, *[Kind(pair=None, factor=0.5)] * 15, seed=2)
-    return store
+    one = (Kind(),) * 40 + (Kind(temperature=0.0, drafter="suffix"),) * 20
+    opened = open_filled(tmp_path / "mixed.db", one, (Kind(pair=None, factor=0.5),) * 15)
+    yield opened
+    opened.close()

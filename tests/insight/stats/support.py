@@ -7,6 +7,9 @@ import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from localspec.engine.events import Finished, FinishReason, Origin, Proposal, Round, Started, Token
 from localspec.engine.settings import Sampling
@@ -128,3 +131,21 @@ def fill(store: Store, *kinds: Kind, seed: int = 1, apart: timedelta = timedelta
     document = conversation(kinds, seed=seed, apart=apart)
     store.add([document])
     return document
+
+
+def open_filled(path: Path, *fills: tuple[Kind, ...]) -> Store:
+    """A store with a reply for each kind, a conversation a fill with seeds from 1 on; its file is made once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(_filled(fills))
+    return Store.open(path)
+
+
+@cache
+def _filled(fills: tuple[tuple[Kind, ...], ...]) -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "history.db"
+        store = Store.open(path)
+        for seed, kinds in enumerate(fills, start=1):
+            fill(store, *kinds, seed=seed)
+        store.close()
+        return path.read_bytes()
