@@ -16,6 +16,7 @@ class's ``exit_code``. The tree::
     +-- StoreError             11   conversations cannot be stored or read
     +-- CheckFailedError       12   a check did not pass (verify, bench --compare)
     +-- OutputError            13   the result cannot be written
+    +-- ReplyStoppedError      14   the owner's check stopped the reply, or failed
 
 130 is an interrupt from the keyboard, as in every shell tool; 129 and 143 are the signals HUP and TERM.
 """
@@ -129,6 +130,13 @@ class OutputError(LocalSpecError):
     meaning = "the output cannot be written (no room on the disk, an error of it)"
 
 
+class ReplyStoppedError(LocalSpecError):
+    """The owner's check stopped a reply, or failed; the text that it let pass stays."""
+
+    exit_code = 14
+    meaning = "the check of replies stopped the reply, or failed (reply_check in the settings)"
+
+
 HANGUP_EXIT_CODE, INTERRUPTED_EXIT_CODE, TERMINATED_EXIT_CODE = 129, 130, 143
 SIGNAL_EXIT_CODES: tuple[tuple[int, str], ...] = (
     (HANGUP_EXIT_CODE, "the terminal was closed (SIGHUP)"),
@@ -151,6 +159,7 @@ ALL_ERRORS: tuple[type[LocalSpecError], ...] = (
     StoreError,
     CheckFailedError,
     OutputError,
+    ReplyStoppedError,
 )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 from localspec.base.errors import LocalSpecError
 from localspec.chat.pair_slot import InProcessPair, Phase
+from localspec.chat.reply_check import Check, CheckedEvents, check_of, checked
 from localspec.chat.reply_metadata import reply_about
 from localspec.chat.turn import Turn
 from localspec.engine.events import Event, Finished, FinishReason, Round
@@ -34,8 +35,12 @@ class ActiveReply:
         about: ReplyMetadata,
         observer: Observer,
         recorder: Recorder | SummaryRecorder | None = None,
+        check: Check | None = None,
     ) -> None:
-        """``asked`` is the request to the engine. Without a recorder the reply is not stored."""
+        """``asked`` is the request to the engine. Without a recorder the reply is not stored.
+
+        ``check`` sees all text before the reply does.
+        """
         self.asked = asked
         self.turn = turn
         self.about = about
@@ -45,12 +50,27 @@ class ActiveReply:
         turn.reply.tally.plain_per_second = about.plain_per_second
         self._earlier_n = len(turn.reply.rounds)
         self._recorder = recorder
+        self._check = check
+        self._checked = CheckedEvents(check) if check is not None else None
         self._observer = observer.begin(about, recorder.message if recorder is not None else "")
 
     @property
     def over(self) -> bool:
         """True once the reply has ended."""
         return self.turn.reply.done
+
+    @property
+    def held_back(self) -> bool:
+        """True if events wait for the check."""
+        return self._checked is not None and self._checked.holding
+
+    def passed(self, event: Event | None = None) -> list[Event]:
+        """The events that may be received now that ``event`` has come. Raises ReplyStoppedError."""
+        if self._checked is None or self.over:
+            return [event] if event is not None else []
+        if event is not None:
+            self._checked.push(event)
+        return self._checked.due()
 
     def receive(self, event: Event) -> None:
         """Take in the next event."""
@@ -62,6 +82,7 @@ class ActiveReply:
         self._observer.receive(event)
         if isinstance(event, Round):
             self.phase = Phase.WRITING
+        self._close_check()
 
     def fail(self, error: LocalSpecError) -> None:
         """End the reply with an error. The text received so far stays."""
@@ -71,6 +92,7 @@ class ActiveReply:
         if self._recorder is not None:
             self._recorder.fail(error)
         self._observer.fail(error)
+        self._close_check()
 
     def cut_short(self) -> None:
         """End the reply as cancelled at the last event received, whatever the engine has made since."""
@@ -78,13 +100,13 @@ class ActiveReply:
             self.receive(self._cancelled())
 
     def follow(self, events: Iterable[Event], show: Callable[[Event], object]) -> None:
-        """Receive every event and then show it.
+        """Receive every event, once the check has let it pass, and then show it.
 
         Raises what ``events`` and ``show`` raise, after ending the reply: a LocalSpecError fails it; anything else, as
         when the reader of a pipe has gone, cuts it short.
         """
         try:
-            for event in events:
+            for event in checked(events, self._check) if self._check is not None else events:
                 self.receive(event)
                 show(event)
         except LocalSpecError as error:
@@ -98,6 +120,10 @@ class ActiveReply:
         """Write to the store what is due; see ``Recorder.tick``."""
         if self._recorder is not None:
             self._recorder.tick()
+
+    def _close_check(self) -> None:
+        if self._checked is not None and self.over:
+            self._checked.close()
 
     def _cancelled(self) -> Finished:
         """The end that the engine would report here: about this run alone, even if the reply had earlier ones."""
@@ -119,6 +145,7 @@ def reply_once(
 ) -> Reply:
     """Reply to a prompt outside any conversation, without storing it. Raises as ``ActiveReply.follow``."""
     turn, request = Turn(""), Generate(1, prompt, pair.chat_config.reply)
-    reply = ActiveReply(request, turn, reply_about(pair.chat_config, pair.info), observer)
+    check = check_of(pair.chat_config.outlets.reply_check)
+    reply = ActiveReply(request, turn, reply_about(pair.chat_config, pair.info), observer, check=check)
     reply.follow(pair.reply(request), show)
     return turn.reply

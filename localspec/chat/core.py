@@ -7,6 +7,7 @@ from dataclasses import replace
 from localspec.chat.active_reply import ActiveReply
 from localspec.chat.compaction import KEPT_TURNS_N, summary_options, summary_request
 from localspec.chat.pair_slot import PairSlot
+from localspec.chat.reply_check import check_of
 from localspec.chat.reply_metadata import reply_about
 from localspec.chat.thread import Thread
 from localspec.chat.turn import Turn
@@ -113,7 +114,7 @@ class ChatCore:
         asked = Generate(request_id, tuple(self.thread.messages(turn)), chat_config.reply, turn.text)
         if not turn.continued:
             turn.reply.begin(asked, chat_config.load)
-        return ActiveReply(asked, turn, about, self.observer, recorder)
+        return ActiveReply(asked, turn, about, self.observer, recorder, check_of(chat_config.outlets.reply_check))
 
     def _assigned(self, turn: Turn) -> Assigned:
         """The side of a trial. Summaries are on none, and neither are replies without a question above them."""

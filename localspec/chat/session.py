@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import count
 
-from localspec.base.errors import LocalSpecError, error_from_code
+from localspec.base.errors import LocalSpecError, ReplyStoppedError, error_from_code
 from localspec.chat.active_reply import ActiveReply
 from localspec.chat.changes import Began, Change, Ended, Learned, LoadFailed, PairReady, TokenCountAnswered, written
 from localspec.chat.core import ChatCore
@@ -181,7 +181,7 @@ class ChatSession(ChatCore):
         self.waiting.clear()
         if self._active_reply is not None:
             self._engine.send(Cancel())
-            if self.pacer.limited or self.pacer.waiting:
+            if self.pacer.limited or self.pacer.waiting or self._active_reply.held_back:
                 self._cut_short(self._active_reply)
         return withdrawn
 
@@ -221,6 +221,7 @@ class ChatSession(ChatCore):
 
     def advance(self) -> list[Change]:
         """Give the reply the events that are due, and return all changes since the last call."""
+        self._pass_on(None)
         self._feed(self.pacer.due())
         if self._active_reply is not None:
             self._active_reply.tick()
@@ -236,9 +237,21 @@ class ChatSession(ChatCore):
     def _heard(self, request_id: int, event: Event) -> None:
         """Pass an event on to the reply under way, or to a race."""
         if self._active_reply is not None and request_id == self._active_reply.asked.request_id:
-            self.pacer.push(event)
+            self._pass_on(event)
         else:
             self._engine_queries.hear(request_id, event)
+
+    def _pass_on(self, event: Event | None) -> None:
+        """Have the pacer give the reply under way what may be received; a check may end it instead."""
+        active_reply = self._active_reply
+        if active_reply is None:
+            return
+        try:
+            for each in active_reply.passed(event):
+                self.pacer.push(each)
+        except ReplyStoppedError as error:
+            self._engine.send(Cancel())
+            self._break_off(active_reply, error, died=False)
 
     def _learn(self, answer: QueryAnswer) -> None:
         subject = self._engine_queries.learn(answer)
@@ -272,7 +285,8 @@ class ChatSession(ChatCore):
 
     def _want_title(self, turn: Turn) -> None:
         """Have the model write a title after a whole reply; the built-in pair knows too little to find one."""
-        if self.writes_titles and turn.complete and not turn.is_summary and not self.chat_config.tour:
+        checked = self.chat_config.outlets.reply_check is not None  # and a title would not be
+        if self.writes_titles and turn.complete and not (turn.is_summary or self.chat_config.tour or checked):
             self._engine_queries.titles.want(self.stored)
 
     def _cut_short(self, active_reply: ActiveReply) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from localspec.base.errors import LocalSpecError
 from localspec.base.visible import visible_line
 from localspec.chat.pairs.facts import (
     FIT_MEANING,
@@ -29,6 +30,7 @@ from localspec.cli.pull import pull
 from localspec.cli.scan import scan
 from localspec.cli.services import Services
 from localspec.cli.tables import AMBER, DIM, GREEN, RED, Column, coloured, fitted, named, paragraph, width
+from localspec.gguf import read_header
 from localspec.gguf.draft_heads import DRAFT
 from localspec.models.pairs import Pair, PairDescription, describe_all, load_catalogue
 from localspec.models.pairs.state import MISSING, disk_bytes, pair_verdict
@@ -96,10 +98,12 @@ def info(services: Services, /, pair_id: str, as_json: bool) -> None:
     verdict = pair_verdict(pair)
     if as_json:
         match = None if verdict is None else {"fits": verdict.fits, **asdict(verdict)}
-        print(json.dumps(to_json(described) | {"sampling": asdict(pair.sampling), "match": match}, indent=2))
+        more = {"sampling": asdict(pair.sampling), "match": match, "calls_tools": _calls_tools(pair)}
+        print(json.dumps(to_json(described) | more, indent=2))
         return
     print(visible_line(described.title))
-    print("\n".join(named([*facts(described), *_sampling(pair)])))
+    tools = [("calls tools", text)] if (text := _calls_tools(pair)) else []
+    print("\n".join(named([*facts(described), *_sampling(pair), *tools])))
     if verdict is not None:
         sentences = [verdict.reason] if verdict.reason else [_match(pair), *verdict.warnings]
         print("\n".join(named([("match" if not n else "", text) for n, text in enumerate(sentences)])))
@@ -155,6 +159,16 @@ def _match(pair: Pair) -> str:
     if pair.drafter == DRAFT:
         return "target and draft have the same vocabulary"
     return "the head reads what the target gives" if pair.draft else "the target has its MTP layers"
+
+
+def _calls_tools(pair: Pair) -> str | None:
+    """The syntax of the model's calls; None if its file is not here, or it has no chat template."""
+    from localspec.runtime.calls.form import calls_in_words
+
+    try:
+        return calls_in_words(read_header(pair.files().target)) or None
+    except LocalSpecError:
+        return None
 
 
 def _sampling(pair: Pair) -> list[tuple[str, str]]:

@@ -432,6 +432,16 @@ SETTINGS: tuple[Setting, ...] = (
         "none",
         Applies.NOW,
     ),
+    Setting(
+        "audit",
+        "reply_check",
+        Text("a command, or module:function", r"[^\x00]*\S[^\x00]*", "COMMAND"),
+        "Have this command, or Python function (module:function), see each sentence of a reply before anybody else "
+        "does: the command reads it and ends with 0 to let it pass or with 1 to stop the reply; ghosts are off then",
+        "none",
+        Applies.NOW,
+        also=("moderation", "filter", "guard", "safety"),
+    ),
     _audit("redact", Patterns(), "Leave out of the audit log whatever matches any of these", ""),
     _audit(
         "max_mb",

@@ -73,13 +73,18 @@ class Settings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outlets:
-    """The places that replies are reported to while they are made, beside the store; None is nowhere."""
+    """The places that replies are reported to while they are made, beside the store, and the check before all of them.
+
+    None is nowhere.
+    """
 
     metrics: int | Path | None = None
     """A port of this machine, or a file."""
     audit_log: Path | None = None
     otel: bool = False
     """To an OpenTelemetry collector."""
+    reply_check: str | None = None
+    """A command, or a function as "module:function", that sees a reply before anybody else does."""
 
 
 @dataclass(frozen=True, slots=True)

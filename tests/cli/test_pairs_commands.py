@@ -20,6 +20,7 @@ from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.user_pairs import own_file
 from localspec.runtime.speed.kernels import KernelSpeeds
+from tests.builtin import DRAFT, TARGET
 from tests.cli.conftest import Localspec
 from tests.cli.support import Done, FakeWorld
 from tests.gguf_files import write
@@ -205,6 +206,13 @@ def test_info_tells_where_files_lie_what_they_take_and_whether_they_fit(
     assert record["match"]["fits"] is True
     assert record["memory"]["from_headers"] is True
     assert [file["disk_bytes"] for file in record["files"]] == [len(BIG), len(SMALL)]
+
+
+def test_info_and_check_say_in_which_syntax_a_model_calls_tools(localspec: Localspec) -> None:
+    assert "calls tools  Hermes" in localspec("pairs", "info", "builtin", services=on()).out
+    record = json.loads(localspec("pairs", "info", "builtin", "--json", services=on()).out)
+    assert record["calls_tools"] == "Hermes"
+    assert "builtin-target.gguf calls tools: Hermes." in localspec("pairs", "check", TARGET, DRAFT).out
 
 
 def test_info_of_a_pair_that_is_not_here_tells_what_to_expect_and_who_says_so(localspec: Localspec) -> None:

@@ -12,6 +12,7 @@ from itertools import product
 
 from localspec.base.errors import InputError
 from localspec.engine.events import ToolCall
+from localspec.gguf import GgufHeader
 from localspec.runtime.calls.reading import CallReader
 from localspec.runtime.calls.syntax import HERMES, SYNTAXES, CallSyntax
 from localspec.runtime.messages import Message, Role, Tool
@@ -71,6 +72,11 @@ def call_form(source: str, bos: str = "", eos: str = "") -> CallForm:
         if form := probe.form():
             return form
     return DESCRIBED
+
+
+def calls_in_words(header: GgufHeader) -> str:
+    """The form of a model's calls in a few words, as "Hermes"; empty for one without a chat template."""
+    return call_form(header.chat_template).in_words if header.chat_template else ""
 
 
 class _Probe:

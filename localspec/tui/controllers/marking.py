@@ -117,6 +117,8 @@ class MarkingController:
         """Answer this text, or the latest message again, with speculation and without."""
         if self._session.phase is not Phase.IDLE or self._session.current is not None:
             return "The engine is busy; race when it is done."
+        if self._session.chat_config.outlets.reply_check is not None:
+            return "A race would show text that reply_check has not seen; take that out of the settings to race."
         last, chat_config = self._session.last, self._session.chat_config
         prompt: tuple[Message, ...] | str
         if text:
