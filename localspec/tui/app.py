@@ -105,10 +105,11 @@ def run_app(chat_config: ChatConfig, make_client: ClientFactory | None = None) -
     finally:
         observers.close()
         store.close()
-        left = library.downloads.active
+        left = library.downloads.pending
         library.close()
-        for download in left:
-            tell(visible_line(download.stopped_notice))
+        if left:
+            more = f" {len(left) - 1} more wait in the queue." if len(left) > 1 else ""
+            tell(visible_line(f"{left[0].stopped_notice}{more}"))
         with told_if_long(KEEPING_BEHIND) if app.session.chat_config.load.keep_caches else nullcontext():
             client.close()
     if app.failure is not None:
@@ -292,6 +293,11 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
 
     @handles(commands.QUIT)
     async def quit(self) -> None:
+        if question := self._controller.parting_question():
+            while self.screen is not self._chat:
+                await self.pop_screen()
+            self._chat.say(question)
+            return
         await self.action_quit()
 
     # Settings

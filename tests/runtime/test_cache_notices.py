@@ -86,6 +86,7 @@ def test_a_download_that_ends_with_the_app_is_told(monkeypatch: pytest.MonkeyPat
         run_app(LAUNCH, lambda deliver: Idle())
     world.feed.put(None)
     assert heard.getvalue() == (
-        "The download of qwen3-8b stopped at 40 %; `localspec pairs pull qwen3-8b` goes on with it.\n"
+        "The download of qwen3-8b stopped at 40 %; it goes on at the next start, "
+        "or with `localspec pairs pull qwen3-8b`.\n"
     )
     assert [stop.is_set() for stop in world.stops] == [True]

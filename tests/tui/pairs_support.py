@@ -14,6 +14,7 @@ from localspec.chat.pairs.library import PairLibrary
 from localspec.models.discovery.page import ModelPage, Quantisation
 from localspec.models.discovery.search import HubModel
 from localspec.models.download.events import Delayed, DownloadEvent, Fetched, Progressed
+from localspec.models.download.queue_file import QueuedDownload
 from localspec.models.pairs import ModelFile, PairDescription
 from localspec.models.pairs.description import FileDescription
 from localspec.models.pairs.estimate import Estimate
@@ -157,6 +158,8 @@ class FakeWorld:
     """Held back, the Hub is slow: every result takes one."""
     adopted: list[str] = field(default_factory=list)
     opened_files: list[Path] = field(default_factory=list)
+    queue: Sequence[QueuedDownload] = ()
+    """The downloads that an earlier start left, and then those of this one."""
 
     def listed(self) -> tuple[PairDescription, ...]:
         if self.problem is not None:
@@ -178,6 +181,12 @@ class FakeWorld:
         self.pairs = tuple(
             replace(pair, state=HERE, available=True, reason="") if pair.id == pair_id else pair for pair in self.pairs
         )
+
+    def queued(self) -> Sequence[QueuedDownload]:
+        return self.queue
+
+    def keep_queue(self, queue: Sequence[QueuedDownload]) -> None:
+        self.queue = list(queue)
 
     def place(self) -> str:
         return "/models"

@@ -18,6 +18,7 @@ from localspec.chat.pairs.downloads import Stage
 from localspec.chat.pairs.library import PairLibrary
 from localspec.engine.events import Finished, FinishReason
 from localspec.engine.tally import Tally
+from localspec.models.download.queue_file import QueuedDownload
 from localspec.models.pairs.state import NOT_HERE
 from localspec.runtime.worker.messages import Load
 from localspec.store import ReplyMetadata, Store
@@ -191,9 +192,9 @@ async def test_a_download_is_started_stopped_and_gone_on_with(
         await pilot.press("enter")
         world.feed.put(progressed(2312 * MB))
         await wait_until(pilot, lambda: "40 %, 24.0 MB/s, 2 min left" in said(pilot, "PairDetails Static"))
-        assert "Ctrl+S stop" in said(pilot, "#pairs-keys")
+        assert "Ctrl+S pause" in said(pilot, "#pairs-keys")
         await pilot.press("ctrl+s")
-        await wait_until(pilot, lambda: "Stopped at 40 %" in said(pilot, "PairDetails Static"))
+        await wait_until(pilot, lambda: "Paused at 40 %" in said(pilot, "PairDetails Static"))
         assert world.stops[0].is_set()
         assert "Enter resume" in said(pilot, "#pairs-keys")
         world.feed.put(progressed(2312 * MB))  # what the stopped one says last
@@ -327,16 +328,49 @@ async def test_files_of_the_pair_in_use_that_were_deleted_are_fetched_again(
         assert session(pilot).phase is Phase.IDLE
 
 
-async def test_quitting_asks_nothing_and_stops_the_download(app: ChatApp, world: FakeWorld, engine: FakeEngine) -> None:
-    async with app.run_test() as pilot:
+async def test_quitting_says_first_what_becomes_of_downloads(
+    app: ChatApp, world: FakeWorld, engine: FakeEngine
+) -> None:
+    """From any screen; once more quits, and the next start goes on with them."""
+    async with app.run_test(size=(100, 40)) as pilot:
         await ready(pilot, engine)
         await pilot.press("f3", "f3")
         world.feed.put(progressed(2312 * MB))
         await wait_until(pilot, lambda: "40 %" in notice_text(pilot))
+        await opened(pilot)
+        await pilot.press("ctrl+q")
+        one = "A download stops here and goes on at the next start; Ctrl+Q once more quits."
+        await wait_until(pilot, lambda: one in notice_text(pilot))
+        app._library.fetch("llama-3.2-3b")
+        await wait_until(pilot, lambda: "(and 1 more)" in notice_text(pilot))
+        await pilot.press("ctrl+q")
+        two = "2 downloads stop here and go on at the next start; Ctrl+Q once more quits."
+        await wait_until(pilot, lambda: two in notice_text(pilot))
         await pilot.press("ctrl+q")
         await wait_until(pilot, lambda: not pilot.app.is_running or pilot.app._exit)
     app._library.close()
     assert world.stops[0].is_set()
+    assert [each.pair_id for each in world.queue] == [BEST.id, "llama-3.2-3b"]
+
+
+async def test_the_queue_of_the_start_before_goes_on_once_the_pair_is_loaded(
+    app: ChatApp, world: FakeWorld, engine: FakeEngine
+) -> None:
+    world.queue = [QueuedDownload(pair_id, "Q") for pair_id in ("llama-3.2-3b", BEST.id)]
+    async with app.run_test(size=(100, 40)) as pilot:
+        engine.load()
+        await wait_until(pilot, lambda: world.stops)
+        await opened(pilot)
+        await wait_until(pilot, lambda: listed(pilot)[:4] == [":queue", "llama-3.2-3b", BEST.id, ":pairs"])
+        await pilot.press("down", "alt+up")
+        await wait_until(pilot, lambda: listed(pilot)[:3] == [":queue", BEST.id, "llama-3.2-3b"])
+        assert marked(pilot) == BEST.id
+        assert "Downloads: 1 under way, 1 waiting" in str(
+            pilot.app.screen.query_one(PairList).get_option(":queue").prompt
+        )
+        await pilot.press("f8")
+        await wait_until(pilot, lambda: listed(pilot)[:3] == [":queue", "llama-3.2-3b", ":pairs"])
+        await wait_until(pilot, lambda: [each.pair_id for each in world.queue] == ["llama-3.2-3b"])
 
 
 async def test_a_flood_of_events_is_drawn_five_times_a_second(
@@ -411,4 +445,4 @@ def test_the_real_pairs_are_listed_without_a_network(tmp_path: Path) -> None:
 
 
 def test_stages_are_words() -> None:
-    assert [str(stage) for stage in Stage] == ["reading the headers", "fetching", "stopped", "failed", "done"]
+    assert [str(stage) for stage in Stage] == ["waiting", "reading the headers", "fetching", "paused", "failed", "done"]

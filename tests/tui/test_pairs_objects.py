@@ -20,6 +20,7 @@ from localspec.chat.pairs.offer import OfferKind
 from localspec.chat.session import ChatSession
 from localspec.engine.events import Finished, FinishReason
 from localspec.engine.tally import Tally
+from localspec.models.download.queue_file import QueuedDownload, queue_file, read_queue, write_queue
 from localspec.models.pairs.state import HERE, NOT_HERE, PARTLY
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.options import LoadOptions
@@ -90,7 +91,7 @@ def test_a_bell_rings_once_until_it_is_armed_and_forgets_no_stroke() -> None:
 
 def downloads(world: FakeWorld) -> tuple[Downloads, Later, list[int]]:
     later, changes = Later(), list[int]()
-    return Downloads(world.fetch, lambda: changes.append(1), later), later, changes
+    return Downloads(world.fetch, lambda: changes.append(1), later, world.keep_queue), later, changes
 
 
 def test_a_download_is_told_by_its_newest_event() -> None:
@@ -133,7 +134,7 @@ def test_stopping_takes_effect_at_once_and_what_the_thread_says_later_does_not_c
     assert not loads._jobs["p"].tell(progressed(5000 * MB))
     now = loads.get("p")
     assert now is not None
-    assert (now.stage, now.line) == (Stage.STOPPED, "stopped at 40 %")
+    assert (now.stage, now.line) == (Stage.PAUSED, "paused at 40 %")
     world.feed.put(progressed(5000 * MB))
     later.run()
     assert loads.get("p") == now
@@ -145,9 +146,9 @@ def test_a_download_is_started_once_and_can_be_started_again_after_its_end() -> 
     loads, later, _ = downloads(world)
     loads.start("p", "P")
     loads.start("p", "P")
-    assert len(later.works) == 1
     world.feed.put(FULL)
     later.run()
+    assert len(world.stops) == 1
     now = loads.get("p")
     assert now is not None
     assert (now.stage, now.error, now.line) == (Stage.FAILED, FULL, FULL.message)
@@ -172,12 +173,118 @@ def test_what_nobody_foresaw_becomes_a_sentence() -> None:
 
 def test_closing_stops_all_without_waiting() -> None:
     world = FakeWorld()
-    loads, later, _ = downloads(world)
+    loads, _later, _ = downloads(world)
     for name in "ab":
         loads.start(name, name)
     loads.close()
-    assert not loads.active
-    assert len(later.works) == 2
+    assert not loads.pending
+    assert [each.pair_id for each in world.queue] == ["a", "b"], "for the next start"
+
+
+def queue_of(world: FakeWorld, *pair_ids: str) -> tuple[Downloads, Later]:
+    loads, later, _ = downloads(world)
+    for pair_id in pair_ids:
+        loads.start(pair_id, pair_id.upper())
+    return loads, later
+
+
+def stages(loads: Downloads) -> dict[str, Stage]:
+    return {each.pair_id: each.stage for each in loads.queue}
+
+
+def test_downloads_run_one_after_the_other_in_their_order() -> None:
+    """A failure does not hold up the next; one that is resumed goes on at its place."""
+    world = FakeWorld()
+    loads, later = queue_of(world, "a", "b", "c")
+    assert stages(loads) == {"a": Stage.PROVING, "b": Stage.WAITING, "c": Stage.WAITING}
+    world.feed.put(FULL)
+    world.feed.put(None)
+    world.feed.put(FULL)
+    later.run()
+    assert stages(loads) == {"a": Stage.FAILED, "c": Stage.FAILED}
+    assert [(each.pair_id, each.stage) for each in loads.take_ended()] == [
+        ("a", Stage.FAILED),
+        ("b", Stage.DONE),
+        ("c", Stage.FAILED),
+    ]
+    loads.start("c", "C")
+    loads.start("a", "A")
+    assert stages(loads) == {"a": Stage.PROVING, "c": Stage.WAITING}, "the first in order runs"
+
+
+def test_the_queue_is_paused_reordered_and_shortened() -> None:
+    world = FakeWorld()
+    loads, later = queue_of(world, "a", "b", "c")
+    loads._jobs["a"].tell(progressed(2312 * MB))
+    loads.move("c", -1)
+    assert list(stages(loads)) == ["a", "c", "b"]
+    loads.move("c", -5)
+    assert stages(loads) == {"c": Stage.PROVING, "a": Stage.WAITING, "b": Stage.WAITING}
+    assert [each.line for each in loads.queue] == ["reading the headers", "waiting at 40 %", "waiting"]
+    assert loads.stop("c")
+    assert stages(loads) == {"c": Stage.PAUSED, "a": Stage.PROVING, "b": Stage.WAITING}
+    assert loads.take_out("a")
+    assert not loads.take_out("a")
+    assert stages(loads) == {"c": Stage.PAUSED, "b": Stage.PROVING}
+    loads.start("a", "A")
+    assert list(stages(loads)) == ["c", "b", "a"], "behind all others"
+    for _ in range(5):
+        world.feed.put(None)
+    later.run()
+    assert stages(loads) == {"c": Stage.PAUSED}
+    assert world.queue == [QueuedDownload("c", "C", paused=True)]
+
+
+def test_the_next_start_goes_on_with_the_queue() -> None:
+    """Before what is asked for by then; what was paused stays so."""
+    world = FakeWorld(queue=(QueuedDownload("a", "A", paused=True), QueuedDownload("b", "B")))
+    later = Later()
+    library = PairLibrary(world, later)
+    library.fetch("new")
+    library.resume()
+    library.resume()
+    while not library.downloads.get("b"):
+        later.works.pop()()
+    assert stages(library.downloads) == {"a": Stage.PAUSED, "b": Stage.PROVING, "new": Stage.WAITING}
+    library.close()
+    assert world.queue == [
+        QueuedDownload("a", "A", paused=True),
+        QueuedDownload("b", "B"),
+        QueuedDownload("new", "new"),
+    ]
+
+
+def test_the_queue_on_the_disk_is_of_all_programs() -> None:
+    """Each replaces its own entries; what is not a queue counts as none."""
+    first, second, third = (QueuedDownload(name, name.upper()) for name in "abc")
+    write_queue([first, second], set())
+    write_queue([third], {"c"})
+    assert read_queue() == [third, first, second]
+    write_queue([], {"a", "b"})
+    assert read_queue() == [third]
+    for text in ("{", "[1]", '[{"pair_id": 1, "title": "x"}]', '{"a": 1}'):
+        queue_file().write_text(text)
+        assert read_queue() == []
+    queue_file().unlink()
+    write_queue([], set())
+    assert not queue_file().exists()
+
+
+def test_the_queue_stands_above_the_pairs_in_its_order() -> None:
+    library = PairLibrary(FakeWorld(), Later())
+    library.pairs = PAIRS
+    browser = Browser(library, marked="llama-3.3-70b")
+    for pair_id in ("llama-3.3-70b", "qwen3-8b"):
+        library.fetch(pair_id)
+    library.downloads.stop("qwen3-8b")
+    assert [each.pair.id for each in browser.entries][:3] == ["llama-3.3-70b", "qwen3-8b", "builtin"]
+    assert browser.queue_heading == "1 under way, 1 paused"
+    browser.move(1)
+    assert [each.pair.id for each in browser.entries][:2] == ["qwen3-8b", "llama-3.3-70b"]
+    browser.pause()
+    assert browser.queue_heading == "2 paused"
+    browser.take_out()
+    assert browser.queue_heading == "1 paused"
 
 
 # Entries
@@ -190,11 +297,11 @@ def test_the_state_of_a_pair_in_a_word() -> None:
     assert entry("mine").state == "missing"
     assert entry("gemma-4-e4b-mtp").state == "not here"
     assert entry("qwen3-8b").state == "not here"
-    assert entry("qwen3-8b", download=Download("qwen3-8b", "Q")).state == "begins"
+    assert entry("qwen3-8b", download=Download("qwen3-8b", "Q", Stage.PROVING)).state == "begins"
     assert entry("qwen3-8b", download=at_40).state == "40 %"
     assert entry("qwen3-8b", download=replace(at_40, stage=Stage.FAILED)).state == "failed"
-    assert entry("qwen3-8b", download=replace(at_40, stage=Stage.STOPPED)).state == "stopped"
-    assert entry("smollm2-1.7b", download=replace(at_40, stage=Stage.STOPPED)).state == "here"
+    assert entry("qwen3-8b", download=replace(at_40, stage=Stage.PAUSED)).state == "paused"
+    assert entry("smollm2-1.7b", download=replace(at_40, stage=Stage.PAUSED)).state == "here"
 
 
 @pytest.mark.parametrize("state", [NOT_HERE, PARTLY])
@@ -208,7 +315,7 @@ def test_a_pair_in_use_whose_files_were_deleted_can_be_fetched_again(state: str)
     assert lines[1][2] == ERROR
     coming = Entry(gone, Download(BEST.id, "Q").after(progressed(2312 * MB)), in_use=True)
     assert (coming.state, coming.action) == ("40 %", PairAction.NOTHING)
-    stopped = Entry(gone, Download(BEST.id, "Q", Stage.STOPPED), in_use=True)
+    stopped = Entry(gone, Download(BEST.id, "Q", Stage.PAUSED), in_use=True)
     assert (stopped.state, stopped.action) == ("in use", PairAction.RESUME)
     back = Entry(replace(BEST, state=HERE, available=True), Download(BEST.id, "Q", Stage.DONE), in_use=True)
     assert (back.state, back.action) == ("in use", PairAction.NOTHING)
@@ -216,7 +323,7 @@ def test_a_pair_in_use_whose_files_were_deleted_can_be_fetched_again(state: str)
 
 
 def test_what_can_be_done_with_a_pair() -> None:
-    stopped = Download("p", "P", Stage.STOPPED)
+    stopped = Download("p", "P", Stage.PAUSED)
     assert entry("builtin", in_use=True).action is PairAction.NOTHING
     assert entry("smollm2-1.7b").action is PairAction.USE
     assert entry("mine").action is PairAction.NOTHING
@@ -402,9 +509,9 @@ def test_what_stands_in_the_way_comes_first() -> None:
     told = text_of(details(entry("qwen3-8b", download=failed), 76, "F9"))
     assert str(FULL) in told
     assert "F9 tries again." in told
-    stopped = Download("q", "Q", Stage.STOPPED).after(progressed(2312 * MB))
-    told = text_of(details(entry("qwen3-8b", download=replace(stopped, stage=Stage.STOPPED)), 76, "F9"))
-    assert "Stopped at 40 %. What has arrived is kept; F9 goes on." in told
+    stopped = Download("q", "Q", Stage.PAUSED).after(progressed(2312 * MB))
+    told = text_of(details(entry("qwen3-8b", download=replace(stopped, stage=Stage.PAUSED)), 76, "F9"))
+    assert "Paused at 40 %. What has arrived is kept; F9 goes on." in told
     assert "mount that" in text_of(details(entry("mine"), 76))
     assert "too big to be used here" in text_of(details(entry("llama-3.3-70b"), 76))
 
@@ -417,7 +524,7 @@ def test_what_an_app_before_this_one_has_fetched_is_gone_on_with() -> None:
     told = text_of(details(pair, 76, "Enter"))
     assert "A download of it was stopped; 2.31 GB of 5.64 GB are here, and Enter resumes." in told
     assert "stopped" in "".join(text for text, _ in row(pair, 90))
-    under_way = Entry(begun, Download(BEST.id, "Q"))
+    under_way = Entry(begun, Download(BEST.id, "Q", Stage.PROVING))
     assert (under_way.action, under_way.state) == (PairAction.NOTHING, "begins")
 
 
@@ -460,7 +567,8 @@ def test_somebody_on_the_tour_is_offered_the_recommended_pair() -> None:
 def test_nobody_else_is_offered_anything() -> None:
     controller, _, later = desk_of(chat_config=replace(LAUNCH, tour=False, pair_id="smollm2-1.7b"))
     controller.begin()
-    assert later.works == []
+    later.run()
+    assert not controller.library.pairs
     controller.library.look()
     later.run()
     assert (controller.offer, controller.welcome()) == (None, "")

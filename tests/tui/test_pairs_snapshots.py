@@ -82,10 +82,22 @@ async def waiting(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> No
     await wait_until(pilot, lambda: "does not answer" in said(pilot, "PairDetails Static"))
 
 
+async def queued(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    """Three downloads were asked for: one is under way, one waits, one was paused."""
+    await downloading(world, engine, pilot)
+    library = pilot.app._library  # type: ignore[attr-defined]
+    for pair_id in ("llama-3.2-3b", "gemma-4-e4b-mtp"):
+        library.fetch(pair_id)
+    library.downloads.stop("gemma-4-e4b-mtp")
+    await wait_until(pilot, lambda: listed(pilot)[:4] == [":queue", BEST.id, "llama-3.2-3b", "gemma-4-e4b-mtp"])
+    await pilot.press("down")
+    await wait_until(pilot, lambda: "Waiting: it begins" in said(pilot, "PairDetails Static"))
+
+
 async def stopped(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
     await downloading(world, engine, pilot)
     await pilot.press("ctrl+s")
-    await wait_until(pilot, lambda: "Stopped at 40 %" in said(pilot, "PairDetails Static"))
+    await wait_until(pilot, lambda: "Paused at 40 %" in said(pilot, "PairDetails Static"))
 
 
 async def failed(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
@@ -135,6 +147,8 @@ async def reading(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> No
         (downloading, MEDIUM, DARK.name),
         (downloading, LARGE, DARK.name),
         (waiting, MEDIUM, LIGHT.name),
+        (queued, MEDIUM, DARK.name),
+        (queued, LARGE, LIGHT.name),
         (stopped, SMALL, DARK.name),
         (failed, MEDIUM, LIGHT.name),
         (failed, MEDIUM, NO_COLOR),

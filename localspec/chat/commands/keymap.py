@@ -75,6 +75,8 @@ KEYMAPS: Mapping[str, Mapping[str, str]] = {
         "history-close": "escape,alt+l",
         "pair-hub": "alt+g",
         "pair-stop": "alt+s",
+        "pair-sooner": "alt+up,ctrl+up",
+        "pair-later": "alt+down,ctrl+down",
         "pair-back": "escape,alt+p",
         "stats-reread": "alt+r",
         "setting-reset": "alt+r",

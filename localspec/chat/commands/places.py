@@ -90,7 +90,12 @@ IN_PAIRS = Place("In the list of pairs", types=True)
 PAIR_TAKE = IN_PAIRS.add(
     Command("pair-take", "enter", "use or download", "Use the pair; pressed twice, download its missing files.")
 )
-PAIR_STOP = IN_PAIRS.add(Command("pair-stop", "ctrl+s", "stop", "Stop its download; what has arrived is kept."))
+PAIR_STOP = IN_PAIRS.add(Command("pair-stop", "ctrl+s", "pause", "Pause its download; what has arrived is kept."))
+PAIR_OUT = IN_PAIRS.add(
+    Command("pair-out", "f8", "take out", "Take its download out of the queue; what has arrived is kept.")
+)
+PAIR_SOONER = IN_PAIRS.add(Command("pair-sooner", "alt+up", "sooner", "Download it before the one above."))
+PAIR_LATER = IN_PAIRS.add(Command("pair-later", "alt+down", "later", "Download it after the one below."))
 PAIR_HUB = IN_PAIRS.add(
     Command("pair-hub", "ctrl+f", "search the Hub", "Search the Hub for these words, as they are typed; and end that.")
 )

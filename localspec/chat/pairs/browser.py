@@ -6,13 +6,13 @@ The rows are the pairs that pass the filter and, while the Hub is searched, the 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from localspec.base.errors import LocalSpecError
 from localspec.chat.pairs import facts, hub_words
-from localspec.chat.pairs.downloads import Stage
+from localspec.chat.pairs.downloads import Download, Stage
 from localspec.chat.pairs.entry import Entry, PairAction
 from localspec.chat.pairs.library import PairLibrary
 from localspec.models.pairs.state import MISSING
@@ -29,6 +29,12 @@ Line = tuple[str, str, str]
 
 _FIRST = ("note", "speed-up", "source", "recommended", "fit", "speed", "state", "memory", "licence")
 _NAME_CELLS = 13
+_QUEUED: Mapping[str, Callable[[Download], bool]] = {
+    "under way": lambda download: download.active,
+    "waiting": lambda download: download.stage is Stage.WAITING,
+    "paused": lambda download: download.stage is Stage.PAUSED,
+    "failed": lambda download: download.stage is Stage.FAILED,
+}
 _OF_HUB = "hub:"
 """The beginning of the ids of rows for repositories, which no id of a pair has."""
 
@@ -68,12 +74,21 @@ class Browser:
 
     @property
     def entries(self) -> list[Entry]:
-        """The pairs that pass the filter, in the catalogue's order."""
+        """The pairs that pass the filter: first the queue of downloads, then the others in the catalogue's order."""
         return [entry for entry in self._everything() if entry.passes(self._text)]
+
+    @property
+    def queue_heading(self) -> str:
+        """The line above the downloads; empty if there are none."""
+        queue = self._library.downloads.queue
+        counted = [(sum(test(each) for each in queue), word) for word, test in _QUEUED.items()]
+        return ", ".join(f"{n} {word}" for n, word in counted if n)
 
     def _everything(self) -> list[Entry]:
         downloads = self._library.downloads
-        return [Entry(pair, downloads.get(pair.id), pair.id == self.in_use) for pair in self._library.pairs]
+        entries = [Entry(pair, downloads.get(pair.id), pair.id == self.in_use) for pair in self._library.pairs]
+        places = {download.pair_id: place for place, download in enumerate(downloads.queue)}
+        return sorted(entries, key=lambda entry: places.get(entry.pair.id, len(places)))
 
     @property
     def models(self) -> Sequence[HubModel]:
@@ -123,8 +138,23 @@ class Browser:
         return next(iter((*called, *named, *entries)), None)
 
     def fetch(self, entry: Entry) -> None:
-        """Begin or resume the download of a pair."""
+        """Put the download of a pair into the queue, or resume it."""
         self._library.fetch(entry.pair.id)
+
+    def pause(self) -> None:
+        """Pause the download of the highlighted pair."""
+        if (entry := self.marked) is not None:
+            self._library.downloads.stop(entry.pair.id)
+
+    def take_out(self) -> None:
+        """Take the download of the highlighted pair out of the queue."""
+        if (entry := self.marked) is not None:
+            self._library.take_out(entry.pair.id)
+
+    def move(self, step: int) -> None:
+        """Move the download of the highlighted pair by so many places in the queue."""
+        if (entry := self.marked) is not None and entry.is_queued:
+            self._library.downloads.move(entry.pair.id, step)
 
     def search(self, *, on: bool) -> None:
         """Search the Hub for the words of the filter, from now on at every change of it; or end that."""
@@ -223,6 +253,10 @@ class PageBrowser(Browser):
         return ""
 
     @property
+    def queue_heading(self) -> str:
+        return ""
+
+    @property
     def marked_row(self) -> str | None:
         """The user's choice, else the best one."""
         entries = self.entries
@@ -287,6 +321,8 @@ def _news(entry: Entry, take: str) -> str:
     if download is not None and not pair.available and download.stage is not Stage.DONE:
         if download.error is not None:
             return f"{download.error} {take} tries again." if take else str(download.error)
+        if download.stage is Stage.WAITING:
+            return f"{download.line.capitalize()}: it begins when those before it are done."
         if not download.active:
             kept = f"{download.line.capitalize()}. What has arrived is kept"
             return f"{kept}; {take} goes on." if take else f"{kept}."

@@ -36,6 +36,12 @@ def delay(event: Delayed) -> str:
     return f"{event.file}: {event.reason}{wait}"
 
 
+def parting_words(n: int, key: str) -> str:
+    """The effect of quitting on ``n`` downloads; ``key`` quits."""
+    stops = f"{n} downloads stop here and go" if n > 1 else "A download stops here and goes"
+    return f"{stops} on at the next start; {key} once more quits."
+
+
 def duration(seconds: float) -> str:
     """A duration in words.
 

@@ -46,7 +46,9 @@ class PairAction(StrEnum):
     NOTHING = ""
 
 
-_WITH_DOWNLOAD = {Stage.STOPPED: PairAction.RESUME, Stage.FAILED: PairAction.RETRY}
+_STOPPED = "stopped"
+"""The state of a pair of which an interrupted download has left a part, and which is not in the queue."""
+_WITH_DOWNLOAD = {Stage.PAUSED: PairAction.RESUME, Stage.FAILED: PairAction.RETRY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +66,16 @@ class Entry:
             return IN_USE
         if self.pair.available or self.download is None or self.download.stage is Stage.DONE:
             if self.action is PairAction.RESUME:
-                return str(Stage.STOPPED)
+                return _STOPPED
             return "missing" if self.pair.state == MISSING else self.pair.state
         if self.download.active:
             return self.download.percent or "begins"
         return str(self.download.stage)
+
+    @property
+    def is_queued(self) -> bool:
+        """True if its download is in the queue, also paused or failed."""
+        return self.download is not None and self.download.stage is not Stage.DONE
 
     @property
     def gone(self) -> bool:
@@ -79,7 +86,7 @@ class Entry:
     def action(self) -> PairAction:
         """The action of Enter."""
         pair, download = self.pair, self.download
-        if (self.in_use and not self.gone) or (download is not None and download.active) or pair.state == MISSING:
+        if (self.in_use and not self.gone) or (download is not None and download.pending) or pair.state == MISSING:
             return PairAction.NOTHING
         if pair.available:
             return PairAction.USE

@@ -24,7 +24,7 @@ class PairLibrary:
     def __init__(self, world: PairSource, spawn: Spawn = in_thread) -> None:
         self.world = world
         self.change_signal = ChangeSignal()
-        self.downloads = Downloads(world.fetch, self.change_signal.set, spawn)
+        self.downloads = Downloads(world.fetch, self.change_signal.set, spawn, world.keep_queue)
         self.hub = HubSearch(world, self.change_signal.set, spawn)
         self.pairs: Sequence[PairDescription] = ()
         self.problem: LocalSpecError | None = None
@@ -46,6 +46,7 @@ class PairLibrary:
         self._spawn = spawn
         self._looking = False
         self._look_again = False
+        self._resumed = False
 
     def find(self, pair_id: str) -> PairDescription | None:
         return next((pair for pair in self.pairs if pair.id == pair_id), None)
@@ -59,9 +60,27 @@ class PairLibrary:
         self._spawn(self._look)
 
     def fetch(self, pair_id: str) -> None:
-        """Begin or resume the download of a pair."""
+        """Put the download of a pair into the queue, or resume it."""
         pair = self.find(pair_id)
         self.downloads.start(pair_id, pair.title if pair else pair_id)
+
+    def take_out(self, pair_id: str) -> None:
+        """Take a download out of the queue; what has arrived stays."""
+        if self.downloads.take_out(pair_id):
+            self.look()
+
+    def resume(self) -> None:
+        """Go on with the downloads of an earlier start, once."""
+        if self._resumed:
+            return
+        self._resumed = True
+
+        def read() -> None:
+            with suppress(LocalSpecError):  # the list says what is wrong
+                if queue := self.world.queued():
+                    self.downloads.resume(queue)
+
+        self._spawn(read)
 
     def adopt(self, chosen: Quantisation) -> None:
         """Add a model of the Hub as a pair and begin its download."""
@@ -123,7 +142,7 @@ class PairLibrary:
         self.failed = self.unwritten = self.refused = None
 
     def close(self) -> None:
-        """Stop all downloads; partial files stay."""
+        """Stop all downloads; partial files stay, and the queue for the next start."""
         self.downloads.close()
 
     def _look(self) -> None:

@@ -79,7 +79,7 @@ def _of_conversation(spoken: str, library: PairLibrary) -> Offer | None:
     if pair.available:
         return Offer(OfferKind.USE, pair.title, "goes back to it", pair.id, of_conversation=True)
     download = library.downloads.get(pair.id)
-    if pair.state not in (NOT_HERE, PARTLY) or (download is not None and download.active):
+    if pair.state not in (NOT_HERE, PARTLY) or (download is not None and download.pending):
         return None
     text = f"downloads it, {size(pair.missing_bytes)}"
     if pair.arrived_bytes:
@@ -91,7 +91,7 @@ def _recommended(best: PairDescription, library: PairLibrary) -> Offer | None:
     if best.available:
         return Offer(OfferKind.USE, best.title, f"switches to {best.title}, recommended for this machine", best.id)
     download = library.downloads.get(best.id)
-    if download is not None and download.stage is not Stage.STOPPED:
+    if download is not None and download.stage is not Stage.PAUSED:
         return None  # it is running, or a notice reports its end
     if best.arrived_bytes:
         return Offer(
@@ -110,10 +110,10 @@ def welcome_line(on_offer: Offer | None, key: str) -> str:
 
 def news(library: PairLibrary, on_offer: Offer | None, key: str, list_key: str) -> str:
     """One quiet line for the chat: what arrives, what has arrived, what failed; empty if nothing did."""
-    active: Sequence[str] = [f"{download.title}: {download.line}" for download in library.downloads.active]
-    if active:
-        more = f" (and {len(active) - 1} more)" if len(active) > 1 else ""
-        return f"{active[0]}{more}"
+    pending: Sequence[str] = [f"{download.title}: {download.line}" for download in library.downloads.pending]
+    if pending:
+        more = f" (and {len(pending) - 1} more)" if len(pending) > 1 else ""
+        return f"{pending[0]}{more}"
     if on_offer is not None and on_offer.kind is OfferKind.USE and library.arrived is not None:
         return f"{library.arrived.title} is here; {key} switches to it."
     if library.failed is not None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from localspec.models.discovery.page import ModelPage, Quantisation
     from localspec.models.discovery.search import HubModel
     from localspec.models.download.events import DownloadEvent
+    from localspec.models.download.queue_file import QueuedDownload
     from localspec.models.fit import Room
     from localspec.models.pairs import PairDescription
     from localspec.models.pairs.description import Expect
@@ -47,6 +48,14 @@ class PairSource(Protocol):
 
     def fetch(self, pair_id: str, stop: Event) -> Generator[DownloadEvent, None, None]:
         """Download the missing files of a pair. Raises LocalSpecError."""
+        ...
+
+    def queued(self) -> Sequence[QueuedDownload]:
+        """The downloads that were left by an earlier start."""
+        ...
+
+    def keep_queue(self, queue: Sequence[QueuedDownload]) -> None:
+        """Store the queue of downloads for the next start."""
         ...
 
     def place(self) -> str:
@@ -84,6 +93,8 @@ class LocalPairs:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._native: NativeReport | None = None
+        self._queued = set[str]()
+        """The pairs that were in the queue of this app."""
 
     def listed(self) -> Sequence[PairDescription]:
         from localspec.models.pairs import describe, load_catalogue
@@ -132,6 +143,23 @@ class LocalPairs:
                 yield from fetch([Planner(context).plan(pair)], context)
         except Stopped:
             return
+
+    def queued(self) -> Sequence[QueuedDownload]:
+        from localspec.models.download.queue_file import read_queue
+
+        if not (queue := read_queue()):
+            return ()
+        from localspec.models.pairs import load_catalogue
+
+        known = {pair.id for pair in load_catalogue().pairs}
+        self._queued |= {each.pair_id for each in queue}
+        return [each for each in queue if each.pair_id in known]
+
+    def keep_queue(self, queue: Sequence[QueuedDownload]) -> None:
+        from localspec.models.download.queue_file import write_queue
+
+        self._queued |= {each.pair_id for each in queue}
+        write_queue(queue, self._queued)
 
     def place(self) -> str:
         from localspec.models.pairs.hub_cache import hub_cache
@@ -187,6 +215,12 @@ class NoPairs:
 
     def fetch(self, pair_id: str, stop: Event) -> Generator[DownloadEvent, None, None]:
         yield from ()
+
+    def queued(self) -> Sequence[QueuedDownload]:
+        return ()
+
+    def keep_queue(self, queue: Sequence[QueuedDownload]) -> None:
+        pass
 
     def place(self) -> str:
         return ""

@@ -32,7 +32,7 @@ class NoticeController:
 
     def draw(self) -> None:
         """Show the notice that is due now. A download that has just begun ends the notice about the last action."""
-        fetched = frozenset(download.pair_id for download in self._controller.library.downloads.active)
+        fetched = frozenset(download.pair_id for download in self._controller.library.downloads.pending)
         if fetched - self._fetched:
             self.latest = ""
         self._fetched = fetched

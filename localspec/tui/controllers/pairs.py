@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from localspec.chat.commands.chat import ACCEPT, PAIRS
+from collections.abc import Sequence
+
+from localspec.chat.commands.chat import ACCEPT, PAIRS, QUIT
 from localspec.chat.commands.keymap import Keymap
 from localspec.chat.pair_slot import Phase
 from localspec.chat.pairs.browser import Browser
+from localspec.chat.pairs.download_words import parting_words
 from localspec.chat.pairs.facts import download_question
 from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.offer import Offer, OfferKind, name_of, news, offer, welcome_line
@@ -27,6 +30,8 @@ class PairController:
         self._asked_for: ChatConfig | None = None
         self._confirming: str | None = None
         """The offered pair whose download was asked for once."""
+        self._leaving: Sequence[str] = ()
+        """The pairs whose downloads the user was told of when they wished to quit."""
         self._spoken: ReplyMetadata | None = None
         """The metadata of the last reply of the conversation when it was opened; None once there is another reply."""
 
@@ -77,8 +82,17 @@ class PairController:
         self._confirming = pair.id
         return download_question(pair, self.keymap.way(ACCEPT), self.library.world.place())
 
+    def parting_question(self) -> str:
+        """The effect of quitting on downloads; empty if there are none, or the second time, when it is confirmed."""
+        pending = [download.pair_id for download in self.library.downloads.pending]
+        if pending == self._leaving:
+            return ""
+        self._leaving = pending
+        return parting_words(len(pending), self.keymap.way(QUIT)) if pending else ""
+
     def begin(self) -> None:
-        """Look for a pair to offer on the tour, now that the engine has loaded a pair or has failed to."""
+        """Go on with earlier downloads, and look for a pair to offer on the tour: the engine has loaded, or failed."""
+        self.library.resume()
         if self._session.chat_config.tour and not self.library.judged:
             self.library.look()
 
@@ -94,8 +108,9 @@ class PairController:
         return f"This conversation was with {name}, a file named on the command line: --target names it again."
 
     def replying(self) -> None:
-        """Note that the pair in use replies in this conversation, too."""
+        """Note that the pair in use replies in this conversation, too, and that the user has not quit."""
         self._spoken = None
+        self._leaving = ()
 
     def open(self, text: str = "") -> Browser:
         """The list of pairs, filtered by ``text`` at first."""
@@ -111,11 +126,11 @@ class PairController:
 
     def _of_interest(self) -> str | None:
         """The pair to show first in the list: one whose download failed or is under way, or the one offered."""
-        failed, active, on_offer = self.library.failed, self.library.downloads.active, self.offer
+        failed, pending, on_offer = self.library.failed, self.library.downloads.pending, self.offer
         if failed is not None:
             return failed.pair_id
-        if active:
-            return active[0].pair_id
+        if pending:
+            return pending[0].pair_id
         return on_offer.pair_id if on_offer else None
 
     def use(self, chat_config: ChatConfig) -> str:

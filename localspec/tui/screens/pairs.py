@@ -13,7 +13,7 @@ from textual.widgets import Input, Static
 from localspec.base.visible import visible_line
 from localspec.chat.commands import places
 from localspec.chat.pairs.browser import Browser, action_text
-from localspec.chat.pairs.entry import PairAction
+from localspec.chat.pairs.entry import Entry, PairAction
 from localspec.tui.controllers.pairs import PairController
 from localspec.tui.keys.bindings import bindings_of, key_of
 from localspec.tui.keys.handling import CommandTarget, handles
@@ -101,13 +101,22 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         self._details.show(browser, question)
         action = action_text(marked) if model is None else "its files"
         pairs = [(take, f"once more: {action}" if question else action)] if action else []
-        if marked and marked.download and marked.download.active:
-            pairs.append((key_of(self, places.PAIR_STOP), "stop"))
+        pairs += self._queue_keys(marked)
         if browser.searches:
             pairs.append((key_of(self, places.PAIR_HUB), "end the search" if browser.hub_heading else "search the Hub"))
         pairs += [(key_of(self, places.PAIR_DETAILS), "details")] if not empty else []
         pairs.append((key_of(self, places.PAIR_BACK), "back"))
         self._keys.update(fitting(pairs, max(20, self.size.width - 4)))
+
+    def _queue_keys(self, marked: Entry | None) -> list[tuple[str, str]]:
+        """The keys for a download in the queue."""
+        if marked is None or marked.download is None or not marked.is_queued:
+            return []
+        keys = [(key_of(self, places.PAIR_STOP), "pause")] if marked.download.pending else []
+        keys.append((key_of(self, places.PAIR_OUT), "take out"))
+        if len(self._controller.library.downloads.queue) > 1:
+            keys.append((key_of(self, places.PAIR_SOONER), "sooner"))
+        return keys
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self._browser.text = event.value
@@ -148,9 +157,18 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
             self.show_pairs()
 
     @handles(places.PAIR_STOP)
-    def stop_download(self) -> None:
-        if (marked := self._browser.marked) is not None:
-            self._controller.library.downloads.stop(marked.pair.id)
+    def pause_download(self) -> None:
+        self._browser.pause()
+
+    @handles(places.PAIR_OUT)
+    def take_out(self) -> None:
+        self._browser.take_out()
+
+    @handles(places.PAIR_SOONER, -1)
+    @handles(places.PAIR_LATER, 1)
+    def move_download(self, step: int) -> None:
+        self._browser.move(step)
+        self.show_pairs()
 
     @handles(places.PAIR_DETAILS)
     def read_details(self) -> None:

@@ -38,16 +38,24 @@ class PairList(RowList[PairRow], can_focus=False):
         super().__init__(_drawn, lambda row: row.is_heading)
 
     def show(self, browser: Browser) -> None:
-        """Draw the rows that differ: pairs, and below them repositories of the Hub."""
+        """Draw the rows that differ: downloads, then pairs, then repositories of the Hub."""
         cells = max(40, self.size.width - 4)
-        rows = [PairRow(entry.pair.id, tuple(row(entry, cells))) for entry in browser.entries]
+        entries = browser.entries
+        rows = [PairRow(entry.pair.id, tuple(row(entry, cells))) for entry in entries]
+        if queued_n := sum(entry.is_queued for entry in entries):
+            rows.insert(queued_n, _heading(":pairs", "Pairs"))
+            rows.insert(0, _heading(":queue", f"Downloads: {browser.queue_heading}"))
         if browser.hub_heading:
-            # An id that no row of a pair or a repository has.
-            rows.append(PairRow("hub", ((f"  {browser.hub_heading}", QUIET),), is_heading=True))
+            rows.append(_heading("hub", browser.hub_heading))
         for model in browser.models:
             name, columns = model_row(model, cells)
             rows.append(PairRow(row_of(model), ((name, TEXT), (columns, QUIET))))
         self.fill(rows, browser.marked_row)
+
+
+def _heading(row_id: str, text: str) -> PairRow:
+    """A heading; ``row_id`` is one that no pair and no repository has."""
+    return PairRow(row_id, ((f"  {text}", QUIET),), is_heading=True)
 
 
 def _drawn(row: PairRow) -> Content:
