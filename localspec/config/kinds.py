@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from localspec.base.errors import NotFoundError, UsageError
+from localspec.base.paths import user_paths
 from localspec.base.plugins import plugin_files
 from localspec.base.toml_text import toml_string
 from localspec.config.texts import read_setting, read_text
@@ -32,6 +33,8 @@ LARGEST_NUMBER = 3e38
 """llama.cpp calculates with 32 bits, too."""
 _LONGEST_SHOWN = 40
 _LONGEST_NAME = 256
+_FILE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,60}")
+"""A word that is a file's name: as it is typed, in small letters."""
 _LAST_PORT = 65535
 
 
@@ -93,13 +96,25 @@ class Choice(ValueKind):
     """One of a few words."""
 
     words: tuple[str, ...]
+    folder: str = ""
+    """A folder of the configuration: the names of its TOML files are words, too."""
 
     @property
     def form(self) -> str:
-        return f"one of {', '.join(self.words)}"
+        own = f", or the name of a TOML file in the folder {self.folder} of the configuration" if self.folder else ""
+        return f"one of {', '.join(self.words)}{own}"
+
+    @property
+    def all_words(self) -> tuple[str, ...]:
+        """The words, and the names of the files that there are now."""
+        files = (user_paths().config / self.folder).glob("*.toml") if self.folder else ()
+        names = {path.stem for path in files if _FILE_NAME.fullmatch(path.stem)}
+        return (*self.words, *sorted(names - set(self.words)))
 
     def check(self, value: object) -> Value:
-        return value if isinstance(value, str) and value in self.words else _refuse(self, value)
+        if isinstance(value, str) and (value in self.words or value in self.all_words):
+            return value
+        return _refuse(self, value)
 
     def read(self, text: str) -> Value:
         return self.check(text.strip().lower())

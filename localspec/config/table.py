@@ -65,6 +65,15 @@ LONGEST_WINDOW = 2**20
 """Tokens that penalties may look back over; llama.cpp sets memory aside for all of them."""
 
 _CACHE_TYPE = Choice(("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"))
+THEMES = "themes"
+"""The folder of the configuration with themes of the user's own."""
+_TEXTUAL_THEMES = (
+    *("atom-one-dark", "atom-one-light", "catppuccin-frappe", "catppuccin-latte", "catppuccin-macchiato"),
+    *("catppuccin-mocha", "dracula", "flexoki", "gruvbox", "monokai", "nord", "rose-pine", "rose-pine-dawn"),
+    *("rose-pine-moon", "solarized-dark", "solarized-light", "textual-dark", "textual-light", "tokyo-night"),
+)
+"""The themes that come with Textual, but for those of the terminal's own colours."""
+
 _TOKENS_FROM_1 = Number(1, whole=True, unit="tokens")
 _THREADS = Number(1, 512, whole=True, unit="threads")
 """llama.cpp takes no more (GGML_MAX_N_THREADS), and ends its process over more."""
@@ -325,7 +334,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     _screen(
         "theme",
-        Choice((AUTO, "dark", "light", "high-contrast", "terminal")),
+        Choice((AUTO, "dark", "light", "high-contrast", "terminal", *_TEXTUAL_THEMES), folder=THEMES),
         "Use these colours; terminal takes the terminal's own sixteen, and so suits whatever it looks like",
         "auto, dark or light as far as the terminal tells",
         *("colours", "colors", "appearance", "dark mode"),

@@ -20,11 +20,11 @@ from textual.driver import Driver
 from textual.events import Event, InputEvent, Key, Paste
 from textual.message import Message
 from textual.screen import Screen
-from textual.theme import ThemeProvider
 from textual.widget import MountError
 
 from localspec.base import gc_scheduler
 from localspec.base.errors import LocalSpecError
+from localspec.base.paths import user_paths
 from localspec.base.signals import discard_terminal_output, ending_signals
 from localspec.base.visible import visible_line
 from localspec.chat.answer_queue import AnswerQueue
@@ -37,6 +37,7 @@ from localspec.chat.pairs.source import LocalPairs, NoPairs
 from localspec.chat.session import ChatSession
 from localspec.chat.settings.controller import SettingsController
 from localspec.config import Config
+from localspec.config.table import THEMES
 from localspec.insight.observers.observers import Observers
 from localspec.runtime.cache_notices import KEEPING_BEHIND, tell, told_if_long
 from localspec.runtime.chat_config import ChatConfig
@@ -46,12 +47,12 @@ from localspec.tui.controllers.pairs import PairController
 from localspec.tui.keys.bindings import app_bindings, textual_keymap
 from localspec.tui.keys.handling import CommandDone, CommandTarget, handles
 from localspec.tui.screens.chat import ChatScreen
-from localspec.tui.screens.commands import ActionCommands, CommandSearch
+from localspec.tui.screens.commands import ActionCommands, CommandSearch, ThemeChoices
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.terminal.clipboard import Copier
 from localspec.tui.textual_fixes import caches
 from localspec.tui.textual_fixes.visible_text import make_text_visible
-from localspec.tui.theme import OWN_THEMES, quiet_colour, theme_for
+from localspec.tui.theme import OWN_THEMES, made_theme, quiet_colour, theme_for
 from localspec.tui.tokens.palette import Palettes
 
 
@@ -127,7 +128,6 @@ def _new_here(store: Store) -> bool:
 
 
 def _engine_client(deliver: Callable[[Answer], None]) -> Client:
-    from localspec.base.paths import user_paths
     from localspec.runtime.worker.client import EngineClient
 
     return EngineClient(deliver, user_paths().engine_log)
@@ -176,6 +176,8 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
         self._palette = Palettes(self)
         self._settings = SettingsController(self.session)
         self._controller.keymap = self._settings.preferences.keymap
+        self._no_theme: LocalSpecError | None = None
+        """Why the theme of the settings is not shown."""
         for theme in OWN_THEMES:
             self.register_theme(theme)
         self._look()
@@ -230,6 +232,8 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
     def on_mount(self) -> None:
         self._library.change_signal.listen(lambda: self.post_message(PairsChanged()))
         self._observers.listen(self._chat.ring)
+        if self._no_theme is not None:
+            self.call_after_refresh(self._chat.say, str(self._no_theme))
         self._settings.pace()
         self.set_keymap(textual_keymap(self._settings.preferences.keymap))
         if self._tending:
@@ -311,18 +315,20 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
     @handles(commands.THEME)
     def choose_theme(self, name: str = "") -> None:
         if not name:
-            self.push_screen(CommandSearch(providers=[ThemeProvider], placeholder="Search for themes…"))
+            self.push_screen(CommandSearch(providers=[ThemeChoices], placeholder="Search for themes…"))
             return
         try:
+            made_theme(name.lower(), user_paths().config / THEMES)  # a file that is none is not chosen
             self._change_settings(self._settings.choose_theme(name))
         except LocalSpecError as error:
-            if name.lower() not in self.available_themes:
-                self._chat.refuse(error)
-                return
-            self.theme = name.lower()
-            self._chat.say(f"The theme is {self.theme} until LocalSpec ends.")
+            self._chat.refuse(error)
         else:
             self._chat.say(f"The theme is {name.lower()} from now on.")
+
+    @property
+    def theme_choices(self) -> tuple[str, ...]:
+        """The names of the themes to choose from."""
+        return self._settings.themes
 
     def _change_settings(self, config: Config) -> None:
         """Put changed settings into force. Raises LocalSpecError."""
@@ -343,7 +349,15 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
         """Apply the settings of colours and motion."""
         preferences = self._settings.preferences
         if recolour:
-            self.theme = theme_for(preferences.theme, os.environ, self.console.color_system)
+            try:
+                theme = made_theme(preferences.theme, user_paths().config / THEMES)
+            except LocalSpecError as error:
+                theme, self._no_theme = None, error
+            themes = {preferences.theme: theme} if theme else {}
+            if theme:
+                self.register_theme(theme)
+            self._palette.forget()
+            self.theme = theme_for(preferences.theme, os.environ, self.console.color_system, themes)
         self.animation_level = "none" if preferences.reduced_motion else TEXTUAL_ANIMATIONS
 
     def _prefer(self) -> None:

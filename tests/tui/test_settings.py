@@ -117,7 +117,7 @@ def test_what_is_left_out_comes_first() -> None:
     ("key", "text", "expected"),
     [
         ("theme", "", "dark"),
-        ("theme", '[screen]\ntheme = "terminal"', "auto"),
+        ("theme", '[screen]\ntheme = "tokyo-night"', "auto"),
         ("mlock", "", True),
         ("mlock", "[model]\nmlock = true", False),
         ("keymap", "", "vim"),

@@ -15,10 +15,13 @@ from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
 from textual.widgets import OptionList
 
+from localspec.base.errors import InputError
+from localspec.base.paths import user_paths
 from localspec.chat.commands.places import known
 from localspec.chat.pair_slot import Phase
 from localspec.chat.text.links import Link
-from localspec.config import setting
+from localspec.config import read_config, setting
+from localspec.config.kinds import Choice
 from localspec.tui.app import ChatApp
 from localspec.tui.screens.links import LinksScreen
 from localspec.tui.theme import (
@@ -28,13 +31,15 @@ from localspec.tui.theme import (
     OWN_THEMES,
     TERMINAL_DARK,
     TERMINAL_LIGHT,
+    made_theme,
+    read_theme,
     theme_for,
 )
-from localspec.tui.tokens.palette import MIN_CONTRAST, contrast
+from localspec.tui.tokens.palette import MIN_CONTRAST, contrast, palette_for
 from tests.tui.pairs_support import shelf_of
 from tests.tui.settings_support import chat_config
 from tests.tui.stats_support import full_store
-from tests.tui.support import FakeEngine, wait_until
+from tests.tui.support import FakeEngine, make_app, notice_text, send, wait_until
 
 TEXTS = ("foreground", "quiet", "accent", "error", "warning", "success")
 BACKGROUNDS = ("background", "surface")
@@ -81,6 +86,102 @@ def test_high_contrast_is_higher() -> None:
 def test_every_choice_is_a_theme(choice: str, environ: dict[str, str], colours: str | None) -> None:
     """Whatever the terminal says or does not say."""
     assert theme_for(choice, environ, colours) in {theme.name for theme in OWN_THEMES} | set(BUILTIN_THEMES)
+
+
+TEXTUAL = sorted(set(BUILTIN_THEMES) - {TERMINAL_DARK, TERMINAL_LIGHT})
+
+
+def test_textuals_themes_can_be_chosen() -> None:
+    kind = setting("theme").kind
+    assert isinstance(kind, Choice)
+    assert set(TEXTUAL) <= set(kind.words)
+
+
+@pytest.mark.parametrize("name", TEXTUAL)
+def test_textuals_themes_can_be_read(name: str, tmp_path: Path) -> None:
+    """All they say, on all their grounds; tokens too, which go by the background."""
+    theme = made_theme(name, tmp_path)
+    assert theme is not None
+    assert theme.dark == BUILTIN_THEMES[name].dark
+    assert_readable(theme)
+
+
+def assert_readable(theme: Theme) -> None:
+    generated = theme.to_color_system().generate()
+    palette = palette_for(Color.parse(generated["background"]), dark=theme.dark)
+    marks = [style.color for styles in palette.marks.values() for style in styles.values() if style.color]
+    tokens = [Color(*mark.get_truecolor()) for mark in marks]
+    for ground in ("background", "surface", "panel"):
+        for text in TEXTS:
+            shown = Color.parse(theme.variables["quiet"] if text == "quiet" else generated[text])
+            assert contrast(shown, Color.parse(generated[ground])) >= MIN_CONTRAST - 0.05, f"{text} on {ground}"
+    assert all(contrast(token, Color.parse(generated["background"])) >= MIN_CONTRAST for token in tokens)
+
+
+@pytest.mark.parametrize(
+    "colours", [("#10161a", "#d8e0da", "#7fc9a0"), ("#ffffff", "#202020", "#005599"), ("#777777", "#ffffff", "#ffffff")]
+)
+def test_a_theme_of_three_colours_is_whole(colours: tuple[str, str, str], tmp_path: Path) -> None:
+    """The rest follows from them; a middling grey leaves too little room, and is refused."""
+    path = tmp_path / "own.toml"
+    named = zip(("background", "foreground", "accent"), colours, strict=True)
+    path.write_text("".join(f'{name} = "{value}"\n' for name, value in named))
+    if colours[0] == "#777777":
+        with pytest.raises(InputError, match="a contrast of"):
+            read_theme(path)
+        return
+    theme = read_theme(path)
+    assert (theme.name, theme.dark) == ("own", colours[0] == "#10161a")
+    assert_readable(theme)
+
+
+PLAIN = 'background = "#000000"\nforeground = "#ffffff"\naccent = "#00ff00"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("no toml", "is not TOML"),
+        ("\udcff", "is not TOML"),
+        ('background = "#000000"', "lacks foreground and accent"),
+        (f'{PLAIN}colour = "#ffffff"', "'colour', which is no colour of a theme"),
+        (f'{PLAIN}quiet = "red"', 'has no colour for quiet. Write it as "#rrggbb"'),
+        (f"{PLAIN}quiet = [1]", "has no colour for quiet"),
+        (
+            f'{PLAIN}error = "#330000"',
+            'error #330000 on background #000000, a contrast of 1.1, and text needs 4.5. error = "#',
+        ),
+        ("x" * 20_000, "cannot be read"),
+    ],
+)
+def test_a_file_that_is_no_theme_is_a_sentence(text: str, why: str, tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(InputError) as refused:
+        read_theme(path)
+    assert why in str(refused.value)
+
+
+async def test_a_theme_of_ones_own_is_chosen_and_survives_its_file() -> None:
+    """Without its file the usual one is shown, and said why; a file that is none is not chosen."""
+    folder = user_paths().config / "themes"
+    folder.mkdir(parents=True)
+    (folder / "own.toml").write_text(PLAIN)
+    (folder / "bad.toml").write_text("bad")
+    app = make_app(FakeEngine(), chat_config(""))
+    async with app.run_test() as pilot:
+        await send(pilot, "/theme own")
+        await wait_until(pilot, lambda: app.theme == "own")
+        assert app.theme_variables["background"] == "#000000"
+        assert {"own", "bad"} <= set(app.theme_choices)
+        await send(pilot, "/theme bad")
+        await wait_until(pilot, lambda: "is not TOML" in notice_text(pilot))
+        assert read_config().values["screen.theme"] == "own"
+    (folder / "own.toml").write_text("bad")
+    again = make_app(FakeEngine(), chat_config('[screen]\ntheme = "own"\n'))
+    async with again.run_test() as pilot:
+        await wait_until(pilot, lambda: "is not TOML" in notice_text(pilot))
+        assert again.theme == DARK.name
 
 
 def test_auto_follows_the_terminal() -> None:

@@ -445,7 +445,7 @@ THEME = CHAT.add(
         "theme",
         "alt+shift+t",
         "theme",
-        "Choose the colours of the app: /theme and dark, light, high-contrast or terminal; without a name, list them.",
+        "Choose the colours of the app: /theme and a name, as dark, nord or your own; without a name, list them.",
         slash="theme",
         argument="NAME",
         also=("dark", "light"),

@@ -248,8 +248,8 @@ class SettingsBrowser:
         match setting.kind:
             case Flag():
                 return (True, False)
-            case Choice(words):
-                return words
+            case Choice() as choice:
+                return choice.all_words
             case Names() as names:
                 return (AUTO, "off", *names.known)
         if setting.key == "persona":

@@ -11,6 +11,7 @@ from localspec.chat.settings.browser import SettingsBrowser, SettingsFile
 from localspec.chat.settings.conversation import Changed, change
 from localspec.chat.settings.preferences import Preferences, preferences
 from localspec.config import Config, Setting, Value, config_file, read_config, setting
+from localspec.config.kinds import Choice
 from localspec.config.lookup import read_typed
 from localspec.runtime.chat_config import ChatConfig, Layer, Settings
 from localspec.store import StoredConversation
@@ -142,6 +143,12 @@ class SettingsController:
     def give(self, setting: Setting, value: Value | None) -> None:
         """Set something for this conversation, or leave it to the file for None. Raises LocalSpecError."""
         self.adopt(change(self.settings, self.own, setting, value))
+
+    @property
+    def themes(self) -> tuple[str, ...]:
+        """The names of the themes to choose from."""
+        assert isinstance(_THEME.kind, Choice)
+        return _THEME.kind.all_words
 
     def choose_theme(self, name: str) -> Config:
         """Write the theme into the file. Raises LocalSpecError."""

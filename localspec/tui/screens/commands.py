@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
@@ -14,6 +14,7 @@ from textual.css.query import NoMatches
 from textual.errors import NoWidget
 from textual.events import Click, Mount
 from textual.system_commands import SystemCommandsProvider
+from textual.theme import ThemeProvider
 from textual.worker import ResultType, Worker, WorkerState, WorkType
 
 from localspec.chat.commands import places
@@ -37,6 +38,26 @@ _WORDS = {
     for command in CHAT.commands
     if command.in_palette
 }
+
+
+@runtime_checkable
+class HasThemes(Protocol):
+    """An app with themes to choose from."""
+
+    @property
+    def theme_choices(self) -> tuple[str, ...]: ...
+
+    def choose_theme(self, name: str) -> None: ...
+
+
+class ThemeChoices(ThemeProvider):
+    """Textual's provider of themes, which here chooses one for good, and has those of the user's own."""
+
+    @property
+    def commands(self) -> list[tuple[str, Callable[[], None]]]:
+        app = self.app
+        assert isinstance(app, HasThemes)
+        return [(name, partial(app.choose_theme, name)) for name in app.theme_choices]
 
 
 class ActionCommands(SystemCommandsProvider):

@@ -157,6 +157,10 @@ class Palettes:
         self._app = app
         self._made: dict[str, Palette] = {}
 
+    def forget(self) -> None:
+        """Make them anew: a theme may have got other colours."""
+        self._made.clear()
+
     def __call__(self) -> Palette:
         app = self._app
         made = self._made.get(app.theme)
