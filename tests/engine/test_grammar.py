@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from localspec.base.errors import UsageError
+from localspec.engine.backends.llama import guidance, spelling
 from localspec.engine.backends.llama import sampler as llama_sampler
-from localspec.engine.backends.llama import spelling
 from localspec.engine.backends.llama.chain import Chain
 from localspec.engine.backends.llama.gbnf import GbnfRules
 from localspec.engine.backends.llama.grammar import Grammar, check_grammar
@@ -25,6 +25,7 @@ from localspec.engine.settings import BANNED, Sampling
 from tests.engine.reference import Law, assert_same, briefly, list_of, reference
 from tests.engine.vocabulary import builtin_vocab
 
+LARK = '%llguidance {}\nstart: word (" " word)* "." (" The end" " of it.")?\nword: /[a-z]+/ | "\\"" /[^"]+/ "\\""'
 WORDS = 'root ::= word (" " word)* "."\nword ::= [a-z]+ | "\\"" [^"]+ "\\""'
 
 
@@ -104,6 +105,32 @@ def test_what_does_not_fit_is_drawn_again(
         sampler.accept(path[-1])
         own.accept(path[-1])
     assert redrawn_n > 1, "everything fitted, so nothing was tested"
+
+
+@pytest.mark.parametrize("searched", [False, True])
+@pytest.mark.parametrize("top_k", [0, 1, 5])
+def test_a_mask_rules_out_what_a_grammar_of_llama_cpp_would(
+    vocab: LlamaVocab, top_k: int, searched: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the same law, with few tokens that fit as with many."""
+    if searched:
+        monkeypatch.setattr(llama_sampler, "most_likely", best_of)
+        monkeypatch.setattr(guidance, "_FEW_N", 5)
+    settings = Sampling(1.0, top_k, 0.9, 0.0, grammar=LARK, repeat_penalty=1.3, logit_bias=((300, BANNED),))
+    sampler, place = make_sampler(settings, vocab.n_vocab, vocab), Grammar.of(settings, vocab)
+    fitting_n: set[int] = set()
+    path: list[int] = []
+    for seed, token in enumerate(vocab.tokenize('one "two". The end of it.', special=False)):
+        row = row_of(seed, vocab.n_vocab)
+        allowed = place.allows(np.arange(vocab.n_vocab))
+        law = resampled(reference(settings, row, path), allowed, reference(settings, row, path, allowed=allowed))
+        assert_same(sampler.dist(row), law)
+        fitting_n.add(int(allowed.sum()))
+        sampler.accept(token)
+        place.accept(token)
+        path.append(token)
+    assert place.left_by is None
+    assert {1, max(fitting_n)} <= fitting_n
 
 
 def best_of(row: Any, k: int) -> Any:

@@ -37,6 +37,7 @@ def _grid(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--configs", nargs="*", default=[], metavar="NAME", help="configurations; * and ? stand for others"
     )
+    parser.add_argument("--json-schema", type=Path, metavar="FILE", help="hold the replies of both engines to it")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--minutes", type=float, help="begin no repetition that would probably end later")
     parser.add_argument(

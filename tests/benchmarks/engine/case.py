@@ -49,6 +49,8 @@ class Case:
     sampling: Sampling
     seed: int
     max_tokens: int
+    schema: str | None = None
+    """The JSON Schema that the reply is held to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,9 +43,9 @@ def grid(options: argparse.Namespace) -> None:
         pool = ServerPool(options.server, pair, options.resident)
         resources.callback(pool.close)
         prompts = _prompts(options, partial(_reply_text, engine))
-        plan = Plan(
-            options.tokens, tuple(options.temperatures), options.repeats, options.seed, _seconds(options.minutes)
-        )
+        schema = options.json_schema.read_text(encoding="utf-8") if options.json_schema else None
+        given = options.tokens, tuple(options.temperatures), options.repeats, options.seed, schema
+        plan = Plan(*given, _seconds(options.minutes))
         head = _head(options, pair, names, engine)
         save = partial(_save, options.out, head)
         Grid([_contestant(name, engine, pool) for name in names], prompts, plan, save).measure()

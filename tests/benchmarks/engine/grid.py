@@ -28,6 +28,7 @@ class Plan:
     temperatures: tuple[float, ...]
     repeats: int
     seed: int
+    schema: str | None = None
     budget_s: float | None = None
     """No repetition is begun that would probably end later than this."""
 
@@ -64,7 +65,8 @@ class Grid:
         source.shuffle(cells)
         for n, (prompt, temperature) in enumerate(cells, start=1):
             # The text drawn depends on the seed: a new one each time, the same for all contestants.
-            case = Case(prompt, sampling_at(temperature), source.randrange(2**31), self.plan.max_tokens)
+            seed, plan = source.randrange(2**31), self.plan
+            case = Case(prompt, sampling_at(temperature), seed, plan.max_tokens, plan.schema)
             order = list(self.contestants)
             source.shuffle(order)
             rows = [self._row(contestant, case, repeat) for contestant in order]
@@ -89,7 +91,7 @@ class Grid:
         """The run, and the processor seconds everything else used meanwhile, this process aside."""
         process = contestant.ready()
         if self._warm.get(contestant.name) != process:
-            contestant.run(Case(self.prompts[0], Sampling(temperature=0), 0, SHORT_TOKENS))
+            contestant.run(Case(self.prompts[0], Sampling(temperature=0), 0, SHORT_TOKENS, self.plan.schema))
             self._warm[contestant.name] = process
         busy_s, own_s = machine.busy_s(), machine.process_cpu_s(process)
         run = contestant.run(case)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from localspec.engine.backends.llama.json_schema import grammar_of_schema
 from localspec.engine.backends.llama.native import native
 from localspec.engine.cancel import Cancellation
 from localspec.engine.drafters import drafter_names
@@ -91,7 +92,10 @@ class Own:
         return os.getpid()
 
     def run(self, case: Case) -> Run:
-        options = self.reply_options(case.sampling, case.seed, case.max_tokens)
+        sampling = case.sampling
+        if case.schema is not None:
+            sampling = replace(sampling, grammar=grammar_of_schema(case.schema))
+        options = self.reply_options(sampling, case.seed, case.max_tokens)
         return _Listener(self.engine.clock).run(self.engine.pair.reply(case.prompt.messages, options), case)
 
     def reply_options(self, sampling: Sampling, seed: int, max_tokens: int) -> ReplyOptions:

@@ -269,7 +269,9 @@ class ServerContestant:
 def _request(case: Case) -> dict[str, Any]:
     """Our four samplers and no others: its default chain has more, which would only cost it time."""
     sampling = case.sampling
-    common = {"n_predict": case.max_tokens, "seed": case.seed}
+    common: dict[str, Any] = {"n_predict": case.max_tokens, "seed": case.seed}
+    if case.schema is not None:
+        common["json_schema"] = json.loads(case.schema)
     if sampling.greedy:
         return {**common, "samplers": ["top_k", "temperature"], "top_k": 1, "temperature": 0.0}
     return {

@@ -40,7 +40,7 @@ _COUNTS = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
 class GbnfRules:
     """The place in a grammar, as ``grammar.Rules``."""
 
-    forced = None
+    forced = few = None
     """Not known: llama.cpp tells it of one token at a time, and a vocabulary has many."""
 
     def __init__(self, rules: Chain) -> None:

@@ -35,6 +35,11 @@ class Rules(Protocol):
         """The one token that fits here; None if there are several, or it takes long to tell."""
         ...
 
+    @property
+    def few(self) -> Ids | None:
+        """All tokens that fit here, ascending; None if they are many, or it takes long to tell."""
+        ...
+
     def allows(self, ids: Ids) -> NDArray[np.bool_]:
         """A mask over ``ids``: True for a token that fits here."""
         ...
@@ -81,6 +86,11 @@ class Grammar:
     def forced(self) -> int | None:
         """The one token that fits here; None if there are several, or it takes long to tell."""
         return None if self.idle else self._rules.forced
+
+    @property
+    def few(self) -> Ids | None:
+        """All tokens that fit here, ascending; None if they are many, or it takes long to tell."""
+        return None if self.idle else self._rules.few
 
     def allows(self, ids: Ids) -> NDArray[np.bool_]:
         """A mask over ``ids``: True for a token that fits here."""

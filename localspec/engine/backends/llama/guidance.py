@@ -30,6 +30,8 @@ _SPECIAL = b"\xff"
 """The begin of a token that no text can become, to llguidance: no text in UTF-8 has this byte."""
 _WORD_BITS = 32
 _KEPT_N = 8
+_FEW_N = 4096
+"""Tokens that are sooner looked at than searched for among the likeliest."""
 _SIMPLER = "Simplify the grammar or the JSON Schema."
 
 _tokenizers: WeakKeyDictionary[LlamaVocab, LLTokenizer] = WeakKeyDictionary()
@@ -63,7 +65,7 @@ class GuidanceRules:
         self._matcher = matcher
         self._n_vocab = n_vocab
         self._mask: NDArray[np.bool_] | None = None
-        self._forced: int | None = None
+        self._fitting_n = 0
 
     @staticmethod
     def of(grammar: str, vocab: LlamaVocab) -> GuidanceRules:
@@ -82,8 +84,13 @@ class GuidanceRules:
 
     @property
     def forced(self) -> int | None:
-        self._allowed()
-        return self._forced
+        allowed = self._allowed()
+        return int(allowed.argmax()) if self._fitting_n == 1 else None
+
+    @property
+    def few(self) -> Ids | None:
+        allowed = self._allowed()
+        return np.flatnonzero(allowed) if self._fitting_n <= _FEW_N else None
 
     def accept(self, token: int) -> bool:
         # By its text alone: what was said before the grammar began may be other tokens than the mask allows.
@@ -92,7 +99,7 @@ class GuidanceRules:
 
     def clone(self) -> GuidanceRules:
         clone = GuidanceRules(self._matcher.deep_copy(), self._n_vocab)
-        clone._mask, clone._forced = self._mask, self._forced
+        clone._mask, clone._fitting_n = self._mask, self._fitting_n
         return clone
 
     def _allowed(self) -> NDArray[np.bool_]:
@@ -103,7 +110,7 @@ class GuidanceRules:
             if self._matcher.is_error():
                 raise UsageError(f"The reply cannot go on: {_said(self._matcher.get_error())}.", _SIMPLER)
             self._mask = np.unpackbits(words.view(np.uint8), count=self._n_vocab, bitorder="little").view(np.bool_)
-            self._forced = int(self._mask.argmax()) if np.count_nonzero(self._mask) == 1 else None
+            self._fitting_n = int(np.count_nonzero(self._mask))
         return self._mask
 
 

@@ -91,6 +91,9 @@ class ChainSampler:
         A grammar takes a while to look at a whole vocabulary. ``roughly`` does with the first tokens that fit.
         """
         needed = self._stages.choices
+        if needed and (few := grammar.few) is not None:
+            fitting = self._fitting(row, few[few < len(row)], grammar)
+            return self._sampled(self._stages.candidates.put(fitting)) if len(fitting) else None
         wanted = 4 * needed + 64 if needed else None
         while wanted and (likely := most_likely(row, wanted)) is not None:
             fitting = self._fitting(row, self._with_touched(likely, row), grammar)
