@@ -19,6 +19,7 @@ from localspec.engine.images import text_alone
 from localspec.engine.inspecting import inspect, token_probs
 from localspec.engine.inspection import Inspection
 from localspec.engine.sampling import Sampler
+from localspec.engine.settings import Sampling
 from localspec.runtime.messages import Message, ReplyOptions, Tool
 from localspec.runtime.prompt_images import ImageReader
 from localspec.runtime.prompting import Prompter
@@ -42,14 +43,18 @@ class Inspector:
         self._max_outputs = max_outputs
         self._images = images
         self._prompts: OrderedDict[_Key, array[int]] = OrderedDict()
+        self._held: dict[_Key, Sampling] = {}
 
-    def remember(self, prompt: Asked, options: ReplyOptions, tokens: Sequence[int]) -> None:
-        """A reply is being written to this prompt, whose tokens are these."""
+    def remember(
+        self, prompt: Asked, options: ReplyOptions, tokens: Sequence[int], held: Sampling | None = None
+    ) -> None:
+        """A reply is being written to this prompt, whose tokens are these; ``held`` is its sampling with constraint."""
         key = _key(prompt, options)
         self._prompts[key] = array("i", tokens)
+        self._held[key] = held or options.sampling
         self._prompts.move_to_end(key)
         if len(self._prompts) > KEPT_PROMPTS_N:
-            self._prompts.popitem(last=False)
+            del self._held[self._prompts.popitem(last=False)[0]]
 
     def inspect(self, prompt: Asked, options: ReplyOptions, reply: Sequence[int], position: int) -> Inspection:
         """As ``load.PairInspector.inspect``."""
@@ -61,7 +66,7 @@ class Inspector:
             self._draft,
             [*tokens, *reply[:position]],
             reply[position],
-            self._sampler(options, tokens, reply[:position]),
+            self._sampler(self._held.get(_key(prompt, options), options.sampling), tokens, reply[:position]),
             lambda token: vocab.source(token).decode("utf-8", errors="replace"),
         )
         return replace(seen, greedy=options.sampling.greedy, exact_context=exact)
@@ -93,15 +98,15 @@ class Inspector:
             )
         return tokens, kept is not None
 
-    def _sampler(self, options: ReplyOptions, prompt: Sequence[int], before: Sequence[int]) -> Sampler | None:
+    def _sampler(self, sampling: Sampling, prompt: Sequence[int], before: Sequence[int]) -> Sampler | None:
         """The sampler at the end of this text; None for mirostat, which goes by every choice it made before, and for
         text that the grammar does not allow.
         """
-        if options.sampling.mirostat:
+        if sampling.mirostat:
             return None
-        check_ranges(options.sampling)
+        check_ranges(sampling)
         vocab = self._target.vocab
-        sampler = make_sampler(options.sampling, vocab.n_vocab, vocab, text_alone(prompt))
+        sampler = make_sampler(sampling, vocab.n_vocab, vocab, text_alone(prompt))
         if not sampler.stateless:
             for token in before:
                 sampler.accept(token)

@@ -138,12 +138,13 @@ class LoadedPair:
             yield Finished(FinishReason.CANCELLED, "", Tally().timings())
             return
         calls = self._calls(prompt, options, ready, prefix)
-        request = self._request(ready.tokens, options, policy, prefix)
+        held = calls.sampling(options.sampling) if calls else options.sampling
+        request = self._request(ready.tokens, replace(options, sampling=held), policy, prefix)
         context = list(ready.tokens)
         if self._caches:
             self._caches.before_reply(context, self._cancel)
         if not prefix:
-            self.inspector.remember(prompt, options, context)
+            self.inspector.remember(prompt, options, context, held)
         try:
             for event in self._events(request, drafters, calls):
                 if isinstance(event, Started):

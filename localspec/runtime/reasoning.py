@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from localspec.engine.events import Token
 
-_NAMES = "think|thinking|thought|reasoning|reason|seed:think"
-_OPENED = re.compile(rf"\s*(?:<({_NAMES})>|\[(THINK)\])")
+NAMES = "think|thinking|thought|reasoning|reason|seed:think"
+"""The tags around reasoning, as a regular expression."""
+_OPENED = re.compile(rf"\s*(?:<({NAMES})>|\[(THINK)\])")
 _CLOSED_ALONE = re.compile(r"^\s*</think>[ \t]*$", re.MULTILINE)
 """A closing tag alone: some templates, as that of DeepSeek-R1, write the opening one into the prompt."""
 

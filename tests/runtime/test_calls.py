@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,10 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from localspec.engine.backends.llama.grammar import Grammar
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Token, ToolCall
 from localspec.engine.settings import Sampling
 from localspec.engine.tally import Tally
+from localspec.runtime.calls.constraint import held
 from localspec.runtime.calls.form import CallForm, call_form
 from localspec.runtime.calls.prompt import ToolPrompts, said
 from localspec.runtime.calls.reading import CallReader
@@ -25,7 +28,7 @@ from localspec.runtime.messages import Message, Reply, ReplyOptions, Role, Tool
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.template import ChatTemplate
 from localspec.runtime.template.marked_text import MarkedText
-from tests.builtin import DRAFT, TARGET
+from tests.builtin import DRAFT, TARGET, open_target
 from tests.tokenizers import templates
 
 SCHEMA = '{"type": "object", "properties": {"text": {"type": "string"}, "n": {"type": "integer"}}}'
@@ -176,7 +179,7 @@ VALUE = st.lists(HOSTILE | LINE, max_size=4).map("".join)
 
 
 @each_syntax
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(text=VALUE)
 def test_a_call_that_is_quoted_in_an_argument_is_not_made(syntax: CallSyntax, text: str) -> None:
     """Where the values are JSON the one call is exact; between tags it is exact, or none is made."""
@@ -247,6 +250,36 @@ def test_a_call_begun_before_the_reply_was_continued_is_not_made() -> None:
     continued = reply_of(HERMES, [call[12:]], prefix=call[:12])
     assert continued.calls == ()
     assert continued.call_error is not None
+
+
+@pytest.mark.parametrize("syntax", [each for each in SYNTAXES if each.held], ids=lambda syntax: syntax.name)
+def test_the_constraint_takes_what_the_syntax_writes_and_only_with_arguments_that_fit(syntax: CallSyntax) -> None:
+    write, vocab = WRITERS[syntax.name], open_target().vocab
+    settings = held(Sampling(), syntax, TOOLS, {}, reasons=False)
+    whole = f"{write('first', {'text': 'a', 'n': 7})}\n{write('second', {})}"
+    for text, fits in ((whole, True), (write("first", {"n": "7"}), False), (write("third", {}), False)):
+        place = Grammar.of(replace(settings, grammar_triggers=()), vocab)
+        for token in vocab.tokenize(text, special=False):
+            place.accept(token)
+        assert (place.left_by is None) == fits
+
+
+@pytest.mark.parametrize("syntax", [each for each in SYNTAXES if each.held], ids=lambda syntax: syntax.name)
+def test_the_constraint_begins_with_a_call_behind_the_reasoning(syntax: CallSyntax) -> None:
+    begin = syntax.held.partition(" ARGUMENTS")[0].replace("NAME", "first") if syntax.bare else syntax.markers[0]
+    opening, closing = syntax.reasoning
+
+    def begins(text: str, *, reasons: bool = False) -> bool:
+        patterns = held(Sampling(), syntax, TOOLS, {}, reasons=reasons).grammar_triggers
+        found = [match for pattern in patterns if (match := re.search(pattern.encode(), text.encode()))]
+        return any(match[1].decode() == begin for match in found)
+
+    assert begins(begin)
+    assert begins(f"{opening}Hm.{closing}\n{begin}")
+    assert begins(f"Hm.{closing}\n{begin}", reasons=True)
+    assert not begins(f"{opening}Hm.\n{begin}")
+    assert not begins(f"Hm.\n{begin}", reasons=True)
+    assert not begins(f"They write {begin}")
 
 
 HERMES_TEMPLATE = (
@@ -410,6 +443,23 @@ def test_the_built_in_pair_calls_a_tool_and_tells_its_result(
         assert second.prompt is not None
         assert first.prompt is not None
         assert second.prompt.cache_n > first.prompt.prompt_n
+
+
+def test_arguments_are_held_to_the_schema_of_their_tool(pair: InspectablePair) -> None:
+    """At any temperature, drafted or not; and what is no call is not held to anything."""
+    chosen = '{"type": "object", "properties": {"text": {"enum": ["alpha", "beta gamma"]}}, "required": ["text"]}'
+    tools = (replace(FIRST, name="count_words", parameters=chosen), replace(SECOND, name="get_time"))
+    asked = (Message(Role.USER, 'Count the words in "the quick brown fox".'),)
+    options = ReplyOptions(Sampling(temperature=0), depth=3, max_tokens=60, tools=tools)
+    drafted, plain = follow(pair, asked, options), follow(pair, asked, replace(options, spec=()))
+    assert drafted.text == plain.text
+    assert {token.drafter for token in drafted.tokens} >= {"grammar"}
+    for seed in range(6):
+        reply = follow(pair, asked, replace(options, sampling=Sampling(temperature=1.5), seed=seed))
+        (call,) = reply.calls
+        assert json.loads(call.arguments)["text"] in ("alpha", "beta gamma")
+    story = follow(pair, (Message(Role.USER, "Tell me a story about a fox."),), options)
+    assert (len(story.tokens), story.calls) == (60, ())
 
 
 def follow(pair: InspectablePair, messages: Sequence[Message], options: ReplyOptions) -> Reply:

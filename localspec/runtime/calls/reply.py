@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from localspec.engine.events import Event, Finished, FinishReason, Round, Token, ToolCall
+from localspec.engine.settings import Sampling
+from localspec.runtime.calls.constraint import held
 from localspec.runtime.calls.form import CallForm
 from localspec.runtime.calls.reading import CallReader, CallsRead
 from localspec.runtime.calls.syntax import Markers
@@ -73,6 +75,13 @@ class ReplyCalls:
     def written_out(self) -> Mapping[int, bytes]:
         """Control tokens that are shown in the reply, since they are part of calls."""
         return {token: marker.encode() for token, marker in self._markers.items() if not self.vocab.is_end(token)}
+
+    def sampling(self, asked: Sampling) -> Sampling:
+        """The sampling with the arguments of calls held to the tools' schemas, as far as they can be."""
+        if self.prefix:  # it may be in the middle of a call, and may not fit
+            return asked
+        controls = {marker: token for token, marker in self._markers.items()}
+        return held(asked, self.form.syntax, self.tools, controls, reasons=self.reasons)
 
     def follow(self, events: Iterator[Event]) -> Iterator[Event]:
         """The same events."""

@@ -36,6 +36,8 @@ class CallSyntax:
     """The marker around texts in arguments."""
     reasoning: tuple[str, str] = _THINKING
     """The markers around reasoning."""
+    held: str = ""
+    """A call as a constraint has it written, with NAME and ARGUMENTS; empty if nothing holds the arguments."""
     bare: bool = False
     """True if ``begin`` is no sign by itself: calls then name offered tools, and nothing else is in the reply."""
 
@@ -104,7 +106,12 @@ SYNTAXES: Sequence[CallSyntax] = (
         argument=r"<parameter name=\"(?P<key>[^\"]+)\">(?P<value>.*?)</parameter>\s*",
         end=r"</invoke>(?:\s*«</minimax:tool_call>»)?",
     ),
-    CallSyntax("Hermes", begin=r"«<tool_call>»\s*(?=\{)", end=r"\s*«</tool_call>»"),
+    CallSyntax(
+        "Hermes",
+        begin=r"«<tool_call>»\s*(?=\{)",
+        end=r"\s*«</tool_call>»",
+        held='«<tool_call>»\n{"name": "NAME", "arguments": ARGUMENTS}\n«</tool_call>»',
+    ),
     CallSyntax("Apriel", begin=r"«<tool_calls>»\s*(?=[{\[])", end=r"\s*«</tool_calls>»"),
     CallSyntax("Nemotron", begin=r"«<TOOLCALL>»\s*(?=\[)", end=r"\s*«</TOOLCALL>»"),
     CallSyntax("Mistral", begin=r"«[TOOL_CALLS]»\s*(?=\[)"),
@@ -112,6 +119,7 @@ SYNTAXES: Sequence[CallSyntax] = (
         "Mistral with names",
         begin=r"«[TOOL_CALLS]»\s*" + _NAME + r"(?:«[CALL_ID]»\w+)?\s*«[ARGS]»\s*",
         reasoning=("[THINK]", "[/THINK]"),
+        held="«[TOOL_CALLS]»NAME«[ARGS]»ARGUMENTS",
     ),
     CallSyntax(
         "DeepSeek",
@@ -148,7 +156,12 @@ SYNTAXES: Sequence[CallSyntax] = (
         begin=r"«<|tool_call:begin|>»\w+«<|tool_call:name|>»" + _NAME + r"«<|tool_call:args|>»\s*",
         end="«<|tool_call:end|>»",
     ),
-    CallSyntax("Llama 3", begin=r"(?:«<|python_tag|>»)?\s*(?=\{)", bare=True),
+    CallSyntax(
+        "Llama 3",
+        begin=r"(?:«<|python_tag|>»)?\s*(?=\{)",
+        held='{"name": "NAME", "parameters": ARGUMENTS}',
+        bare=True,
+    ),
 )
 """Those with the more particular begin come first."""
 HERMES = next(syntax for syntax in SYNTAXES if syntax.name == "Hermes")

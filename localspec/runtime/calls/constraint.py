@@ -1,0 +1,97 @@
+"""The constraint that holds the arguments of calls to the schemas of their tools, from the begin of a call on."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from localspec.base.errors import UsageError
+from localspec.engine.settings import Sampling
+from localspec.runtime.calls.syntax import CallSyntax
+from localspec.runtime.messages import Tool
+from localspec.runtime.reasoning import NAMES
+from localspec.runtime.template.values import schema_of
+
+_KEPT_N = 256
+_PIECES = re.compile(r"(«.+?»|ARGUMENTS|\s)")
+_ANY_OBJECT = {"type": "object"}
+_NO_ARGUMENTS = {"type": "object", "properties": {}, "additionalProperties": False}
+_WHITE_SPACE = r"/[ \n\t]{0,8}/"
+
+
+def held(
+    sampling: Sampling, syntax: CallSyntax, tools: Sequence[Tool], controls: Mapping[str, int], *, reasons: bool
+) -> Sampling:
+    """The settings with a grammar that begins where a call does.
+
+    They stay as they are where a grammar was asked for, with mirostat, which takes none, and for syntaxes whose
+    arguments are no JSON. ``controls`` are the markers that are control tokens; ``reasons`` is as for ``CallReader``.
+    """
+    if not syntax.held or sampling.grammar is not None or sampling.mirostat:
+        return sampling
+    grammar = _grammar(syntax, tools, controls)
+    return replace(sampling, grammar=grammar, grammar_triggers=tuple(_triggers(syntax, tools, reasons=reasons)))
+
+
+def _grammar(syntax: CallSyntax, tools: Sequence[Tool], controls: Mapping[str, int]) -> str:
+    """A grammar of calls and nothing else, in Lark's form."""
+    calls = [_call(syntax.held, tool.name, f"arguments{i}", controls) for i, tool in enumerate(tools)]
+    schemas = [f"arguments{i}: %json {json.dumps(_schema(tool))}" for i, tool in enumerate(tools)]
+    rules = ("start: call (ws call)* ws", f"call: {' | '.join(calls)}", *schemas, f"ws: {_WHITE_SPACE}")
+    return "\n".join(("%llguidance {}", *rules))
+
+
+def _call(written: str, name: str, arguments: str, controls: Mapping[str, int]) -> str:
+    """A rule's alternative for calls of one tool."""
+    parts: list[str] = []
+    # White space in JSON stays as it is: so what the model would write is certain.
+    for piece in filter(None, _PIECES.split(written.replace("NAME", json.dumps(name)[1:-1]).replace(" ", "\0"))):
+        if piece.startswith("«"):
+            parts.append(_marker(piece[1:-1], controls))
+        elif piece == "ARGUMENTS":
+            parts.append(arguments)
+        else:
+            parts.append("ws" if piece == "\n" else json.dumps(piece.replace("\0", " ")))
+    return " ".join(parts)
+
+
+def _marker(marker: str, controls: Mapping[str, int]) -> str:
+    """A marker as a token, or as text that says the same: that is no call, and begins the grammar all the same."""
+    text = json.dumps(marker)
+    return f"(<[{controls[marker]}]> | {text})" if marker in controls else text
+
+
+@lru_cache(_KEPT_N)
+def _schema(tool: Tool) -> dict[str, Any]:
+    """The tool's schema as llguidance takes it; any object in place of one that it cannot hold a reply to."""
+    from localspec.engine.backends.llama.json_schema import grammar_of_schema  # loads a library
+
+    schema = schema_of(tool)
+    if not schema.get("properties") and schema.keys() <= {"type", "properties", "$schema", "title", "description"}:
+        schema = _NO_ARGUMENTS
+    try:
+        found = json.loads(grammar_of_schema(json.dumps({**schema, "type": "object"})))["grammars"][0]["json_schema"]
+    except UsageError:
+        return _ANY_OBJECT
+    return found if isinstance(found, dict) else _ANY_OBJECT
+
+
+def _triggers(syntax: CallSyntax, tools: Sequence[Tool], *, reasons: bool) -> Iterator[str]:
+    """Patterns for the begin of the first call, behind the reasoning and at the begin of a line."""
+    if syntax.bare:
+        heads = (syntax.held.partition(" ARGUMENTS")[0].replace("NAME", json.dumps(tool.name)[1:-1]) for tool in tools)
+        begin = rf"\s*({'|'.join(map(re.escape, heads))})\Z"
+    else:
+        marker = re.escape(syntax.held.partition("«")[2].partition("»")[0])
+        begin = rf"(?:.*?\n)?[ \t]*({marker})(?=[\s{{]|\Z)"
+    closing = re.escape(syntax.reasoning[1])
+    opened = rf"\s*(?:{re.escape(syntax.reasoning[0])}|[<\[](?:{NAMES}|THINK)[>\]])"
+    if reasons:
+        yield rf"(?s)\A.*?{closing}{begin}"
+    else:
+        yield rf"(?s)\A(?!{opened}){begin}"
+        yield rf"(?s)\A{opened}.*?{closing}{begin}"
