@@ -67,6 +67,11 @@ def failure_of(reply: Reply) -> str:
     return figures.failure_note(reply.rounds[-1]) if reply.rounds else ""
 
 
+def call_failure_of(reply: Reply) -> str:
+    """The reason why a call that the reply tried to make was not made; empty if there is none."""
+    return f"No tool was called. {reply.call_error} /again asks again." if reply.call_error else ""
+
+
 def _why_off(session: ChatSession) -> str | None:
     """The reason why nothing speculates, or little; None if a model drafts."""
     chat_config, info = session.chat_config, session.info

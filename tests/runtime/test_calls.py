@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from localspec.chat.turn import Turn
 from localspec.engine.backends.llama.grammar import Grammar
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Token, ToolCall
@@ -28,6 +29,7 @@ from localspec.runtime.messages import Message, Reply, ReplyOptions, Role, Tool
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.template import ChatTemplate
 from localspec.runtime.template.marked_text import MarkedText
+from localspec.tui.conversation.turn_notes import turn_note
 from tests.builtin import DRAFT, TARGET, open_target
 from tests.tokenizers import templates
 
@@ -236,6 +238,13 @@ def test_what_cannot_be_read_is_told_to_the_model(text: str, error: str) -> None
     read = CallReader(HERMES, TOOLS).read(text)
     assert read.calls == ()
     assert error in (read.error or "")
+
+
+def test_the_user_is_told_why_no_tool_was_called() -> None:
+    turn = Turn("Which?", "question", "answer")
+    turn.reply.call_error = CallReader(HERMES, TOOLS).read('<tool_call>{"name": "third"}</tool_call>').error
+    note = turn_note(turn, (1, 1))
+    assert "No tool was called. There is no tool named third. There are: first, second. /again asks again." in note
 
 
 def test_talk_about_the_syntax_is_no_call() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from localspec.chat.compaction import REQUEST
 from localspec.chat.compose.token_counts import CHARS_A_TOKEN
 from localspec.chat.session import ChatSession
-from localspec.chat.status import closing_note, failure_of, opening_note
+from localspec.chat.status import call_failure_of, closing_note, failure_of, opening_note
 from localspec.chat.thread import Thread
 from localspec.chat.turn import Turn
 from localspec.tui.terminal.clipboard import Arrival, copied
@@ -23,7 +23,7 @@ def turn_note(turn: Turn, replies: tuple[int, int]) -> str:
     closing = closing_note(reply) if reply.done or reply.tokens else ""
     offer = "/continue goes on" if unfinished(turn) else ""
     last = " · ".join(filter(None, (version, state, closing, offer)))
-    return "\n".join(filter(None, (opening_note(reply), failure_of(reply), last)))
+    return "\n".join(filter(None, (opening_note(reply), failure_of(reply), call_failure_of(reply), last)))
 
 
 def unfinished(turn: Turn) -> bool:
