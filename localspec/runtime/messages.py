@@ -35,7 +35,7 @@ class Message:
     call_id: str | None = None
     """The call that a tool's message answers."""
     name: str | None = None
-    """The name of the tool, in a tool's message."""
+    """The name of the tool, in a tool's message; empty where that says why a call could not be read."""
 
 
 @dataclass(frozen=True, slots=True)

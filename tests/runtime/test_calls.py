@@ -18,6 +18,7 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Token, ToolCall
 from localspec.engine.settings import Sampling
 from localspec.engine.tally import Tally
+from localspec.engine.text import Utf8Stream
 from localspec.runtime.calls.constraint import held
 from localspec.runtime.calls.form import CallForm, call_form
 from localspec.runtime.calls.prompt import ToolPrompts, said
@@ -31,6 +32,7 @@ from localspec.runtime.template import ChatTemplate
 from localspec.runtime.template.marked_text import MarkedText
 from localspec.tui.conversation.turn_notes import turn_note
 from tests.builtin import DRAFT, TARGET, open_target
+from tests.fakes import PieceVocab
 from tests.tokenizers import templates
 
 SCHEMA = '{"type": "object", "properties": {"text": {"type": "string"}, "n": {"type": "integer"}}}'
@@ -106,9 +108,10 @@ class Vocabulary:
     """Every text is a token of its own; those of ``controls`` are control tokens."""
 
     written_controls: dict[bytes, int] = field(default_factory=dict)
+    ends: frozenset[int] = frozenset()
 
     def is_end(self, token: int) -> bool:
-        return False
+        return token in self.ends
 
 
 def reply_of(
@@ -358,6 +361,26 @@ def test_calls_that_a_template_takes_one_by_one_are_each_followed_by_their_resul
         text.index(part) for part in ('"first", "arguments"', "tool\n<|im_start|>", '"second", "arguments"', "gone")
     ]
     assert places == sorted(places)
+
+
+def test_a_call_that_cannot_be_read_is_told_to_the_model_in_a_message() -> None:
+    """It has a result without a name; its text stays as the model wrote it."""
+    bad, error = '<tool_call>{"name": "fir', "A call of a tool cannot be read. Write the whole call again."
+    nameless = ToolCall("call00003", "", "{}")
+    reply = Message(Role.ASSISTANT, bad, (nameless,))
+    text = rendered(HERMES_TEMPLATE, (TALK[0], reply, Message(Role.TOOL, error, call_id=nameless.id, name="")))
+    assert text.count("<tool_call>") == text.count(bad) == 1
+    assert f"<|im_start|>user\n{error}<|im_end|>" in text
+
+
+def test_what_the_reply_shows_of_control_tokens() -> None:
+    """Those that are part of calls are written out, but for the end of the turn."""
+    gpt = BY_NAME["gpt-oss"]
+    vocabulary = Vocabulary({b"<|channel|>": 5, b"<|call|>": 6, b"<|other|>": 7}, ends=frozenset({6}))
+    calls = ReplyCalls(CallForm(gpt), TOOLS, vocabulary, reasons=False)
+    assert calls.written_out == {5: b"<|channel|>"}
+    stream = Utf8Stream(PieceVocab((b"a", b"")), {1: b"<|channel|>"})
+    assert stream.push(0) + stream.push(1) == "a<|channel|>"
 
 
 def test_channels_are_no_part_of_what_was_said() -> None:

@@ -43,7 +43,7 @@ class ToolPrompts:
 
     def prepared(self, messages: Sequence[Message]) -> list[Message]:
         """The messages that the template is given. What they make it say is input, as ever."""
-        found = [self._as_said(message) for message in messages]
+        found = [self._as_said(_without_unreadable(message)) for message in messages]
         if not self.form.writes_calls:
             found = list(_as_text(found))
         elif not self.form.parallel:
@@ -71,6 +71,15 @@ class ToolPrompts:
 def speaks_of_calls(message: Message) -> bool:
     """True for a message that is part of a call, or of a reply that could have made one."""
     return bool(message.calls) or message.role is Role.TOOL or _CHANNEL in message.content
+
+
+def _without_unreadable(message: Message) -> Message:
+    """The message without a call that could not be read, which has no name: its result is said by the user then."""
+    if message.role is Role.TOOL and not message.name:
+        return Message(Role.USER, message.content)
+    if not all(call.name for call in message.calls):
+        return replace(message, calls=tuple(call for call in message.calls if call.name))
+    return message
 
 
 def said(content: str, calls: Sequence[ToolCall], syntax: CallSyntax) -> str:
