@@ -40,7 +40,8 @@ class EngineQueries:
         """Send the next query, unless a race is under way. The engine is idle."""
         if not self.racing:
             self.token_queries.ask()
-            if not self.token_queries.busy:
+            # A piece that is given up would take a title along.
+            if not (self.token_queries.busy or self.reading_ahead.under_way):
                 self.titles.ask()
             if not (self.token_queries.busy or self.titles.busy):
                 self.reading_ahead.ask()

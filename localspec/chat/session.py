@@ -170,6 +170,16 @@ class ChatSession(ChatCore):
         if wanted:
             self._engine_queries.ask()
 
+    def rest(self) -> None:
+        """Have the engine read nothing ahead until ``go_on``: the person does something that needs the screen."""
+        self._engine_queries.reading_ahead.rest()
+
+    def go_on(self) -> None:
+        """Have the engine read ahead again."""
+        self._engine_queries.reading_ahead.go_on()
+        if self.free and self.phase is Phase.IDLE:
+            self._engine_queries.ask()
+
     def withdraw(self) -> Turn | None:
         """Take back the latest message, if it still waits."""
         return self.waiting.pop() if self.waiting and self.waiting[-1].question is None else None

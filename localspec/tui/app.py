@@ -17,7 +17,7 @@ from textual.binding import BindingType
 from textual.command import CommandPalette
 from textual.constants import TEXTUAL_ANIMATIONS
 from textual.driver import Driver
-from textual.events import Event, InputEvent, Key, Paste
+from textual.events import Event, InputEvent, Key, MouseDown, MouseScrollDown, MouseScrollUp, Paste
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import MountError
@@ -258,6 +258,8 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
         """As Textual's; all input passes here."""
         if self._tending and isinstance(event, InputEvent | Paste):
             self._tending.used()
+        if isinstance(event, Key | Paste | MouseDown | MouseScrollDown | MouseScrollUp) and not event.is_forwarded:
+            self._chat.make_room(event)
         if not self._swallowed(event):
             await super().on_event(event)
 

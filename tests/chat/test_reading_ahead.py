@@ -60,6 +60,32 @@ def test_it_is_given_up_when_the_engine_is_needed(reading: ReadingAhead, sent: l
     assert sent == [ReadAhead(said(LONG)), Cancel(), ReadAhead(said(f"{LONG} more"))]
 
 
+def test_another_text_ends_the_piece_under_way_at_once(reading: ReadingAhead, sent: list[Request]) -> None:
+    """A letter taken back, another conversation: the piece would be read for nothing."""
+    for text in (said(LONG), said(f"{LONG}!"), (Message(Role.USER, LONG), *said(LONG)), said(LONG)):
+        reading.want(text)
+        reading.ask()
+        reading.want(said(f"y{LONG}"))
+        assert sent == [ReadAhead(text), Cancel()]
+        reading.receive(HasRead(0))
+        sent.clear()
+
+
+def test_it_rests_while_the_screen_is_needed(reading: ReadingAhead, sent: list[Request]) -> None:
+    """The piece under way ends with the key, no other begins until the pause, and nothing is taken as read."""
+    reading.want(said(LONG))
+    reading.ask()
+    for _ in range(3):
+        reading.rest()
+    assert sent == [ReadAhead(said(LONG)), Cancel()]
+    reading.receive(HasRead(0))
+    reading.ask()
+    assert len(sent) == 2
+    reading.go_on()
+    reading.ask()
+    assert sent[2:] == [ReadAhead(said(LONG))]
+
+
 def test_text_that_is_written_on_disturbs_nothing(reading: ReadingAhead, sent: list[Request]) -> None:
     """The piece under way is the beginning of the longer text, too."""
     reading.want(said(LONG))

@@ -803,6 +803,12 @@ async def test_an_attached_file_is_read_while_its_question_is_typed(
         assert read[2].content.endswith("Some words here.\n```\n\nSee @notes.txt now")
         engine.inbox.put(HasRead(10))
         await wait_until(pilot, lambda: len(engine.ahead) == 2)
+        await pilot.press("!")
+        assert Cancel() not in engine.sent, "a letter more disturbs nothing"
+        await pilot.press("left")
+        assert Cancel() in engine.sent, "another key has the machine to itself"
+        engine.inbox.put(HasRead(0))
+        await wait_until(pilot, lambda: len(engine.ahead) == 3)
         await pilot.press("enter")
         await wait_until(pilot, lambda: len(engine.prompts) == 2)
         assert [type(request) for request in engine.sent[-2:]] == [Cancel, Generate]

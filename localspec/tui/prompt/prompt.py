@@ -14,6 +14,7 @@ from typing import TypeAlias
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.events import Event, Key
 from textual.widgets import Static, TextArea
 
 from localspec.base.errors import LocalSpecError
@@ -217,6 +218,12 @@ class Prompt(Vertical):
         self.enclosures.clear()
         self._mentions.clear()
         self.put(written)
+
+    def grows_by(self, event: Event) -> bool:
+        """True if a key only adds to the end of the message."""
+        area = self.area
+        at_end = area.has_focus and area.selection.is_empty and area.cursor_at_end_of_text
+        return at_end and isinstance(event, Key) and event.is_printable
 
     def set_calm(self, calm: bool) -> None:
         """Stop the cursor from blinking: while the model runs it needs every cycle."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.events import Key, Paste
+from textual.events import Event, Key, Paste
 from textual.message import Message
 
 from localspec.base.errors import LocalSpecError
@@ -42,7 +42,8 @@ from localspec.tui.controllers.turns import TurnController
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.keys.bindings import screen_bindings
 from localspec.tui.keys.handling import CommandTarget, Handler, common_handlers, handlers_of, handles
-from localspec.tui.prompt.prompt import Prompt
+from localspec.tui.prompt.after_pause import AfterPause
+from localspec.tui.prompt.prompt import WEIGH_AFTER_S, Prompt
 from localspec.tui.screens.search import SearchScreen
 from localspec.tui.terminal.title import TerminalTitle, terminal_write
 from localspec.tui.textual_fixes.compositor import RowScreen
@@ -159,12 +160,19 @@ class ChatScreen(RowScreen[None], CommandTarget):
         if (conversation := self._session.chat_config.conversation) is not None:
             self.run_worker(self.carry_out(partial(self._conversations.begin_with, conversation)))
         self._replies.start()
+        self._pause = AfterPause(self, WEIGH_AFTER_S, self._session.go_on)
 
     def on_unmount(self) -> None:
         self._title.end()
         self._meaning.close()
 
     # Input
+
+    def make_room(self, event: Event) -> None:
+        """Have the engine rest until the next pause, unless the event is a letter at the end of the message."""
+        if self.is_mounted and not self._prompt.grows_by(event):
+            self._session.rest()
+            self._pause.touch()
 
     def swallows(self, event: Key | Paste) -> bool:
         """Return True if a key or a paste that no widget has had yet is to do nothing."""
