@@ -2,12 +2,14 @@
 
     python -m tests.benchmarks.read_ahead [--target FILE] [--draft FILE] [--typing S] [--rounds N]
 
-Both in turns in the engine's own process, with another conversation between them, so that nothing is kept.
+Both in turns in the engine's own process, with another conversation between them, so that nothing is kept. Then the
+time from giving a piece up, at random moments, until the engine is free.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import statistics
 import tempfile
 import time
@@ -20,7 +22,7 @@ from localspec.engine.settings import Sampling
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.client import EngineClient
-from localspec.runtime.worker.messages import Answer, Emitted, Generate, HasRead, Load, Loaded, ReadAhead
+from localspec.runtime.worker.messages import Answer, Cancel, Emitted, Generate, HasRead, Load, Loaded, ReadAhead
 from tests.runtime.worker.test_client import Talk
 
 SENTENCE = "The fox lives in the wood, counts the trees and tells the birds a story about the sea. "
@@ -52,6 +54,20 @@ def read_ahead(talk: Talk, text: str, typing_s: float) -> float:
     return time.perf_counter() - started
 
 
+def given_up_s(talk: Talk, request_id: int, text: str) -> float:
+    """Seconds from the cancellation of a piece that is being read until the engine has let go of it."""
+    first_token_s(talk, request_id, "Hello")
+    for _ in range(random.randrange(1, 8)):
+        talk.send(ReadAhead(said(text)))
+        talk.until(HasRead)
+    talk.send(ReadAhead(said(text)))
+    time.sleep(random.uniform(0.001, 0.05))
+    started = time.perf_counter()
+    talk.send(Cancel())
+    talk.until(HasRead)
+    return time.perf_counter() - started
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", type=Path, default=shipped("assets/builtin-target.gguf"))
@@ -75,6 +91,8 @@ def main() -> None:
                 taken_s, read_n = first_token_s(talk, 100 * number + 10 * ahead + 2, f"{file}What does the fox do?")
                 (with_it if ahead else without).append(taken_s)
                 print(f"{'ahead' if ahead else 'plain'}  {taken_s:.3f} s, {read_n} tokens; ahead in {reading_s:.1f} s")
+        ended_ms = [1e3 * given_up_s(talk, 10_000 + 10 * n, f"{n} {file}") for n in range(4 * arguments.rounds)]
+    print(f"given up in {statistics.median(ended_ms):.1f} ms, at most {max(ended_ms):.1f}, n = {len(ended_ms)}")
     plain_s, ahead_s = statistics.median(without), statistics.median(with_it)
     print(f"first token: {plain_s:.3f} s plain, {ahead_s:.3f} s read ahead: {ahead_s / plain_s:.3f}")
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from localspec.chat.papers.parts import Parts, encrypted
 
 if TYPE_CHECKING:
     from pypdf import PageObject
+
+
+MOST_READERS = 2
+"""Each may take as much memory as a paper may."""
+PAGES_A_READER = 20
 
 
 def read(path: Path) -> Parts:
@@ -26,7 +34,47 @@ def read(path: Path) -> Parts:
     return Parts("page", len(reader.pages), _pages(reader.pages))
 
 
-def _pages(pages: Iterable[PageObject]) -> Iterator[str]:
-    for number, page in enumerate(pages, 1):
-        text = page.extract_text().strip()
-        yield f"[Page {number}]\n{text}\n\n" if text else ""
+def _pages(pages: Sequence[PageObject]) -> Iterator[str]:
+    """The text of each page; of a long paper two pages at a time, by copies of this process."""
+    readers_n = min(os.cpu_count() or 1, MOST_READERS, len(pages) // PAGES_A_READER)
+    if readers_n < 2:
+        yield from (_page(number, page) for number, page in enumerate(pages, 1))
+        return
+    with ExitStack() as opened:
+        streams = [opened.enter_context(_read_every(pages, first, readers_n)) for first in range(readers_n)]
+        for at in range(len(pages)):
+            answer = json.loads(streams[at % readers_n].readline() or "null")
+            if not isinstance(answer, str):
+                raise ValueError(f"page {at + 1}: {answer[0] if answer else 'it takes too much memory or time'}")
+            yield answer
+
+
+def _read_every(pages: Sequence[PageObject], first: int, step: int) -> IO[str]:
+    """A stream of the pages from ``first`` on, each the ``step``-th after the one before, read by a copy.
+
+    A line of JSON each: its text, or a list with the reason why it cannot be read.
+    """
+    read_end, write_end = os.pipe()
+    if os.fork():
+        os.close(write_end)
+        return os.fdopen(read_end, encoding="ascii")
+    try:
+        os.close(read_end)
+        with os.fdopen(write_end, "w", encoding="ascii") as out:
+            for at in range(first, len(pages), step):
+                out.write(json.dumps(_text_or_reason(pages[at], at + 1)) + "\n")
+                out.flush()
+    finally:
+        os._exit(0)  # nothing of the original goes on in its copy
+
+
+def _text_or_reason(page: PageObject, number: int) -> str | list[str]:
+    try:
+        return _page(number, page)
+    except Exception as error:  # noqa: BLE001 -- a library's, about a file that anybody may have made
+        return [str(error)[:200] or type(error).__name__]
+
+
+def _page(number: int, page: PageObject) -> str:
+    text = page.extract_text().strip()
+    return f"[Page {number}]\n{text}\n\n" if text else ""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import selectors
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from localspec.chat.papers.child import command
 from localspec.chat.papers.kinds import PaperKind
 
 MAX_S = 40.0
-"""Seconds after which reading ends with the parts that there are; a paper of 300 pages takes about five."""
+"""Seconds after which reading ends with the parts that there are; a paper of 300 pages takes five on one core."""
 MAX_FILE_BYTES = 500_000_000
 _POLL_S = 0.1
 _CHUNK_BYTES = 65_536
@@ -97,7 +99,11 @@ def read_paper(
         raise InputError(f"{name} is larger than {MAX_FILE_BYTES // 1_000_000} MB.", "Attach a part of it.")
     collected = _Collected()
     with subprocess.Popen(
-        command(kind, path), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        command(kind, path),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
     ) as process:
         try:
             for line in _lines(process, time.monotonic() + max_s, cancelled):
@@ -107,7 +113,8 @@ def read_paper(
         except ValueError:
             pass  # half a line: the child was ended
         finally:
-            process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # its copies too
     if collected.text.strip():
         return PaperText(collected.text, collected.taken)
     if collected.complete and kind is PaperKind.PDF:

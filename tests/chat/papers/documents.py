@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
@@ -13,6 +13,11 @@ _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
 def pdf(pages: Sequence[str]) -> bytes:
     """A PDF with one line of text a page; an empty one is a page without text."""
+    return pdf_of_lines([[text] if text else [] for text in pages])
+
+
+def pdf_of_lines(pages: Sequence[Sequence[str]], show: Callable[[str], str] = "({}) Tj".format) -> bytes:
+    """A PDF with these lines on its pages, each shown by the operators that ``show`` makes of it."""
     kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
     objects = [
         "<< /Type /Catalog /Pages 2 0 R >>",
@@ -20,16 +25,21 @@ def pdf(pages: Sequence[str]) -> bytes:
         "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     ]
     for n, text in enumerate(pages):
-        shown = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET" if text else ""
+        shown = "".join(f"BT /F1 12 Tf 72 {720 - 14 * row} Td {show(line)} ET\n" for row, line in enumerate(text))
         page = "/Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >>"
         objects += [
             f"<< {page} /Contents {5 + 2 * n} 0 R >>",
             f"<< /Length {len(shown)} >>\nstream\n{shown}\nendstream",
         ]
+    return pdf_of_objects([content.encode("latin-1") for content in objects])
+
+
+def pdf_of_objects(objects: Sequence[bytes]) -> bytes:
+    """A PDF with these objects, numbered from 1, the first of which is its catalogue."""
     out, places = b"%PDF-1.4\n", []
     for number, content in enumerate(objects, 1):
         places.append(len(out))
-        out += f"{number} 0 obj\n{content}\nendobj\n".encode("latin-1")
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, content)
     table = "".join(f"{place:010} 00000 n \n" for place in places)
     size = len(objects) + 1
     end = (

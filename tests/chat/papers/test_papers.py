@@ -179,6 +179,19 @@ def test_a_child_that_is_taken_over_says_nothing_but_text(tmp_path: Path, monkey
     assert not (tmp_path / "written").exists() or not (tmp_path / "written").read_bytes()
 
 
+def test_pages_of_a_long_paper_are_read_by_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In their order; a copy that ends, or cannot read its page, ends the reading with a sentence."""
+    (tmp_path / "a.pdf").write_bytes(documents.pdf([f"This is page {n}." for n in range(1, 61)]))
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    text = text_of(tmp_path / "a.pdf")
+    assert text == "".join(f"[Page {n}]\nThis is page {n}.\n\n" for n in range(1, 61))
+    patched = "import os; from localspec.chat.papers import pdf; os.cpu_count = lambda: 4; pdf._page = lambda n, _:"
+    for end, why in (("os._exit(1)", "page 30: it takes too much memory or time"), ("[][0]", "page 30: list index")):
+        run_instead(monkeypatch, f"{patched} 'x' if n != 30 else {end}\nmain()")
+        with pytest.raises(InputError, match=why):
+            text_of(tmp_path / "a.pdf")
+
+
 def test_a_missing_library_is_named_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The extra is not installed."""
     (tmp_path / "a.pdf").write_bytes(documents.pdf(["text"]))
