@@ -51,7 +51,8 @@ class CallSyntax:
         """Its markers, each once."""
         parts = (self.begin, self.end, self.argument or "")
         named = (found for part in parts for found in _MARKER.findall(part))
-        return tuple(dict.fromkeys((*named, *self.reasoning, self.quote)))
+        quotes = () if self.quote == '"' else (self.quote,)
+        return tuple(dict.fromkeys((*named, *self.reasoning, *quotes)))
 
 
 class Markers:
@@ -130,7 +131,9 @@ SYNTAXES: Sequence[CallSyntax] = (
     ),
     CallSyntax(
         "gpt-oss",
-        begin=r"(?: to=functions\." + _NAME + r"«<|channel|>»(?:commentary|analysis)"
+        begin=r"(?:«<|end|>»)?(?:«<|start|>»assistant)?(?: to=functions\."
+        + _NAME
+        + r"«<|channel|>»(?:commentary|analysis)"
         r"|«<|channel|>»(?:commentary|analysis) to=functions\.(?P<later>[\w.-]+))"
         r"\s*(?:«<|constrain|>»)?(?:json)?\s*«<|message|>»\s*",
         end="(?:«<|call|>»)?",
