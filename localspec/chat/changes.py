@@ -62,7 +62,21 @@ class Learned:
     turn: Turn
 
 
-Change = Began | Wrote | Ended | LoadFailed | PairReady | TokenCountAnswered | Learned
+@dataclass(frozen=True, slots=True)
+class Called:
+    """The calls of a reply have gone on: see ``ToolUse.chain`` and the turn's ``results``."""
+
+    turn: Turn
+
+
+@dataclass(frozen=True, slots=True)
+class GoesOn:
+    """A reply to the results of calls waits to be made."""
+
+    turn: Turn
+
+
+Change = Called | GoesOn | Began | Wrote | Ended | LoadFailed | PairReady | TokenCountAnswered | Learned
 
 
 def written(turn: Turn, events: Sequence[Event]) -> list[Wrote]:

@@ -10,6 +10,7 @@ from localspec.chat.pair_slot import PairSlot
 from localspec.chat.reply_check import check_of
 from localspec.chat.reply_metadata import reply_about
 from localspec.chat.thread import Thread
+from localspec.chat.tools.use import ToolUse
 from localspec.chat.turn import Turn
 from localspec.chat.undo import DeletedConversations, Undone
 from localspec.insight.observers import Observer, ObserverGroup
@@ -41,6 +42,8 @@ class ChatCore:
         """Replies that are made with other settings, to compare them."""
         self.observer = ObserverGroup((self.trials, *([observer] if observer is not None else [])))
         """Follows every reply."""
+        self.tool_use = ToolUse()
+        """The tools that replies may call, and the calls under way."""
         self.deleted = DeletedConversations(self.store)
         """Whole conversations that were deleted in this program."""
         self._slot = slot
@@ -107,7 +110,7 @@ class ChatCore:
     def begin_reply(self, request_id: int, turn: Turn, info: PairInfo | None) -> ActiveReply:
         """Begin the reply of a turn, or go on with it; its message is stored if it was not. Nothing is sent yet."""
         assigned = self._assigned(turn)
-        chat_config = assigned.chat_config
+        chat_config = replace(assigned.chat_config, reply=self.tool_use.options(turn, assigned.chat_config.reply))
         about = reply_about(chat_config, info, trial=assigned.trial, arm=assigned.arm)
         recorder = self.thread.begin(turn, about)
         recorder.keeps_figures = chat_config.keeps_figures
@@ -125,8 +128,15 @@ class ChatCore:
         return self.trials.assign(self.chat_config, self.stored.id, self.thread.say(turn))
 
     def _ended(self, turn: Turn) -> None:
-        """The reply of a turn is over."""
+        """The reply of a turn is over; its calls, if it makes any, are the next to come."""
         if turn.is_summary:
             self.thread.refresh()
         else:
             self.last = turn
+            self.tool_use.follow(turn, self.stored)
+
+    def _after_calls(self) -> Turn | None:
+        """The turn whose reply goes on from the results of the calls, which are all made; None if none is to."""
+        chain, self.tool_use.chain = self.tool_use.chain, None
+        self.thread.refresh()
+        return self.thread.turns[-1] if chain is not None and chain.goes_on else None

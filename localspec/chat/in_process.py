@@ -52,6 +52,8 @@ class InProcessChat(ChatCore):
             self.last = None
         self.adopt_promoted()
         self._load_tried()
+        if not self.tool_use.ready_for(turn, self.chat_config):
+            self.tool_use.toolbox.wait()
         return self.begin_reply(next(self._ids), turn, self.pair.info)
 
     def follow(self, reply: ActiveReply, show: Callable[[Event], object]) -> Reply:
@@ -62,6 +64,10 @@ class InProcessChat(ChatCore):
             self._ended(reply.turn)
         self.adopt_promoted()
         return reply.turn.reply
+
+    def after_calls(self) -> Turn | None:
+        """The turn that replies to the results of ``tool_use.chain``, which is over; None if none is to."""
+        return self._after_calls()
 
     def switch(self, chat_config: ChatConfig) -> None:
         """Go on with another pair. Raises LocalSpecError as ``InProcessPair.change``."""

@@ -13,7 +13,18 @@ from itertools import count
 
 from localspec.base.errors import LocalSpecError, ReplyStoppedError, error_from_code
 from localspec.chat.active_reply import ActiveReply
-from localspec.chat.changes import Began, Change, Ended, Learned, LoadFailed, PairReady, TokenCountAnswered, written
+from localspec.chat.changes import (
+    Began,
+    Called,
+    Change,
+    Ended,
+    GoesOn,
+    Learned,
+    LoadFailed,
+    PairReady,
+    TokenCountAnswered,
+    written,
+)
 from localspec.chat.core import ChatCore
 from localspec.chat.engine_queries import EngineQueries
 from localspec.chat.history import History
@@ -21,6 +32,7 @@ from localspec.chat.pacing import Pacer
 from localspec.chat.pair_slot import EngineHandle, EnginePairSlot, Phase
 from localspec.chat.race import Race
 from localspec.chat.token_queries import QueryAnswer, TokenQueries
+from localspec.chat.tools.approvals import Verdict
 from localspec.chat.turn import Turn
 from localspec.engine.events import Event
 from localspec.insight.observers import Observer
@@ -77,7 +89,17 @@ class ChatSession(ChatCore):
     def busy(self) -> bool:
         """True while answers are due or changes are not yet handed out."""
         at_work = self.current is not None or self._engine_queries.pending(idle=self.phase is Phase.IDLE)
-        return self.phase is Phase.LOADING or at_work or bool(self._changes)
+        return self.phase is Phase.LOADING or at_work or bool(self._changes) or self.calling or not self._tools_ready
+
+    @property
+    def calling(self) -> bool:
+        """True while calls of tools are made; False while the user is asked about one."""
+        chain = self.tool_use.chain
+        return chain is not None and chain.asking is None
+
+    @property
+    def _tools_ready(self) -> bool:
+        return self.tool_use.toolbox.ready
 
     def history(self) -> History:
         """The list of conversations as stored now, with the folders unfolded that were."""
@@ -134,7 +156,7 @@ class ChatSession(ChatCore):
     @property
     def free(self) -> bool:
         """True if no reply is under way or waited for, so that the conversation can be changed."""
-        return self.current is None and not self.waiting
+        return self.current is None and not self.waiting and self.tool_use.chain is None
 
     def recall(self, turn: Turn) -> None:
         """Prepare queries about a restored reply; see ``Thread.recall``."""
@@ -185,10 +207,13 @@ class ChatSession(ChatCore):
         return self.waiting.pop() if self.waiting and self.waiting[-1].question is None else None
 
     def stop(self) -> list[Turn]:
-        """End the reply under way, or a title; the reply's text stays. Returns the turns that waited behind it."""
+        """End the reply under way, its calls or a title; the text stays. Returns the turns that waited behind it."""
         self._engine_queries.titles.withdraw()
         withdrawn = list(self.waiting)
         self.waiting.clear()
+        if self.tool_use.chain is not None:
+            self.tool_use.chain.stop()
+            self._go_on()
         if self._active_reply is not None:
             self._engine.send(Cancel())
             if self.pacer.limited or self.pacer.waiting or self._active_reply.held_back:
@@ -204,6 +229,9 @@ class ChatSession(ChatCore):
         withdrawn = self.stop()
         if self._active_reply is not None:
             self._cut_short(self._active_reply)
+        if self.tool_use.chain is not None:  # of a reply that has just ended
+            self.tool_use.chain.stop()
+            self._after_calls()
         self._changes.clear()
         self.token_queries.forget()
         self._enter(conversation)
@@ -235,10 +263,18 @@ class ChatSession(ChatCore):
         self._feed(self.pacer.due())
         if self._active_reply is not None:
             self._active_reply.tick()
+        self._make_calls()
         if self.phase is Phase.IDLE:
+            self._send_next()
             self._engine_queries.ask()
         changes, self._changes = self._changes, []
         return changes
+
+    def decide(self, verdict: Verdict) -> None:
+        """Answer the question about the call that waits for it."""
+        if self.tool_use.chain is not None:
+            self.tool_use.chain.decide(verdict)
+            self._changes.append(Called(self.tool_use.chain.turn))
 
     def begin_race(self, prompt: tuple[Message, ...] | str, options: ReplyOptions, seed: int) -> Race:
         """Have a message answered twice, outside the conversation. The engine must be idle."""
@@ -299,6 +335,26 @@ class ChatSession(ChatCore):
         if self.writes_titles and turn.complete and not (turn.is_summary or self.chat_config.tour or checked):
             self._engine_queries.titles.want(self.stored)
 
+    def _make_calls(self) -> None:
+        """Take the next steps of the calls, as far as they can be taken now."""
+        chain = self.tool_use.chain
+        if chain is None:
+            return
+        while chain.tick():
+            self._changes.append(Called(chain.turn))
+        if chain.over:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """The calls are over: have their results replied to, before any message that waits."""
+        turn = self.tool_use.chain.turn if self.tool_use.chain is not None else None
+        after = self._after_calls()
+        if turn is not None:
+            self._changes.append(Called(turn))
+        if after is not None:
+            self.waiting.appendleft(after)
+            self._changes.append(GoesOn(after))
+
     def _cut_short(self, active_reply: ActiveReply) -> None:
         """End a reply at the last event that was shown."""
         active_reply.cut_short()
@@ -306,7 +362,9 @@ class ChatSession(ChatCore):
 
     def _send_next(self) -> None:
         """Send the oldest message that waits, if the engine is idle."""
-        if not self.waiting or self.phase is not Phase.IDLE:
+        if not self.waiting or self.phase is not Phase.IDLE or self.tool_use.chain is not None:
+            return
+        if not self.tool_use.ready_for(self.waiting[0], self.chat_config):
             return
         tried = self._tried()
         if tried is not None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from localspec.base.bounded_file import read_file
 from localspec.base.errors import OWN_FOLDER, ConfigError, LocalSpecError, refused
@@ -18,6 +19,7 @@ from localspec.base.shared_file import replace_file
 from localspec.config.editing import NotSafelyChanged, with_value
 from localspec.config.kinds import RefusedValue, TextOrFile, Value
 from localspec.config.personas import check_persona
+from localspec.config.servers import SERVERS_TABLE, McpServer, WrongServer, parse_server
 from localspec.config.setting import PAIR_TABLES, Setting
 from localspec.config.statements import Path as Names
 from localspec.config.statements import Statement, Unreadable, dotted, statements, values
@@ -50,6 +52,8 @@ class Config:
     """For one pair alone, by its id and ``section.key``; the pair need not exist."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """Keys of actions, by the action's id; the action need not exist."""
+    servers: Mapping[str, McpServer] = field(default_factory=dict)
+    """MCP servers, by name."""
     lines: Mapping[str, int] = field(default_factory=dict)
     """The line of each value, by the name that ``Setting.name_in`` gives it."""
     problems: tuple[Problem, ...] = ()
@@ -88,7 +92,16 @@ def read_config(path: Path | None = None) -> Config:
     except OSError as error:
         return Config(path, problems=(Problem(path, None, f"it cannot be read: {error.strerror or error}"),))
     reading = _Reading(path, text)
-    return Config(path, reading.values, reading.pairs, reading.keys, reading.lines, tuple(reading.problems), stamp)
+    return Config(
+        path,
+        reading.values,
+        reading.pairs,
+        reading.keys,
+        reading.servers(),
+        reading.lines,
+        tuple(reading.problems),
+        stamp,
+    )
 
 
 def write_value(setting: Setting, value: Value | None, pair: str | None = None, *, path: Path | None = None) -> Config:
@@ -96,17 +109,35 @@ def write_value(setting: Setting, value: Value | None, pair: str | None = None, 
 
     Changes that others made to the file meanwhile stay. Raises ConfigError.
     """
-    path = path or config_file()
+    return _write({setting.place(pair): value}, setting.name_in(pair), path or config_file())
+
+
+def write_server(name: str, server: McpServer | None) -> Config:
+    """Set an MCP server in the user's file, in place of one of that name, or take that out for None.
+
+    Returns the file as read again. Raises ConfigError.
+    """
+    before = read_config().servers.get(name)
+    changes: dict[Names, Value | None] = {
+        (SERVERS_TABLE, name, *key): None for key in reversed(before.values() if before is not None else {})
+    }
+    changes |= {(SERVERS_TABLE, name, *key): value for key, value in (server.values() if server else {}).items()}
+    return _write(changes, dotted((SERVERS_TABLE, name)), config_file())
+
+
+def _write(changes: Mapping[Names, Value | None], name: str, path: Path) -> Config:
+    """Set values by their paths, or take them out for None, and read the file again. Raises ConfigError."""
     with _explained(path), folder_lock(path):
         before = read_file(path, MOST_BYTES) if path.exists() else b""
         try:
             mark = "utf-8-sig" if before.startswith(b"\xef\xbb\xbf") else "utf-8"
-            text = with_value(before.decode(mark), setting.place(pair), value)
+            text = before.decode(mark)
+            for place, value in changes.items():
+                text = with_value(text, place, value)
             replace_file(path, text.encode(mark))
         except (NotSafelyChanged, UnicodeError):
             raise ConfigError(
-                f"{setting.name_in(pair)} in {path} is written in a way that is not changed safely.",
-                "Change it by hand.",
+                f"{name} in {path} is written in a way that is not changed safely.", "Change it by hand."
             ) from None
     return read_config(path)
 
@@ -120,6 +151,7 @@ class _Reading:
         self.keys: dict[str, str] = {}
         self.lines: dict[str, int] = {}
         self.problems: list[Problem] = []
+        self._servers: dict[str, dict[str, Any]] = {}
         self._path = path
         self._refused: Names | None = None
         """The table being read, if it is unknown: it was refused as a whole."""
@@ -136,8 +168,10 @@ class _Reading:
 
     def _open(self, header: Statement) -> bool:
         """Begin a table; False if it is unknown."""
-        known = (*SECTIONS, KEYS_SECTION, PAIR_TABLES)
-        if header.table[0] == PAIR_TABLES and len(header.table) <= 2:
+        known = (*SECTIONS, KEYS_SECTION, PAIR_TABLES, SERVERS_TABLE)
+        if header.table[0] in (PAIR_TABLES, SERVERS_TABLE) and len(header.table) <= 2:
+            return True
+        if header.table[0] == SERVERS_TABLE and len(header.table) == 3:
             return True
         if header.table[0] == PAIR_TABLES:
             self._refuse(header.line, _no_pair_table(header.table))
@@ -151,6 +185,8 @@ class _Reading:
         name = dotted(names)
         if names[0] == PAIR_TABLES and (len(names) > 1 or value == {}):
             self._take_pairs(names, value, line)
+        elif names[0] == SERVERS_TABLE and len(names) > 1:
+            self._take_server(names, value, line)
         elif name in self.lines:
             self._refuse(line, f"{name} is set a second time; line {self.lines[name]} counts")
         elif len(names) == 2 and names[0] == KEYS_SECTION:
@@ -159,6 +195,26 @@ class _Reading:
             self._take_value(setting, value, line)
         elif not names[:-1] or names[0] in SECTIONS:
             self._refuse(line, _unknown("setting", name, [each.name for each in SETTINGS]))
+
+    def _take_server(self, names: Names, value: object, line: int) -> None:
+        """Take a value in the table of an MCP server; ``servers`` checks it."""
+        self.lines.setdefault(dotted(names[:2]), line)
+        held = self._servers.setdefault(names[1], {})
+        for name in names[2:-1]:
+            inner = held.setdefault(name, {})
+            held = inner if isinstance(inner, dict) else {}
+        if len(names) > 2:
+            held[names[-1]] = value
+
+    def servers(self) -> dict[str, McpServer]:
+        """The servers; those that cannot be used become problems."""
+        found = {}
+        for name, data in self._servers.items():
+            try:
+                found[name] = parse_server(name, data)
+            except WrongServer as wrong:
+                self._refuse(self.lines[dotted((SERVERS_TABLE, name))], f"{SERVERS_TABLE}.{wrong}")
+        return found
 
     def _take_pairs(self, names: Names, value: object, line: int) -> None:
         """Take a value in the table of a pair."""

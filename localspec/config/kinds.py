@@ -240,6 +240,14 @@ class OutFile(Text):
 
 
 @dataclass(frozen=True, slots=True)
+class Folder(OutFile):
+    """The name of a folder, or ``none``; to the program a path, or None."""
+
+    what: str = f'the name of a folder, or "{NONE}"'
+    noun: str = f"FOLDER|{NONE}"
+
+
+@dataclass(frozen=True, slots=True)
 class PortOrFile(OutFile):
     """A port of this machine, the name of a file to write, or ``none``."""
 

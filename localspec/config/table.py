@@ -13,6 +13,7 @@ from localspec.config.kinds import (
     AUTO,
     Choice,
     Flag,
+    Folder,
     LogitBiases,
     Names,
     Number,
@@ -36,6 +37,7 @@ SECTIONS: Mapping[str, str] = MappingProxyType(
         "reply": "The beginning and the end of a reply.",
         "screen": "The look, the pace and the keys of the chat.",
         "stats": "The figures of replies that are kept and reported, and the goals for them.",
+        "tools": "The tools that a model may call; the servers that offer more stand in tables such as [mcp.time].",
         "audit": "The log of proposals and decisions.",
     }
 )
@@ -105,6 +107,10 @@ def _sampling(
 
 def _stats(key: str, kind: ValueKind, about: str, default: str) -> Setting:
     return Setting("stats", key, kind, about, default, option=False)
+
+
+def _tools(key: str, kind: ValueKind, about: str, default: str, *also: str) -> Setting:
+    return Setting("tools", key, kind, about, default, Applies.NOW, also=also)
 
 
 def _audit(key: str, kind: ValueKind, about: str, default: str) -> Setting:
@@ -432,6 +438,34 @@ SETTINGS: tuple[Setting, ...] = (
         "names, else to port 4318 of this machine",
         "no",
         Applies.NOW,
+    ),
+    _tools(
+        "tool",
+        Texts("names of tools", r"[^\s/]+", "NAME"),
+        "Let the model call this tool: get_time, count_words, calculate, read_file or list_files, or SERVER.TOOL or "
+        "SERVER of an MCP server; where nobody can be asked, tools named on the command line are run and no others",
+        "none",
+        *("functions", "function calling", "agent"),
+    ),
+    _tools(
+        "mcp",
+        Texts("names of servers", r"[A-Za-z0-9_-]+", "SERVER"),
+        "Let the model call every tool of this MCP server of the file",
+        "none",
+        "model context protocol",
+    ),
+    _tools("tool_folder", Folder(), "Let read_file and list_files read below this folder", "none"),
+    _tools(
+        "max_calls",
+        Number(1, 1000, whole=True, unit="calls"),
+        "Let the model make this many calls in a row, until you write again",
+        "20",
+    ),
+    _tools(
+        "call_timeout",
+        Number(0, 3600, above=True, unit="seconds"),
+        "Give up on a call, or on a server that does not start, after this many seconds",
+        "60",
     ),
     Setting(
         "audit",

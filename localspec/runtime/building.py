@@ -17,7 +17,7 @@ from localspec.config.texts import require_text
 from localspec.gguf.draft_heads import DRAFTERS, MTP
 from localspec.models.pairs import BUILTIN_ID, PairFiles, RecommendedSampling, load_catalogue
 from localspec.models.projectors import find_projector
-from localspec.runtime.chat_config import ChatConfig, Outlets
+from localspec.runtime.chat_config import ChatConfig, Outlets, ToolChoice
 from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.sampling import build_sampling
@@ -82,6 +82,7 @@ def _for_files(values: Values, files: PairFiles) -> ChatConfig:
         title=" + ".join(path.stem for path in (target, draft) if path is not None),
         system=_system(values),
         outlets=Outlets(**_taken_by(Outlets, values)),
+        tools=ToolChoice(**_taken_by(ToolChoice, values)),
     )
 
 
@@ -98,6 +99,7 @@ def _for_pair(values: Values) -> ChatConfig:
         pace_tokens_per_second=pair.pace_tokens_per_second,
         system=_system(values),
         outlets=Outlets(**_taken_by(Outlets, values)),
+        tools=ToolChoice(**_taken_by(ToolChoice, values)),
     )
 
 

@@ -88,6 +88,22 @@ class Outlets:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """The tools that a model may call, and the limits of calls."""
+
+    tool: tuple[str, ...] = ()
+    """Names of our own tools, and SERVER.TOOL of MCP servers."""
+    mcp: tuple[str, ...] = ()
+    """MCP servers all of whose tools may be called."""
+    tool_folder: Path | None = None
+    """The folder that may be read; None for none."""
+    max_calls: int = 20
+    """The most calls in a row."""
+    call_timeout: float = 60.0
+    """Seconds."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChatConfig:
     """The models to load, how to reply, and the names for it."""
 
@@ -104,6 +120,7 @@ class ChatConfig:
     system: str | None = None
     """The system prompt, if there is one."""
     outlets: Outlets = field(default_factory=Outlets)
+    tools: ToolChoice = field(default_factory=ToolChoice)
     settings: Settings | None = field(default=None, compare=False, repr=False)
     """The settings it was made from, to make it anew when one changes."""
     conversation: str | None = field(default=None, compare=False)

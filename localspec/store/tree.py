@@ -238,7 +238,9 @@ def chat_messages(system: str | None, path: Iterable[Node]) -> list[Message]:
     Empty messages are left out, and so are questions without a reply, except the last. A reply has the calls whose
     results follow it, and no others.
     """
-    nodes = [node for node in path if node.content or node.call]
+    path = list(path)
+    called = {node.parent for node in path if node.call is not None}
+    nodes = [node for node in path if node.content or node.call or node.id in called]
     messages = [Message(Role.SYSTEM, system)] if system else []
     for index, node in enumerate(nodes):
         unanswered = node.role is Role.USER and nodes[index + 1 : index + 2] and nodes[index + 1].role is Role.USER

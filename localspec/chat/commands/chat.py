@@ -538,6 +538,28 @@ SCHEMA = CHAT.add(
         handler=common.set_schema,
     )
 )
+TOOLS = CHAT.add(
+    Command(
+        "tools",
+        "alt+shift+o",
+        "tools",
+        "List the tools that the model may call, and switch them on and off; /tools and a name switches that one.",
+        slash="tools",
+        argument="NAME",
+        also=("mcp", "functions", "servers", "agent"),
+        line=LineForm("tools", "List the tools that the model may call, or switch one on or off.", "[NAME]"),
+    )
+)
+CALLS = CHAT.add(
+    Command(
+        "calls",
+        "alt+shift+c",
+        "calls",
+        "Say whether a tool may be called, if a call waits for that; else show what the calls of the reply returned.",
+        slash="calls",
+        also=("approve", "tool result"),
+    )
+)
 READ = CHAT.add(
     Command(
         "read",

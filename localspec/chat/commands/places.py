@@ -49,6 +49,24 @@ RACE_CLOSE = IN_RACE.add(
     Command("race-close", "escape,q", "back", "Return to the conversation; a race that is running ends.")
 )
 
+IN_APPROVAL = Place("Where a call of a tool is approved")
+APPROVAL_UP = IN_APPROVAL.add(Command("approval-up", "up,k", "up", "Go to the answer above."))
+APPROVAL_DOWN = IN_APPROVAL.add(Command("approval-down", "down,j", "down", "Go to the answer below."))
+APPROVAL_STOP = IN_APPROVAL.add(
+    Command("approval-stop", "escape", "stop", "Make none of the calls, and return to the conversation.")
+)
+
+IN_TOOLS = Place("In the list of tools")
+TOOL_UP = IN_TOOLS.add(Command("tool-up", "up,k", "up", "Go to the tool above."))
+TOOL_DOWN = IN_TOOLS.add(Command("tool-down", "down,j", "down", "Go to the tool below."))
+TOOL_SWITCH = IN_TOOLS.add(
+    Command("tool-switch", "enter,space", "on or off", "Switch the tool, or all tools of the server, on or off.")
+)
+TOOL_ASK = IN_TOOLS.add(
+    Command("tool-ask", "a", "ask again", "Forget what was allowed or forbidden always: ask before the next call.")
+)
+TOOL_CLOSE = IN_TOOLS.add(Command("tool-close", "escape,q", "back", "Return to the conversation."))
+
 IN_LINKS = Place("Among the links of a reply")
 LINK_COPY = IN_LINKS.add(Command("link-copy", "enter,c,y", "copy", "Copy the address."))
 LINK_OPEN = IN_LINKS.add(
@@ -173,6 +191,8 @@ PLACES = (
     IN_INSPECTOR,
     IN_RACE,
     IN_LINKS,
+    IN_APPROVAL,
+    IN_TOOLS,
     IN_HISTORY,
     IN_PAIRS,
     IN_SEARCH,

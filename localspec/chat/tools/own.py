@@ -22,6 +22,8 @@ class OwnTool:
     tool: Tool
     run: Callable[[Mapping[str, str], Path | None], str]
     parameters: tuple[str, ...] = ()
+    harmless: bool = False
+    """True if it reads nothing of the user's, so that switching it on is all the approval it needs."""
 
     def call(self, arguments: Mapping[str, Any], folder: Path | None) -> str:
         """The result of a call. Raises LocalSpecError; InputError for arguments that do not fit."""
@@ -33,14 +35,16 @@ class OwnTool:
         return self.run({name: str(arguments[name]) for name in self.parameters}, folder)
 
 
-def _own(name: str, description: str, run: Callable[[Mapping[str, str], Path | None], str], **about: str) -> OwnTool:
+def _own(
+    name: str, description: str, run: Callable[[Mapping[str, str], Path | None], str], harmless: bool, **about: str
+) -> OwnTool:
     schema = {
         "type": "object",
         "properties": {each: {"type": "string", "description": says} for each, says in about.items()},
         "required": list(about),
         "additionalProperties": False,
     }
-    return OwnTool(Tool(name, description, json.dumps(schema)), run, tuple(about))
+    return OwnTool(Tool(name, description, json.dumps(schema)), run, tuple(about), harmless)
 
 
 def _time(_arguments: Mapping[str, str], _folder: Path | None) -> str:
@@ -50,29 +54,33 @@ def _time(_arguments: Mapping[str, str], _folder: Path | None) -> str:
 OWN_TOOLS: Mapping[str, OwnTool] = {
     own.tool.name: own
     for own in (
-        _own("get_time", "The current date and time.", _time),
+        _own("get_time", "The current date and time.", _time, harmless=True),
         _own(
             "count_words",
             "Count the words of a text.",
             lambda given, _: str(len(given["text"].split())),
+            harmless=True,
             text="The text.",
         ),
         _own(
             "calculate",
             "Compute an expression.",
             lambda given, _: calculate(given["expression"]),
+            harmless=True,
             expression="Numbers with + - * / // % **, parentheses, and functions such as sqrt.",
         ),
         _own(
             "read_file",
             "Read a file.",
             lambda given, folder: read_below(folder, given["path"]),
+            harmless=False,
             path="The file, as its folder lists it.",
         ),
         _own(
             "list_files",
             "List the files of a folder.",
             lambda given, folder: list_below(folder, given["folder"]),
+            harmless=False,
             folder="The folder; . is the top one.",
         ),
     )

@@ -1,0 +1,92 @@
+"""The user's word on calls: once, for the conversation, always or never."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from enum import StrEnum
+from hashlib import sha256
+from pathlib import Path
+
+from localspec.base.bounded_file import read_file
+from localspec.base.paths import user_paths
+from localspec.base.shared_file import replace_file
+from localspec.chat.tools.offered import OfferedTool
+
+APPROVALS_FILE = "tool-approvals.json"
+_MOST_BYTES = 1_000_000
+
+
+class Verdict(StrEnum):
+    """An answer to the question whether a call may be made."""
+
+    ONCE = "once"
+    CONVERSATION = "conversation"
+    """This tool, for as long as the conversation is open in this program."""
+    ALWAYS = "always"
+    """This tool as it is now; if its description or its parameters change, the user is asked again."""
+    NEVER = "never"
+    """This tool, however it changes."""
+    NO = "no"
+    """Not this time."""
+
+    @property
+    def allows(self) -> bool:
+        return self in (Verdict.ONCE, Verdict.CONVERSATION, Verdict.ALWAYS)
+
+
+class Approvals:
+    """The verdicts so far. ``always`` and ``never`` are kept in a file of the user's alone."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        """``path`` is by default the user's own file."""
+        self._path = path or user_paths().data / APPROVALS_FILE
+        self._here: set[tuple[str, str]] = set()
+        """Conversations and digests of tools."""
+
+    def verdict(self, tool: OfferedTool, conversation: str) -> Verdict | None:
+        """The verdict in force for a tool; None if the user has to be asked."""
+        kept = self._read()
+        if kept.get(tool.full_name) == Verdict.NEVER:
+            return Verdict.NEVER
+        if tool.harmless:
+            return Verdict.ALWAYS
+        if kept.get(tool.full_name) == _digest(tool):
+            return Verdict.ALWAYS
+        return Verdict.CONVERSATION if (conversation, _digest(tool)) in self._here else None
+
+    def changed(self, tool: OfferedTool) -> bool:
+        """True if the tool was allowed always, and is another by now."""
+        kept = self._read().get(tool.full_name)
+        return kept not in (None, Verdict.NEVER, _digest(tool))
+
+    def decide(self, tool: OfferedTool, conversation: str, verdict: Verdict) -> None:
+        """Remember a verdict for as long as it lasts. If the file cannot be written, it lasts for the conversation."""
+        if verdict in (Verdict.CONVERSATION, Verdict.ALWAYS):
+            self._here.add((conversation, _digest(tool)))
+        if verdict in (Verdict.ALWAYS, Verdict.NEVER):
+            self._write({**self._read(), tool.full_name: _digest(tool) if verdict.allows else Verdict.NEVER})
+
+    def forget(self, tool: OfferedTool) -> None:
+        """Ask about this tool again."""
+        digest = _digest(tool)
+        self._here = {each for each in self._here if each[1] != digest}
+        self._write({name: kept for name, kept in self._read().items() if name != tool.full_name})
+
+    def _read(self) -> Mapping[str, str]:
+        try:
+            data = json.loads(read_file(self._path, _MOST_BYTES))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return {name: kept for name, kept in data.items() if isinstance(kept, str)} if isinstance(data, dict) else {}
+
+    def _write(self, kept: Mapping[str, str]) -> None:
+        with suppress(OSError):
+            replace_file(self._path, json.dumps(kept, indent=1).encode(), private=True)
+
+
+def _digest(tool: OfferedTool) -> str:
+    """The identity of a tool: its place, name, description and parameters."""
+    parts = (tool.place, tool.full_name, tool.tool.description, tool.tool.parameters)
+    return sha256(json.dumps(parts).encode()).hexdigest()

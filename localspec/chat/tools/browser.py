@@ -1,0 +1,112 @@
+"""The list of tools and MCP servers, each with a switch, as the front ends show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from localspec.base.errors import NotFoundError
+from localspec.chat.tools.approvals import Verdict
+from localspec.chat.tools.offered import OfferedTool
+from localspec.chat.tools.own import OWN_TOOLS
+from localspec.chat.tools.use import ToolUse
+from localspec.config import Config, setting
+from localspec.config.file import write_value
+from localspec.config.servers import McpServer
+
+_TOOL, _MCP = setting("tool"), setting("mcp")
+_WORDS = {
+    None: "asks before each call",
+    Verdict.ALWAYS: "allowed always",
+    Verdict.CONVERSATION: "allowed in this conversation",
+    Verdict.NEVER: "never allowed",
+}
+_FREE = "needs no approval"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRow:
+    """A tool, or a server with all of its tools."""
+
+    id: str
+    """The name in the settings: that of one of our own tools, of a server, or SERVER.TOOL."""
+    on: bool
+    about: str
+    """The description; of a server its program or address. Text of strangers."""
+    note: str = ""
+    """How calls are approved, or what a server lacks."""
+    within: bool = False
+    """True for a tool of the server above it."""
+
+
+class ToolBrowser:
+    """Switches are settings of the file, for all conversations; they count with the next message."""
+
+    def __init__(self, use: ToolUse, config: Config, conversation: str) -> None:
+        self._use = use
+        self._config = config
+        self._conversation = conversation
+
+    @property
+    def rows(self) -> Sequence[ToolRow]:
+        """Our own tools, then each server with its tools as far as they are known."""
+        return [*self._own(), *(row for server in self._config.servers.values() for row in self._of(server))]
+
+    @property
+    def troubles(self) -> Sequence[str]:
+        """Sentences about servers that could not be reached."""
+        return self._use.toolbox.troubles
+
+    def switch(self, name: str) -> Config:
+        """Switch a tool or a server on or off in the file, and read that again. Raises NotFoundError, ConfigError."""
+        row = next((row for row in self.rows if row.id == name), None)
+        if row is None:
+            raise NotFoundError(f"There is no tool {name}.", "/tools lists those there are; `localspec mcp add` adds.")
+        tools, servers = set(self._chosen("tool")), set(self._chosen("mcp"))
+        server = name.partition(".")[0] if row.within else ""
+        if name in self._config.servers:
+            servers ^= {name}
+            tools -= {each for each in tools if each.startswith(f"{name}.")}
+        elif server in servers:
+            servers.discard(server)
+            tools |= {each.id for each in self.rows if each.within and each.id.startswith(f"{server}.")} - {name}
+        else:
+            tools ^= {name}
+        self._config = write_value(_MCP, tuple(sorted(servers)) or None)
+        self._config = write_value(_TOOL, tuple(sorted(tools)) or None)
+        return self._config
+
+    def ask_again(self, name: str) -> None:
+        """Forget the approval of a tool, or of all tools of a server."""
+        for tool in self._known():
+            if name in (tool.full_name, tool.server):
+                self._use.approvals.forget(tool)
+
+    def _chosen(self, key: str) -> tuple[str, ...]:
+        value = self._config.values.get(setting(key).name, ())
+        return value if isinstance(value, tuple) else (str(value),)
+
+    def _known(self) -> Sequence[OfferedTool]:
+        return (*_own_tools(), *self._use.toolbox.known)
+
+    def _own(self) -> Iterator[ToolRow]:
+        chosen = self._chosen("tool")
+        for tool in _own_tools():
+            yield ToolRow(tool.full_name, tool.full_name in chosen, tool.tool.description, self._note(tool))
+
+    def _of(self, server: McpServer) -> Iterator[ToolRow]:
+        whole, chosen = server.name in self._chosen("mcp"), self._chosen("tool")
+        tools = [tool for tool in self._use.toolbox.known if tool.server == server.name]
+        note = f"{len(tools)} tools" if tools else "starts with the next message" if whole else ""
+        yield ToolRow(server.name, whole, server.place, note)
+        for tool in tools:
+            on = whole or tool.full_name in chosen
+            yield ToolRow(tool.full_name, on, tool.tool.description, self._note(tool), within=True)
+
+    def _note(self, tool: OfferedTool) -> str:
+        verdict = self._use.approvals.verdict(tool, self._conversation)
+        return _FREE if tool.harmless and verdict is Verdict.ALWAYS else _WORDS[verdict]
+
+
+def _own_tools() -> Sequence[OfferedTool]:
+    return [OfferedTool(own.tool, harmless=own.harmless) for own in OWN_TOOLS.values()]

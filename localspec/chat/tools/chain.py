@@ -1,0 +1,206 @@
+"""The calls of one reply: each approved, made once and stored with its result, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import takewhile
+
+from localspec.chat.tools.approvals import Approvals, Verdict
+from localspec.chat.tools.offered import OfferedTool
+from localspec.chat.tools.toolbox import CallResult, Toolbox
+from localspec.chat.turn import Turn
+from localspec.runtime.messages import Role, ToolCall
+from localspec.store import Node, StoredConversation
+
+REFUSED = "The user did not allow this call."
+STOPPED = "The user stopped this call; it may have been made."
+NOT_MADE = "This call was not made."
+AT_LIMIT = "This call was not made: the limit of calls in a row is reached until the user writes again."
+
+_LOOK_S = 0.1
+"""Seconds between two looks at a call that is waited for."""
+
+Allowed = Callable[[OfferedTool], bool]
+"""True for a tool that may be called without a question where nobody can be asked."""
+
+
+class CallState(StrEnum):
+    """The state of a call."""
+
+    WAITING = "waiting"
+    ASKING = "asking"
+    """The user is asked."""
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    REFUSED = "refused"
+    STOPPED = "stopped"
+
+
+@dataclass(slots=True)
+class ActiveCall:
+    """A call of the reply that was made last."""
+
+    call: ToolCall
+    tool: OfferedTool | None
+    """None if there is none of its name."""
+    state: CallState = CallState.WAITING
+    result: str = ""
+    changed: bool = False
+    """True if the tool was allowed always and is another by now."""
+
+    @property
+    def over(self) -> bool:
+        return self.state in (CallState.DONE, CallState.FAILED, CallState.REFUSED, CallState.STOPPED)
+
+
+class CallChain:
+    """The calls of one reply, while they are made.
+
+    ``tick`` takes the next step; where ``asking`` is a call, ``decide`` has to come first. Every result is stored at
+    once, so that a program that dies loses none and makes none twice.
+    """
+
+    def __init__(
+        self,
+        turn: Turn,
+        conversation: StoredConversation,
+        toolbox: Toolbox,
+        approvals: Approvals,
+        most: int,
+        allowed: Allowed | None = None,
+    ) -> None:
+        """``most`` is the limit of calls in a row. With ``allowed`` nobody is asked: it says what may be called."""
+        self.turn = turn
+        self.calls = [ActiveCall(call, toolbox.find(call.name)) for call in turn.reply.calls]
+        self.goes_on = True
+        """True if the model is to reply to the results."""
+        self.limited = False
+        """True if the limit of calls in a row was reached."""
+        self._conversation = conversation
+        self._toolbox = toolbox
+        self._approvals = approvals
+        self._allowed = allowed
+        self._left = max(0, most - calls_in_a_row(conversation.path))
+        self._running: Future[CallResult] | None = None
+
+    @property
+    def over(self) -> bool:
+        """True once every call has its result."""
+        return all(call.over for call in self.calls)
+
+    @property
+    def asking(self) -> ActiveCall | None:
+        """The call that the user is asked about."""
+        return next((call for call in self.calls if call.state is CallState.ASKING), None)
+
+    @property
+    def current(self) -> ActiveCall | None:
+        """The call that is asked about, made, or to be made next; None after the last."""
+        return next((call for call in self.calls if not call.over), None)
+
+    def tick(self) -> bool:
+        """Take the next step, if it can be taken now; True if anything changed. Never waits."""
+        call = self.current
+        if call is None or call.state is CallState.ASKING:
+            return False
+        if call.state is CallState.RUNNING:
+            return self._take_result(call)
+        self._begin(call)
+        return True
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the call that is being made, at most so long."""
+        if self._running is not None and not self._running.done():
+            try:
+                self._running.exception(seconds)
+            except TimeoutError:
+                return
+
+    def follow(
+        self,
+        began: Callable[[ActiveCall], object],
+        ended: Callable[[ActiveCall], object],
+        ask: Callable[[ActiveCall], Verdict],
+    ) -> None:
+        """Make all calls and wait for them, and report each as it begins and ends. ``ask`` answers questions.
+
+        What is raised, as KeyboardInterrupt, stops the calls.
+        """
+        begun_n = ended_n = 0
+        try:
+            while not self.over or ended_n < len(self.calls):
+                if not self.tick() and self.asking is None:
+                    self.wait(_LOOK_S)
+                while begun_n < len(self.calls) and self.calls[begun_n].state is not CallState.WAITING:
+                    began(self.calls[begun_n])
+                    begun_n += 1
+                if (asking := self.asking) is not None:
+                    self.decide(ask(asking))
+                while ended_n < len(self.calls) and self.calls[ended_n].over:
+                    ended(self.calls[ended_n])
+                    ended_n += 1
+        except BaseException:
+            self.stop()
+            raise
+
+    def decide(self, verdict: Verdict) -> None:
+        """Answer the question about the call that is ``asking``."""
+        call = self.asking
+        if call is None or call.tool is None:
+            return
+        self._approvals.decide(call.tool, self._conversation.id, verdict)
+        self._judge(call, verdict)
+
+    def stop(self) -> None:
+        """Make no further call, and do not reply to the results. One under way counts as stopped."""
+        self.goes_on = False
+        if self._running is not None:
+            self._running.cancel()
+        for call in self.calls:
+            if not call.over:
+                self._end(call, CallState.STOPPED, STOPPED if call.state is CallState.RUNNING else NOT_MADE)
+
+    def _begin(self, call: ActiveCall) -> None:
+        if not self._left:
+            self.goes_on, self.limited = False, True
+            self._end(call, CallState.STOPPED, AT_LIMIT)
+            return
+        if call.tool is None:
+            self._end(call, CallState.FAILED, f"There is no tool {call.call.name}.")
+            return
+        verdict = self._approvals.verdict(call.tool, self._conversation.id)
+        if verdict is not None:
+            self._judge(call, verdict)
+        elif self._allowed is not None:
+            self._judge(call, Verdict.ONCE if self._allowed(call.tool) else Verdict.NO)
+        else:
+            call.changed = self._approvals.changed(call.tool)
+            call.state = CallState.ASKING
+
+    def _judge(self, call: ActiveCall, verdict: Verdict) -> None:
+        if not verdict.allows or call.tool is None:
+            self._end(call, CallState.REFUSED, REFUSED)
+            return
+        call.state = CallState.RUNNING
+        self._left -= 1
+        self._running = self._toolbox.call(call.tool, call.call)
+
+    def _take_result(self, call: ActiveCall) -> bool:
+        if self._running is None or not self._running.done():
+            return False
+        result, self._running = self._running.result(), None
+        self._end(call, CallState.FAILED if result.failed else CallState.DONE, result.text)
+        return True
+
+    def _end(self, call: ActiveCall, state: CallState, result: str) -> None:
+        call.state, call.result = state, result
+        self._conversation.add_result(call.call, result)
+
+
+def calls_in_a_row(path: Sequence[Node]) -> int:
+    """The results since the user's last message."""
+    return sum(node.role is Role.TOOL for node in takewhile(lambda node: node.role is not Role.USER, reversed(path)))

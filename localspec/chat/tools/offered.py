@@ -1,0 +1,46 @@
+"""A tool as it is offered to the model, with the place it comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from localspec.runtime.messages import Tool
+
+_CALLABLE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """A tool under the name that the model calls it by."""
+
+    tool: Tool
+    server: str = ""
+    """The MCP server; empty for our own tools."""
+    place: str = ""
+    """The server's program or address."""
+    own_name: str = ""
+    """Its name at the server."""
+    harmless: bool = False
+    """True if a call tells and changes nothing that the user would have to be asked about."""
+
+    @property
+    def full_name(self) -> str:
+        """``SERVER.TOOL``, or the name of one of our own."""
+        return f"{self.server}.{self.own_name}" if self.server else self.tool.name
+
+
+def named(tools: Iterable[OfferedTool]) -> Sequence[OfferedTool]:
+    """The tools under names that are unique and that every template takes.
+
+    A server's tool whose name is taken gets its server's name before it, so that it cannot stand in for another. Tools
+    with other characters in their names than letters, digits, ``_``, ``.`` and ``-`` are left out.
+    """
+    found: dict[str, OfferedTool] = {}
+    for each in sorted(tools, key=lambda tool: bool(tool.server)):
+        names = (each.tool.name, f"{each.server}_{each.tool.name}"[:64])
+        name = next((name for name in names if name not in found and _CALLABLE.fullmatch(name)), None)
+        if name is not None and (not each.server or _CALLABLE.fullmatch(each.own_name)):
+            found[name] = replace(each, tool=replace(each.tool, name=name))
+    return tuple(found.values())

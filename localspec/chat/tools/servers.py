@@ -1,0 +1,245 @@
+"""Connections to MCP servers, through the official SDK, which is imported when the first one is needed.
+
+Each connection lives in one task of the loop that it is given: it starts the server, lists its tools, and waits to be
+closed. A server that dies is started again for the next message; a call is never made twice. Requests of a server to
+use the model (sampling) or to ask the user are refused: the SDK does so where no callback is given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, TextIO
+
+from localspec.base.errors import EngineError, UsageError
+from localspec.base.extras import install_extra
+from localspec.base.visible import visible_line
+from localspec.config.servers import McpServer
+from localspec.runtime.messages import Tool
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+MOST_TOOLS = 200
+"""The most tools of one server that are listed."""
+MOST_DESCRIPTION = 4_000
+MOST_SCHEMA = 20_000
+_MOST_COMPLAINT = 2_000
+_RELIST_S = 5.0
+"""Seconds to list the tools again before a message; without an answer the server counts as hung."""
+
+
+class ServerTrouble(EngineError):
+    """An MCP server that cannot be started, has died, hangs or answers with an error."""
+
+
+class ServerConnection:
+    """An MCP server while it is used. All methods are coroutines of one loop."""
+
+    def __init__(self, server: McpServer, timeout_s: float) -> None:
+        """``timeout_s`` is the longest wait for the start and for each call."""
+        self.server = server
+        self.tools: tuple[Tool, ...] = ()
+        self.left_out_n = 0
+        """Tools that are not listed: there are too many, or their descriptions are too long."""
+        self.client: Client | None = None
+        """None before the start and after the end."""
+        self._timeout_s = timeout_s
+        self._complaints = _Complaints()
+        self._task: asyncio.Task[None] | None = None
+        self._ready: asyncio.Future[None] | None = None
+        self._closing = asyncio.Event()
+
+    async def prepare(self) -> None:
+        """Start the server if it does not run, and list its tools. Raises ServerTrouble, UsageError."""
+        if self.client is None:
+            await self._start()
+            return
+        try:
+            async with asyncio.timeout(_RELIST_S):
+                await self._list(self.client)
+        except Exception as error:  # noqa: BLE001  the SDK raises whatever its transports do
+            await self.close()
+            raise self._trouble("no longer answers", error) from None
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+        """Call a tool. Returns its result as text, and True if the server says that it failed. Raises ServerTrouble."""
+        if self.client is None:
+            raise ServerTrouble(f"The server {self.server.name} does not run any more.")
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                result = await self.client.call_tool(name, dict(arguments))
+        except TimeoutError:
+            await self.close()
+            raise ServerTrouble(
+                f"{name} of the server {self.server.name} gave no result within {self._timeout_s:g} s."
+            ) from None
+        except Exception as error:  # noqa: BLE001
+            if not _is_answer(error):
+                await self.close()
+            raise self._trouble(f"could not run {name}", error) from None
+        return _text_of(result), bool(result.is_error)
+
+    async def close(self) -> None:
+        """End the server; it may be started again."""
+        task, self._task, self.client = self._task, None, None
+        if task is not None:
+            self._closing.set()
+            with suppress(asyncio.CancelledError, Exception):
+                async with asyncio.timeout(8.0):
+                    await asyncio.shield(task)
+            task.cancel()
+
+    async def _start(self) -> None:
+        self._closing = asyncio.Event()
+        self._ready = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._live(self._ready))
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await asyncio.shield(self._ready)
+        except UsageError:
+            raise
+        except Exception as error:  # noqa: BLE001
+            task, self._task = self._task, None
+            if task is not None:
+                task.cancel()
+            raise self._trouble("could not be started", error) from None
+
+    async def _live(self, ready: asyncio.Future[None]) -> None:
+        """Hold the connection until it is closed or breaks."""
+        try:
+            async with self._connected() as client:
+                await self._list(client)
+                self.client = client
+                ready.set_result(None)
+                await self._closing.wait()
+        except BaseException as error:
+            if not ready.done():
+                ready.set_exception(_innermost(error))
+                return
+            if isinstance(error, asyncio.CancelledError):
+                raise
+        finally:
+            self.client = None
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[Client]:
+        try:
+            from mcp import Client, StdioServerParameters, stdio_client
+            from mcp.client.streamable_http import streamable_http_client
+        except ImportError:
+            raise UsageError(
+                "Tools of MCP servers need the MCP SDK, which is not installed.",
+                f"{install_extra('tools')} installs it.",
+            ) from None
+        server = self.server
+        if server.url is not None:
+            import httpx2
+
+            # Replies stream for as long as a call takes, which has a limit of its own.
+            async with (
+                httpx2.AsyncClient(headers=dict(server.headers), timeout=self._timeout_s) as http,
+                Client(streamable_http_client(server.url, http_client=http), cache=None) as client,
+            ):
+                yield client
+            return
+        parameters = StdioServerParameters(
+            command=server.command or "", args=list(server.args), env=dict(server.env), cwd=server.cwd
+        )
+        with self._complaints.stream() as errlog:
+            async with Client(stdio_client(parameters, errlog), cache=None) as client:
+                yield client
+
+    async def _list(self, client: Client) -> None:
+        """List the tools, page by page up to a limit."""
+        found: list[Tool] = []
+        cursor: str | None = None
+        while True:
+            page = await client.list_tools(cursor=cursor)
+            found += [_tool(each) for each in page.tools]
+            cursor = page.next_cursor
+            if not cursor or len(found) > MOST_TOOLS:
+                break
+        fit = [
+            tool
+            for tool in found[:MOST_TOOLS]
+            if len(tool.description) <= MOST_DESCRIPTION and len(tool.parameters) <= MOST_SCHEMA
+        ]
+        self.tools, self.left_out_n = tuple(fit), len(found) - len(fit)
+
+    def _trouble(self, what: str, error: Exception) -> ServerTrouble:
+        said = visible_line(str(error) or type(error).__name__)[:300]
+        reason = "it gave no answer in time" if isinstance(error, TimeoutError) else said
+        last = self._complaints.last
+        return ServerTrouble(
+            f"The server {self.server.name} {what}: {reason.rstrip('.')}.", f"It said last: {last}" if last else ""
+        )
+
+
+class _Complaints:
+    """The end of what a server writes to its standard error."""
+
+    def __init__(self) -> None:
+        self._end = b""
+
+    @property
+    def last(self) -> str:
+        """The last line, made visible."""
+        lines = self._end.decode("utf-8", errors="replace").strip().splitlines()
+        return visible_line(lines[-1])[:200] if lines else ""
+
+    def stream(self) -> TextIO:
+        """A stream for a server; a thread reads it to its end, so that a flood of text fills nothing."""
+        read, write = os.pipe()
+        threading.Thread(target=self._read, args=(read,), name="mcp-stderr", daemon=True).start()
+        return os.fdopen(write, "w")
+
+    def _read(self, descriptor: int) -> None:
+        with os.fdopen(descriptor, "rb", buffering=0) as stream:
+            while data := stream.read(65536):
+                self._end = (self._end + data)[-_MOST_COMPLAINT:]
+
+
+def _tool(tool: Any) -> Tool:
+    return Tool(tool.name, (tool.description or "").strip(), json.dumps(tool.input_schema, sort_keys=True))
+
+
+def _text_of(result: Any) -> str:
+    """The content of a result as text; what is no text is named."""
+    parts = [_part(block) for block in result.content]
+    if not parts and result.structured_content is not None:
+        parts = [json.dumps(result.structured_content, ensure_ascii=False)]
+    return "\n".join(parts)
+
+
+def _part(block: Any) -> str:
+    match block.type:
+        case "text":
+            return str(block.text)
+        case "image" | "audio":
+            return f"[{block.type} of {len(block.data) * 3 // 4} bytes, {block.mime_type}: not shown]"
+        case "resource_link":
+            return f"[resource {block.uri}]"
+        case "resource" if getattr(block.resource, "text", None) is not None:
+            return str(block.resource.text)
+    return f"[{block.type}: not shown]"
+
+
+def _is_answer(error: Exception) -> bool:
+    """True for an error that the server itself answered with, after which it goes on."""
+    from mcp import MCPError
+    from mcp_types import CONNECTION_CLOSED
+
+    return isinstance(error, MCPError) and error.error.code != CONNECTION_CLOSED
+
+
+def _innermost(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, asyncio.CancelledError):
+        return ServerTrouble("it was stopped")
+    return error

@@ -1,0 +1,202 @@
+"""The tools that are at hand: those of our own that are switched on, and those of MCP servers, started when needed.
+
+Servers and calls live in one thread with an event loop of its own, which begins with the first of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from localspec.base.errors import LocalSpecError
+from localspec.chat.tools.offered import OfferedTool, named
+from localspec.chat.tools.own import OWN_TOOLS
+from localspec.chat.tools.servers import ServerConnection
+from localspec.config.servers import McpServer
+from localspec.runtime.chat_config import ToolChoice
+from localspec.runtime.messages import Tool, ToolCall
+
+MOST_RESULT = 40_000
+"""The most characters of a result; the rest is cut off, and the model is told."""
+_CLOSING_S = 10.0
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """The result of a call."""
+
+    text: str
+    failed: bool = False
+
+
+class Toolbox:
+    """The tools of one program. ``close`` ends the servers."""
+
+    def __init__(self) -> None:
+        self.offered: tuple[OfferedTool, ...] = ()
+        """The tools of the servers that were reached last, and our own."""
+        self.troubles: tuple[str, ...] = ()
+        """Sentences about servers that could not be reached, and names that nothing has."""
+        self._choice = ToolChoice()
+        self._servers: Mapping[str, McpServer] = {}
+        self._connections: dict[str, ServerConnection] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._preparing: Future[None] | None = None
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools as the model is told of them."""
+        return tuple(each.tool for each in self.offered)
+
+    @property
+    def ready(self) -> bool:
+        """True if no server is being reached."""
+        return self._preparing is None or self._preparing.done()
+
+    @property
+    def known(self) -> tuple[OfferedTool, ...]:
+        """All tools of the servers that run, chosen or not, under their own names."""
+        return tuple(
+            OfferedTool(tool, name, connection.server.place, tool.name)
+            for name, connection in list(self._connections.items())
+            if connection.client is not None
+            for tool in connection.tools
+        )
+
+    def find(self, name: str) -> OfferedTool | None:
+        """The tool that the model calls by this name."""
+        return next((each for each in self.offered if each.tool.name == name), None)
+
+    def choose(self, choice: ToolChoice, servers: Mapping[str, McpServer]) -> None:
+        """Offer these tools from the next ``prepare`` on; ``servers`` are those of the file, by name."""
+        self._choice, self._servers = choice, servers
+        if not self.wanted_servers:
+            self._offer([])
+
+    @property
+    def wanted_servers(self) -> tuple[str, ...]:
+        """The servers that the chosen tools come from."""
+        of_tools = (name.partition(".")[0] for name in self._choice.tool if "." in name)
+        return tuple(dict.fromkeys((*self._whole, *of_tools)))
+
+    @property
+    def _whole(self) -> tuple[str, ...]:
+        """The servers all of whose tools are chosen."""
+        named = (name for name in self._choice.tool if name in self._servers and name not in OWN_TOOLS)
+        return (*self._choice.mcp, *named)
+
+    def prepare(self) -> None:
+        """Begin to start the servers that are needed and do not run, and to list their tools; see ``ready``."""
+        if self.ready and (self.wanted_servers or self._connections):
+            self._preparing = self._submit(self._prepare(self.wanted_servers))
+
+    def wait(self) -> None:
+        """Wait until the servers are ready. KeyboardInterrupt leaves them be."""
+        if self._preparing is not None:
+            with suppress(LocalSpecError):
+                self._preparing.result()
+
+    def call(self, tool: OfferedTool, call: ToolCall) -> Future[CallResult]:
+        """Begin a call, once. The result never raises; cancelling the future ends the waiting."""
+        return self._submit(self._call(tool, call))
+
+    def close(self) -> None:
+        """End all servers, and the thread."""
+        loop, self._loop = self._loop, None
+        if loop is None or self._thread is None:
+            return
+        with suppress(Exception):
+            asyncio.run_coroutine_threadsafe(self._close_all(), loop).result(_CLOSING_S)
+        loop.call_soon_threadsafe(loop.stop)
+        self._thread.join(_CLOSING_S)
+
+    # In the thread
+
+    async def _prepare(self, wanted: tuple[str, ...]) -> None:
+        for name in [name for name in self._connections if name not in wanted or self._changed(name)]:
+            await self._connections.pop(name).close()
+        troubles = await asyncio.gather(*(self._reach(name) for name in wanted))
+        self._offer([trouble for trouble in troubles if trouble])
+
+    def _changed(self, name: str) -> bool:
+        return self._connections[name].server != self._servers.get(name)
+
+    async def _reach(self, name: str) -> str:
+        """Reach a server; a sentence if that fails, else empty."""
+        server = self._servers.get(name)
+        if server is None:
+            return f"There is no MCP server {name} in the settings; `localspec mcp add` adds one."
+        connection = self._connections.setdefault(name, ServerConnection(server, self._choice.call_timeout))
+        try:
+            await connection.prepare()
+        except LocalSpecError as error:
+            return str(error)
+        return ""
+
+    def _offer(self, troubles: list[str]) -> None:
+        whole = self._whole
+        chosen = [
+            OfferedTool(OWN_TOOLS[name].tool, harmless=OWN_TOOLS[name].harmless)
+            for name in dict.fromkeys(self._choice.tool)
+            if name in OWN_TOOLS
+        ]
+        chosen += [each for each in self.known if each.server in whole or each.full_name in self._choice.tool]
+        for wanted in self._choice.tool:
+            known = wanted in OWN_TOOLS or wanted in whole or any(each.full_name == wanted for each in chosen)
+            if not known and (wanted.partition(".")[0] in self._connections or "." not in wanted):
+                troubles.append(f"There is no tool {wanted}; `localspec mcp list` and /tools list those there are.")
+        self.offered, self.troubles = tuple(named(chosen)), tuple(troubles)
+
+    async def _call(self, tool: OfferedTool, call: ToolCall) -> CallResult:
+        try:
+            arguments = json.loads(call.arguments or "{}")
+            if not isinstance(arguments, dict):
+                return CallResult("The arguments of a call are a JSON object.", failed=True)
+            if tool.server:
+                text, failed = await self._connections[tool.server].call(tool.own_name, arguments)
+            else:
+                own, folder = OWN_TOOLS[tool.tool.name], self._choice.tool_folder
+                text, failed = await asyncio.to_thread(own.call, arguments, folder), False
+        except LocalSpecError as error:
+            return CallResult(str(error), failed=True)
+        except (ValueError, RecursionError):
+            return CallResult("The arguments of a call are a JSON object.", failed=True)
+        except KeyError:
+            return CallResult(f"The server {tool.server} does not run any more.", failed=True)
+        return CallResult(_cut(text), failed)
+
+    async def _close_all(self) -> None:
+        connections = list(self._connections.values())
+        self._connections.clear()
+        await asyncio.gather(*(each.close() for each in connections), return_exceptions=True)
+
+    def _submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=_run, args=(self._loop,), name="tools", daemon=True)
+            self._thread.start()
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    """Run the loop until it is stopped, without the traces of servers that broke off."""
+    loop.set_exception_handler(lambda _loop, _context: None)
+    loop.run_forever()
+    with suppress(RuntimeError):
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.close()
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MOST_RESULT:
+        return text
+    return f"{text[:MOST_RESULT]}\n[{len(text) - MOST_RESULT} more characters were cut off]"

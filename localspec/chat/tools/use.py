@@ -1,0 +1,72 @@
+"""The tools of a chat: which are offered, the calls under way, and the reply that goes on from their results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from localspec.chat.tools.approvals import Approvals
+from localspec.chat.tools.chain import Allowed, CallChain
+from localspec.chat.tools.toolbox import Toolbox
+from localspec.chat.turn import Turn
+from localspec.runtime.chat_config import ChatConfig
+from localspec.runtime.messages import ReplyOptions
+from localspec.store import StoredConversation
+
+
+def named_only(overrides: Mapping[str, str]) -> Allowed:
+    """Allows the tools and servers that the command line names with ``--tool``, and no others: nobody can be asked."""
+    names = {name.strip() for name in overrides.get("tool", "").split(",") if name.strip()}
+    return lambda tool: tool.full_name in names or tool.server in names
+
+
+class ToolUse:
+    """One for each program; under the screen, the line mode and ``localspec run`` alike."""
+
+    def __init__(self, toolbox: Toolbox | None = None, approvals: Approvals | None = None) -> None:
+        self.toolbox = toolbox or Toolbox()
+        self.approvals = approvals or Approvals()
+        self.allowed: Allowed | None = None
+        """Says what may be called where nobody can be asked; None if somebody can."""
+        self.chain: CallChain | None = None
+        """The calls of the reply made last, until all have their results."""
+        self._most = 0
+        self._prepared: Turn | None = None
+
+    def ready_for(self, turn: Turn, chat_config: ChatConfig) -> bool:
+        """True once the tools for this turn's reply are at hand; to be asked again until then. Never waits.
+
+        Servers are started, and their tools listed anew, for a message of the user's, and not between calls.
+        """
+        if self._prepared is not turn:
+            self._prepared, self._most = turn, chat_config.tools.max_calls
+            self._choose(chat_config)
+            if turn.prompt and turn.summary_request is None:
+                self.toolbox.prepare()
+        return self.toolbox.ready
+
+    def reach(self, chat_config: ChatConfig) -> None:
+        """Begin to start the servers that are chosen now, without a message for them; see ``Toolbox.ready``."""
+        self._choose(chat_config)
+        self.toolbox.prepare()
+
+    def options(self, turn: Turn, options: ReplyOptions) -> ReplyOptions:
+        """The options of a turn's reply, with the tools that the model is told of."""
+        return options if turn.summary_request is not None else replace(options, tools=self.toolbox.tools)
+
+    def follow(self, turn: Turn, conversation: StoredConversation) -> CallChain | None:
+        """Begin the calls of a reply that has ended; None if it makes none."""
+        self.chain = None
+        if turn.reply.calls and not turn.is_summary:
+            self.chain = CallChain(turn, conversation, self.toolbox, self.approvals, self._most, self.allowed)
+        return self.chain
+
+    def _choose(self, chat_config: ChatConfig) -> None:
+        settings = chat_config.settings
+        self.toolbox.choose(chat_config.tools, settings.config.servers if settings is not None else {})
+
+    def close(self) -> None:
+        """End the calls and the servers."""
+        if self.chain is not None:
+            self.chain.stop()
+        self.toolbox.close()

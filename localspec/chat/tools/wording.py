@@ -1,0 +1,44 @@
+"""Calls and their results in words, and as the events of ``--json``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from localspec.base.visible import visible, visible_line
+from localspec.chat.tools.chain import ActiveCall, CallState
+
+_SHOWN_CHARS = 600
+"""The longest part of a result that is shown; the conversation has all of it."""
+
+STATES = {
+    CallState.WAITING: "waits",
+    CallState.ASKING: "waits for your word",
+    CallState.RUNNING: "is called …",
+}
+"""The states of calls that have no result yet, in words."""
+
+
+def called(call: ActiveCall) -> str:
+    """A call as a line for people."""
+    server = f" of the server {call.tool.server}" if call.tool is not None and call.tool.server else ""
+    return visible_line(f"Call of {call.call.name}{server}, with {call.call.arguments}")
+
+
+def resulted(call: ActiveCall) -> str:
+    """The result of a call as lines for people, cut short."""
+    text = visible(call.result.strip())
+    cut = text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}… ({len(text)} characters)"
+    return f"{call.state.capitalize()}: {cut}"
+
+
+def call_record(call: ActiveCall) -> dict[str, Any]:
+    """The event of a call, before it is made; ``arguments`` is JSON text, as the model wrote it."""
+    server = call.tool.server or None if call.tool is not None else None
+    return {"event": "tool_call", **asdict(call.call), "server": server}
+
+
+def result_record(call: ActiveCall) -> dict[str, Any]:
+    """The event of a call's result; ``state`` is done, failed, refused or stopped."""
+    result = {"state": call.state, "content": call.result}
+    return {"event": "tool_result", "id": call.call.id, "name": call.call.name, **result}

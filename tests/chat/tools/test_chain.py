@@ -1,0 +1,172 @@
+"""The calls of a reply in a chat: approved, made once, stored, replied to, limited, and stopped at every moment."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from localspec.chat.changes import Called, Change, GoesOn
+from localspec.chat.pacing import Pacer
+from localspec.chat.session import ChatSession
+from localspec.chat.tools.approvals import Approvals, Verdict
+from localspec.chat.tools.chain import AT_LIMIT, NOT_MADE, REFUSED, STOPPED, CallState
+from localspec.engine.events import Finished, FinishReason
+from localspec.runtime.chat_config import ToolChoice
+from localspec.runtime.messages import Role, ToolCall
+from localspec.runtime.worker.messages import Emitted
+from tests.tui.support import LAUNCH, Clock, FakeEngine
+
+FILES = ("read_file", "get_time")
+
+
+class World:
+    """A chat session over a fake engine, whose replies call tools."""
+
+    def __init__(self, folder: Path, *, most: int = 20) -> None:
+        (folder / "a.txt").write_text("secret words")
+        choice = ToolChoice(tool=FILES, tool_folder=folder, max_calls=most)
+        self.engine = FakeEngine()
+        self.session = ChatSession(replace(LAUNCH, tools=choice), self.engine, Pacer(None, Clock()))
+        self.session.tool_use.approvals = Approvals(folder / "approvals.json")
+        self.engine.load()
+        self.hear()
+
+    def hear(self) -> list[Change]:
+        for answer in self.engine.inbox.take():
+            self.session.receive(answer)
+        return self.session.advance()
+
+    def reply(self, *calls: ToolCall, reason: FinishReason = FinishReason.STOP) -> list[Change]:
+        """Let the engine end its reply, with these calls."""
+        timings = self.engine.tally.timings()
+        finished = Finished(reason, "", timings, calls if reason is FinishReason.STOP else ())
+        self.engine.inbox.put(Emitted(self.engine.prompts[-1].request_id, finished))
+        return self.hear()
+
+    def settle(self) -> None:
+        """Go on until the user is asked, or the calls are over."""
+        chain = self.session.tool_use.chain
+        while chain is not None and chain.asking is None:
+            chain.wait(5.0)
+            self.hear()
+            chain = self.session.tool_use.chain
+
+    @property
+    def results(self) -> list[str]:
+        return [node.content for node in self.session.stored.path if node.role is Role.TOOL]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def read(number: int = 1, path: str = "a.txt") -> ToolCall:
+    return ToolCall(f"c{number}", "read_file", f'{{"path": "{path}"}}')
+
+
+def test_a_call_is_approved_made_and_replied_to(world: World) -> None:
+    """The tools go to the engine; the result is stored with its call, and the next reply reads both."""
+    session = world.session
+    first = session.ask("Read it.")
+    assert [tool.name for tool in world.engine.prompts[-1].options.tools] == list(FILES)
+    changes = world.reply(read(), ToolCall("c2", "get_time", "{}"))
+    assert any(isinstance(change, Called) for change in changes)
+    chain = session.tool_use.chain
+    assert chain is not None
+    assert (session.free, session.busy, len(world.engine.prompts)) == (False, False, 1)
+    session.ask("And then?")
+    session.decide(Verdict.ONCE)
+    world.settle()
+    assert world.results[0] == "secret words"
+    assert [node.call for node in first.results] == [read(), ToolCall("c2", "get_time", "{}")]
+    prompt = world.engine.prompts[-1].prompt
+    assert not isinstance(prompt, str)
+    assert [message.role for message in prompt] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.TOOL]
+    world.reply()
+    prompt = world.engine.prompts[-1].prompt
+    assert not isinstance(prompt, str)
+    assert prompt[-1].content == "And then?"
+
+
+def test_a_refused_call_is_told_to_the_model(world: World) -> None:
+    """Nothing is run, the model hears so, and never holds from then on without a question."""
+    world.session.ask("Read it.")
+    world.reply(read())
+    world.session.decide(Verdict.NEVER)
+    assert any(isinstance(change, GoesOn) for change in world.hear())
+    world.settle()
+    world.reply(read(2), ToolCall("c3", "no_such_tool", "{}"), ToolCall("c4", "read_file", '{"path": "../x"}'))
+    world.settle()
+    assert world.results == [REFUSED, REFUSED, "There is no tool no_such_tool.", REFUSED]
+
+
+def test_approval_lasts_for_the_conversation(world: World) -> None:
+    """The second call is made without a question; in another conversation it is asked about again."""
+    world.session.ask("Read it.")
+    world.reply(read())
+    world.session.decide(Verdict.CONVERSATION)
+    world.settle()
+    world.reply(read(2, "gone.txt"))
+    world.settle()
+    assert world.results == ["secret words", "There is no file gone.txt."]
+    world.reply()
+    world.session.begin_anew()
+    world.session.ask("Read it.")
+    world.reply(read())
+    assert world.session.tool_use.chain is not None
+    assert world.session.tool_use.chain.asking is not None
+
+
+def test_stopping_ends_the_calls_at_every_moment(world: World) -> None:
+    """While the user is asked, and while a call runs: each call has a result, none is made, and nothing goes on."""
+    session = world.session
+    session.ask("Read it.")
+    world.reply(read(), read(2))
+    session.stop()
+    world.hear()
+    assert (world.results, session.free, len(world.engine.prompts)) == ([NOT_MADE, NOT_MADE], True, 1)
+    session.ask("Again.")
+    world.reply(read(3))
+    chain = session.tool_use.chain
+    assert chain is not None
+    chain.decide(Verdict.ONCE)
+    assert chain.calls[0].state is CallState.RUNNING
+    session.stop()
+    assert world.results[2:] == [STOPPED]
+    assert (session.free, len(world.engine.prompts)) == (True, 2)
+
+
+def test_a_reply_that_was_cut_off_calls_nothing(world: World) -> None:
+    """Its calls never reach the chat."""
+    world.session.ask("Read it.")
+    world.reply(read(), reason=FinishReason.LENGTH)
+    assert (world.session.tool_use.chain, world.results) == (None, [])
+
+
+def test_calls_in_a_row_have_a_limit(tmp_path: Path) -> None:
+    """Then nothing is called and nothing goes on, until the user writes again."""
+    world = World(tmp_path, most=2)
+    world.session.ask("Go on for ever.")
+    clock = ToolCall("c", "get_time", "{}")
+    world.reply(clock)
+    world.settle()
+    world.reply(clock, clock)
+    world.settle()
+    assert (world.results[2:], len(world.engine.prompts)) == ([AT_LIMIT], 2)
+    world.session.ask("Go on.")
+    world.reply(clock)
+    world.settle()
+    assert world.results[3] != AT_LIMIT
+
+
+def test_another_conversation_ends_the_calls(world: World) -> None:
+    """They are stored as not made in the conversation that is left, and the next one is free."""
+    left = world.session.stored
+    world.session.ask("Read it.")
+    world.reply(read())
+    world.session.begin_anew()
+    assert [node.content for node in left.path][-1] == NOT_MADE
+    assert world.session.free

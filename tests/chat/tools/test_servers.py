@@ -1,0 +1,147 @@
+"""MCP servers, real ones over stdio and loopback HTTP: what they offer, and that hostile ones do no harm."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from localspec.chat.tools.approvals import Approvals, Verdict
+from localspec.chat.tools.toolbox import MOST_RESULT, CallResult, Toolbox
+from localspec.config.servers import McpServer
+from localspec.runtime.chat_config import ToolChoice
+from localspec.runtime.messages import ToolCall
+
+SCRIPT = Path(__file__).with_name("mcp_server.py")
+
+Open = Callable[..., Toolbox]
+
+
+def server(mode: str, notes: Path | None = None) -> McpServer:
+    return McpServer("tests", sys.executable, (str(SCRIPT), mode, *([str(notes)] if notes else [])))
+
+
+@pytest.fixture
+def box() -> Iterator[Open]:
+    """Makes a toolbox with one server that is reached, and closes it."""
+    made: list[Toolbox] = []
+
+    def open_box(*servers: McpServer, timeout: float = 600.0, tool: tuple[str, ...] = ()) -> Toolbox:
+        toolbox = Toolbox()
+        made.append(toolbox)
+        named = {each.name: each for each in servers}
+        toolbox.choose(ToolChoice(tool=tool, mcp=tuple(named), call_timeout=timeout), named)
+        toolbox.prepare()
+        toolbox.wait()
+        return toolbox
+
+    yield open_box
+    for toolbox in made:
+        toolbox.close()
+
+
+def call(toolbox: Toolbox, name: str, **arguments: str) -> CallResult:
+    tool = toolbox.find(name)
+    assert tool is not None
+    return toolbox.call(tool, ToolCall("1", name, json.dumps(arguments))).result(60)
+
+
+def test_a_server_and_our_own_tools_work_together(box: Open, tmp_path: Path) -> None:
+    """Calls have results; failures, images and floods are told; sampling is refused; nothing is sent twice."""
+    notes = tmp_path / "notes"
+    toolbox = box(server("plain", notes), tool=("get_time", "nothing"))
+    assert {"get_time", "echo", "picture"} <= {tool.name for tool in toolbox.tools}
+    assert toolbox.troubles == ("There is no tool nothing; `localspec mcp list` and /tools list those there are.",)
+    assert call(toolbox, "echo", text="a\x1bb") == CallResult("echo: a\x1bb")
+    assert notes.read_text() == "a\x1bb\n"
+    assert call(toolbox, "picture").text.startswith("[image of 204 bytes, image/png")
+    failed = call(toolbox, "fail")
+    assert failed.failed
+    assert "fail" in failed.text
+    flood = call(toolbox, "flood")
+    assert len(flood.text) < MOST_RESULT + 100
+    assert flood.text.endswith("more characters were cut off]")
+    refused = call(toolbox, "think")
+    assert refused.failed
+    assert "it said" not in refused.text
+    wrong = toolbox.find("echo")
+    assert wrong is not None
+    for arguments in ("[]", "{", "[" * 100_000, '{"txt": 1}'):
+        assert toolbox.call(wrong, ToolCall("1", "echo", arguments)).result(60).failed
+    assert call(toolbox, "echo", text="still here").text == "echo: still here"
+
+
+def test_a_server_that_dies_in_a_call_costs_that_call_alone(box: Open, tmp_path: Path) -> None:
+    """The call fails with a sentence and is not made again; the next message starts the server anew."""
+    notes = tmp_path / "notes"
+    toolbox = box(server("plain", notes))
+    died = call(toolbox, "die")
+    assert died.failed
+    assert died.text.startswith("The server tests could not run die")
+    assert call(toolbox, "echo", text="gone").text == "The server tests does not run any more."
+    assert notes.read_text() == "died\n"
+    toolbox.prepare()
+    toolbox.wait()
+    assert call(toolbox, "echo", text="back").text == "echo: back"
+    assert notes.read_text() == "died\nback\n"
+
+
+def test_a_server_that_hangs_is_given_up_on(box: Open, tmp_path: Path) -> None:
+    """At its start, and in a call."""
+    assert "could not be started: it gave no answer in time" in box(server("hang"), timeout=0.5).troubles[0]
+    toolbox = box(server("plain", tmp_path / "notes"))
+    tool = toolbox.find("sleep")
+    assert tool is not None
+    waiting = toolbox.call(tool, ToolCall("1", "sleep", "{}"))
+    waiting.cancel()
+    assert call(toolbox, "echo", text="a").text == "echo: a"
+
+
+def test_servers_that_cannot_be_used_are_told(box: Open) -> None:
+    """No such program, a program that ends at once, an address where nobody listens, a name without a server."""
+    assert "could not be started" in box(McpServer("tests", "/nonexistent/program")).troubles[0]
+    (broken,) = box(server("broken")).troubles
+    assert broken.endswith("It said last: ␛[31mno key was given")
+    (nobody,) = box(McpServer("tests", url="http://127.0.0.1:9/mcp")).troubles
+    assert "could not be started" in nobody
+    toolbox = box(tool=("lost.echo",))
+    assert toolbox.troubles == ("There is no MCP server lost in the settings; `localspec mcp add` adds one.",)
+
+
+def test_a_server_over_http(box: Open) -> None:
+    """Streamable HTTP does what stdio does."""
+    with subprocess.Popen([sys.executable, SCRIPT, "http"], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            port = int(process.stdout.readline())
+            toolbox = box(McpServer("tests", url=f"http://127.0.0.1:{port}/mcp", headers={"X-Key": "k"}))
+            assert toolbox.troubles == ()
+            assert call(toolbox, "echo", text="over http").text == "echo: over http"
+        finally:
+            process.kill()
+
+
+def test_a_tool_that_changed_is_asked_about_again(box: Open, tmp_path: Path) -> None:
+    """Always holds for the tool as it was approved: its description, its parameters and its server; never, for any."""
+    path = tmp_path / "approvals.json"
+    before = box(server("plain")).find("echo")
+    after = box(server("changed")).find("echo")
+    assert before is not None
+    assert after is not None
+    approvals = Approvals(path)
+    assert approvals.verdict(before, "one") is None
+    approvals.decide(before, "one", Verdict.CONVERSATION)
+    assert (approvals.verdict(before, "one"), approvals.verdict(before, "two")) == (Verdict.CONVERSATION, None)
+    approvals.decide(before, "one", Verdict.ALWAYS)
+    again = Approvals(path)
+    assert (again.verdict(before, "two"), again.changed(before)) == (Verdict.ALWAYS, False)
+    assert (again.verdict(after, "two"), again.changed(after)) == (None, True)
+    again.decide(after, "two", Verdict.NEVER)
+    assert Approvals(path).verdict(before, "one") is Verdict.NEVER
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.write_text("[1")
+    assert Approvals(path).verdict(before, "one") is None
