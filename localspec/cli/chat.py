@@ -156,8 +156,9 @@ def _answer_lines(services: Services, chat_config: ChatConfig, options: LineOpti
         progress = ProgressSentences(lambda text: print(text, file=sys.stderr, flush=True))
         with InProcessPair(services.open_pair, chat_config, progress.begin) as pair:
             state = State(InProcessChat(pair, store, thread, observers), _output(options, progress))
-            _greet(state, options)
-            LineChat(state).run()
+            with closing(state.chat.tool_use):
+                _greet(state, options)
+                LineChat(state).run()
         print_news(observers, _LAST_JUDGED_S)
 
 

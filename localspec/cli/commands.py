@@ -14,6 +14,7 @@ from localspec.cli.config import config
 from localspec.cli.docs import COMPLETION, ENVIRONMENT, HELP_OPTIONS, exit_codes
 from localspec.cli.doctor import doctor
 from localspec.cli.history import history
+from localspec.cli.mcp import mcp
 from localspec.cli.metrics import metrics
 from localspec.cli.pairs import pairs
 from localspec.cli.run import run
@@ -68,5 +69,5 @@ def _refuse_options_before(command: str, context: click.Context) -> None:
             )
 
 
-for _command in (chat, run, pairs, history, doctor, stats, trials, metrics, bench, verify, config, serve_web):
+for _command in (chat, run, pairs, mcp, history, doctor, stats, trials, metrics, bench, verify, config, serve_web):
     localspec.add_command(_command)

@@ -13,6 +13,8 @@ from localspec.base.visible import visible_line
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.marks import Marks, marked
 from localspec.chat.papers.passages import FOUND
+from localspec.chat.tools.chain import ActiveCall
+from localspec.chat.tools.wording import call_record, called, result_record, resulted
 from localspec.cli.report import remark
 from localspec.cli.streams import Status, wants_ansi, wants_colour
 from localspec.engine.events import Event, Finished, PromptProgress, Round
@@ -46,6 +48,15 @@ class TextOutput:
                 self._status.clear()
                 print(end="" if self._last == "\n" else "\n", flush=True)
 
+    def call(self, call: ActiveCall) -> None:
+        """Say that a tool is called."""
+        self._status.clear()
+        remark(called(call))
+
+    def result(self, call: ActiveCall) -> None:
+        """Say what a call returned."""
+        remark(resulted(call))
+
     def _write(self, round_: Round) -> None:
         plain = "".join(token.text for token in round_.tokens)
         self._last = plain[-1:] or self._last
@@ -66,6 +77,17 @@ class JsonOutput:
         record = event_to_dict(event)
         if record["event"] == "start":
             record |= self._context
+        self._write(record)
+
+    def call(self, call: ActiveCall) -> None:
+        """Write a ``tool_call`` record."""
+        self._write(call_record(call))
+
+    def result(self, call: ActiveCall) -> None:
+        """Write a ``tool_result`` record."""
+        self._write(result_record(call))
+
+    def _write(self, record: Mapping[str, Any]) -> None:
         print(json.dumps(record, ensure_ascii=self._ascii), flush=True)
 
 

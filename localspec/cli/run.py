@@ -20,9 +20,12 @@ from localspec.cli.services import Services
 if TYPE_CHECKING:
     from localspec.chat.compose.attachment import Attachment
     from localspec.chat.marks import Marks
+    from localspec.chat.pair_slot import InProcessPair
+    from localspec.cli.output import JsonOutput, TextOutput
     from localspec.cli.streams import Status
+    from localspec.insight.observers.observers import Observers
     from localspec.runtime.chat_config import ChatConfig
-    from localspec.runtime.messages import Message
+    from localspec.runtime.messages import Message, Reply
 
 
 @click.command(cls=SectionedCommand, short_help="Give one reply on standard output.")
@@ -154,7 +157,10 @@ def _reply(
                 prompt, read = _with_files(attachments, prompt, pair.info.n_ctx, status)
                 context |= describe_files(read)
             output = JsonOutput(context) if as_json else TextOutput(fitting_marks(marks), status)
-            reply = reply_once(pair, prompt if raw else _messages(chat_config, prompt), observers, output.show)
+            if not raw and (chat_config.tools.tool or chat_config.tools.mcp):
+                reply = _reply_with_tools(pair, prompt, observers, output)
+            else:
+                reply = reply_once(pair, prompt if raw else _messages(chat_config, prompt), observers, output.show)
             interrupted = pair.interrupted
             if explain:
                 print_explanation(reply.rounds)
@@ -180,6 +186,30 @@ def _with_files(
         for notice in notices(files, prompt, meaning):
             remark(notice)
         return with_files(files, prompt, meaning), as_read(files, prompt, meaning)
+
+
+def _reply_with_tools(pair: InProcessPair, prompt: str, observers: Observers, output: JsonOutput | TextOutput) -> Reply:
+    """Reply, make the calls of the reply, and reply to their results, until a reply makes none. Nobody is asked."""
+    from localspec.chat.in_process import InProcessChat
+    from localspec.chat.tools.approvals import Verdict
+    from localspec.chat.tools.use import named_only
+    from localspec.chat.turn import Turn
+
+    chat = InProcessChat(pair, observer=observers)
+    settings = chat.chat_config.settings
+    chat.tool_use.allowed = named_only(settings.overrides if settings is not None else {})
+    with closing(chat.store), closing(chat.tool_use):
+        turn: Turn | None = chat.ask(prompt)
+        while turn is not None:
+            active = chat.begin(turn)
+            for trouble in chat.tool_use.toolbox.troubles if turn.prompt else ():
+                remark(trouble)
+            reply = chat.follow(active, output.show)
+            turn = None
+            if (chain := chat.tool_use.chain) is not None and not pair.interrupted:
+                chain.follow(output.call, output.result, lambda _: Verdict.NO)
+                turn = chat.after_calls()
+    return reply
 
 
 def _messages(chat_config: ChatConfig, prompt: str) -> tuple[Message, ...]:

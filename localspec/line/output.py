@@ -14,6 +14,8 @@ from localspec.base.errors import LocalSpecError
 from localspec.base.terminal_stream import escape_for
 from localspec.base.visible import visible, visible_line
 from localspec.chat.marks import Marks, marked
+from localspec.chat.tools.chain import ActiveCall
+from localspec.chat.tools.wording import call_record, called, result_record, resulted
 from localspec.engine.events import Event, FinishReason, PromptProgress, Round, Started
 from localspec.line.progress import ProgressSentences
 from localspec.line.streaming import StreamUnit, UnitBuffer
@@ -66,6 +68,14 @@ class LineOutput(Protocol):
         """The reply is over, or has broken off; ``notes`` is text to add after the figures."""
         ...
 
+    def call(self, call: ActiveCall) -> None:
+        """A call is to be made, or to be asked about."""
+        ...
+
+    def result(self, call: ActiveCall) -> None:
+        """A call has its result."""
+        ...
+
 
 class TextLineOutput:
     """Replies on standard output, the rest on standard error."""
@@ -112,6 +122,12 @@ class TextLineOutput:
             failed = failure_note(reply.rounds[-1]) if reply.rounds else ""
             failed = f"{failed[:1].upper()}{failed[1:]}." if failed else ""
             self._write_aside(" ".join(filter(None, (ending, failed, sentence(reply.timings), notes))))
+
+    def call(self, call: ActiveCall) -> None:
+        self._write_aside(called(call))
+
+    def result(self, call: ActiveCall) -> None:
+        self._write_aside(resulted(call))
 
     def _write(self, text: str) -> None:
         if text:
@@ -174,6 +190,12 @@ class JsonLineOutput:
 
     def end(self, reply: Reply, notes: str) -> None:
         pass
+
+    def call(self, call: ActiveCall) -> None:
+        self._write(call_record(call))
+
+    def result(self, call: ActiveCall) -> None:
+        self._write(result_record(call))
 
     def _write(self, record: Mapping[str, Any]) -> None:
         print(json.dumps(record, ensure_ascii=self._ascii), flush=True)

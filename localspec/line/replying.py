@@ -5,17 +5,31 @@ from __future__ import annotations
 from dataclasses import replace
 
 from localspec.base.errors import LocalSpecError, StoreError, UsageError
+from localspec.base.visible import visible_line
 from localspec.chat.restoring import restored
 from localspec.chat.turn import Turn
 from localspec.line.state import State
+from localspec.line.tools import make_calls
 from localspec.runtime.messages import Reply, Role
 from localspec.store import Node
 
 
 def answer(state: State, turn: Turn) -> None:
-    """Reply to a turn, or go on with its reply. Raises what the pair raises; the reply so far is stored."""
+    """Reply to a turn, or go on with its reply; then make its calls, and reply to their results, until it makes none.
+
+    Raises what the pair raises; the reply so far is stored.
+    """
+    going_on: Turn | None = turn
+    while going_on is not None:
+        _answer_once(state, going_on)
+        going_on = make_calls(state)
+
+
+def _answer_once(state: State, turn: Turn) -> None:
     chat, output = state.chat, state.output
     active = chat.begin(turn)
+    for trouble in chat.tool_use.toolbox.troubles if turn.prompt else ():
+        output.remark(visible_line(trouble))
     ids = {"conversation": chat.stored.id, "question": turn.question or "", "reply": turn.answer or ""}
     output.begin(replace(chat.chat_config, reply=active.about.options, system=chat.stored.system), chat.pair.info, ids)
     try:
@@ -23,6 +37,8 @@ def answer(state: State, turn: Turn) -> None:
     except LocalSpecError:
         output.end(turn.reply, "")
         raise
+    if reply.call_error is not None:
+        output.remark(visible_line(reply.call_error))
     place, of = chat.stored.tree.position(ids["reply"])
     output.end(reply, f"This is reply {place} of {of}; /version NUMBER shows another." if of > 1 else "")
 

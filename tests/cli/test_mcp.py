@@ -1,0 +1,125 @@
+"""``localspec mcp``, and tools in ``localspec run`` and the line mode."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from localspec.config import config_file, read_config
+from localspec.engine.cancel import Cancellation
+from localspec.engine.events import Event, Finished, FinishReason
+from localspec.engine.tally import Tally
+from localspec.runtime.load import OpenPair
+from localspec.runtime.messages import Message, ReplyOptions, ToolCall
+from localspec.runtime.options import LoadOptions, Progress
+from tests.chat.test_active_reply import ScriptedPair
+from tests.cli.conftest import Localspec
+from tests.cli.support import FakeWorld
+from tests.tui.support import INFO
+
+SCRIPT = Path(__file__).parents[1] / "chat" / "tools" / "mcp_server.py"
+
+
+def test_servers_are_added_listed_tried_and_removed(localspec: Localspec, tmp_path: Path) -> None:
+    """In the file of settings, where comments stay; secrets are not listed."""
+    added = localspec("mcp", "add", "tests", "--env", "KEY=secret", "--", sys.executable, str(SCRIPT), "plain")
+    assert added.code == 0, added.err
+    file = config_file()
+    file.write_text("# mine\n" + file.read_text() + "[tools]\ncall_timeout = 600\n")
+    listed = localspec("mcp", "list", "--json")
+    assert json.loads(listed.out)[0]["name"] == "tests"
+    assert "secret" not in listed.out
+    tried = localspec("mcp", "test", "tests")
+    assert "echo: Say a text again." in tried.out
+    assert localspec("mcp", "test", "other").code == 4
+    assert localspec("mcp", "add", "bad name", "x").code == 2
+    assert localspec("mcp", "add", "a").code == 2
+    theirs = tmp_path / "claude.json"
+    web = {"type": "http", "url": "https://example.org/mcp", "headers": {"Authorization": "Bearer x"}}
+    servers = {"tests": {"command": "x"}, "web": web, "wrong": {"command": 3}}
+    theirs.write_text(json.dumps({"mcpServers": servers}))
+    imported = localspec("mcp", "import", str(theirs))
+    assert imported.out == "web: https://example.org/mcp\n"
+    assert "tests is here already" in imported.err
+    assert "wrong.command" in imported.err
+    assert read_config().servers["web"].headers == {"Authorization": "Bearer x"}
+    assert localspec("mcp", "remove", "tests").code == 0
+    assert localspec("mcp", "remove", "web").code == 0
+    assert config_file().read_text().split() == ["#", "mine", "[tools]", "call_timeout", "=", "600"]
+    assert read_config().problems == ()
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "command = 3",
+        'url = "ftp://x"',
+        'command = "x"\nurl = "https://x"',
+        'nothing = "x"',
+        'command = "x"\nargs = "y"',
+    ],
+)
+def test_a_server_that_is_described_wrongly_is_left_out(table: str, localspec: Localspec) -> None:
+    """With a sentence that names its line; other settings count."""
+    config_file().parent.mkdir(parents=True, exist_ok=True)
+    config_file().write_text(f"[mcp.one]\n{table}\n\n[reply]\nmax_tokens = 5\n")
+    read = read_config()
+    assert (dict(read.servers), read.values["reply.max_tokens"], len(read.problems)) == ({}, 5, 1)
+    assert "mcp.one" in str(read.problems[0])
+
+
+class CallingPair(ScriptedPair):
+    """Calls a tool, and then says what it was told."""
+
+    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
+        assert not isinstance(prompt, str)
+        told = [message.content for message in prompt if message.call_id is not None]
+        calls = () if told else (ToolCall("c1", "get_time", "{}"), ToolCall("c2", "list_files", '{"folder": "."}'))
+        yield Finished(FinishReason.STOP, "", Tally().timings(), calls)
+
+
+class CallingWorld(FakeWorld):
+    """A command line over such a pair."""
+
+    def open_pair(self, options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
+        return CallingPair(INFO, cancel)
+
+
+def events(text: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_run_makes_the_calls_of_tools_that_the_command_line_names(localspec: Localspec, tmp_path: Path) -> None:
+    """Those that only the settings name are not made where they would have to be asked about."""
+    config_file().parent.mkdir(parents=True, exist_ok=True)
+    config_file().write_text('[tools]\ntool = ["get_time", "list_files"]\n')
+    ran = localspec("run", "--json", "what is here?", world=CallingWorld())
+    kinds = [(event["event"], event.get("state")) for event in events(ran.out)]
+    assert kinds == [
+        ("done", None),
+        ("tool_call", None),
+        ("tool_result", "done"),
+        ("tool_call", None),
+        ("tool_result", "refused"),
+        ("done", None),
+    ]
+    named = localspec("run", "--tool", "list_files", "--tool-folder", str(tmp_path), "x", world=CallingWorld())
+    assert named.code == 0, named.err
+    assert "Call of list_files, with" in named.err
+    assert "Done: " in named.err
+    assert "Failed: There is no tool get_time." in named.err
+
+
+def test_the_line_mode_makes_calls_and_lists_tools(localspec: Localspec) -> None:
+    """Where nobody types, as ``run`` does; /tools switches a tool in the file of settings."""
+    said = b"/tools get_time\nhello\n/tools\n/tools nothing\n"
+    ran = localspec("chat", "--json", "--tool", "get_time", stdin=said, world=CallingWorld())
+    found = events(ran.out)
+    assert [event["event"] for event in found].count("tool_result") == 2
+    assert read_config().values["tools.tool"] == ("get_time",)
+    assert found[-1]["event"] == "error"
+    assert "There is no tool nothing." in str(found[-1]["message"])
