@@ -52,6 +52,7 @@ RACE_CLOSE = IN_RACE.add(
 IN_APPROVAL = Place("Where a call of a tool is approved")
 APPROVAL_UP = IN_APPROVAL.add(Command("approval-up", "up,k", "up", "Go to the answer above."))
 APPROVAL_DOWN = IN_APPROVAL.add(Command("approval-down", "down,j", "down", "Go to the answer below."))
+APPROVAL_CHOOSE = IN_APPROVAL.add(Command("approval-choose", "enter", "choose", "Give the marked answer."))
 APPROVAL_STOP = IN_APPROVAL.add(
     Command("approval-stop", "escape", "stop", "Make none of the calls, and return to the conversation.")
 )

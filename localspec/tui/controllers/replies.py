@@ -10,13 +10,24 @@ import time
 from collections.abc import Callable
 
 from localspec.chat.answer_queue import AnswerQueue
-from localspec.chat.changes import Began, Change, Ended, LoadFailed, PairReady, TokenCountAnswered, Wrote
+from localspec.chat.changes import (
+    Began,
+    Called,
+    Change,
+    Ended,
+    GoesOn,
+    LoadFailed,
+    PairReady,
+    TokenCountAnswered,
+    Wrote,
+)
 from localspec.chat.frame_rate import FRAME_S, FrameRate
 from localspec.chat.pending import PendingMessages
 from localspec.chat.session import ChatSession
 from localspec.chat.settings.controller import SettingsController
 from localspec.chat.tokens.marking import GhostMode
 from localspec.chat.turn import Turn
+from localspec.tui.controllers.calls import CallController
 from localspec.tui.controllers.marking import MarkingController
 from localspec.tui.controllers.notices import NoticeController
 from localspec.tui.controllers.pairs import PairController
@@ -45,6 +56,7 @@ class ReplyController:
         pairs: PairController,
         settings: SettingsController,
         notices: NoticeController,
+        calls: CallController,
         draw_figures: Callable[[], object],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -61,6 +73,7 @@ class ReplyController:
         self._pairs = pairs
         self._settings = settings
         self._notices = notices
+        self._calls = calls
         self._draw_figures = draw_figures
         self._ghosts = GhostTimer(clock)
         self._rate = FrameRate()
@@ -111,6 +124,10 @@ class ReplyController:
                 self._write(change)
             case Ended(turn):
                 self._end(turn)
+            case Called(turn):
+                self._calls.called(turn)
+            case GoesOn(turn):
+                self._calls.goes_on(turn)
             case TokenCountAnswered(token_n):
                 self._prompt.counted(token_n)
             case LoadFailed(error):

@@ -15,6 +15,7 @@ from localspec.chat.compose.attachment import in_full
 from localspec.chat.tokens.marking import ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.runtime.images import images_in
+from localspec.tui.conversation.calls_view import CallsView
 from localspec.tui.conversation.note import Note
 from localspec.tui.conversation.reply_view import ReplyView
 from localspec.tui.textual_fixes.single_layout import SingleLayoutPane
@@ -54,6 +55,7 @@ class TurnView(Vertical, SingleLayoutPane):
         images = images_in(turn.prompt)
         self._pictures = Pictures(3, images) if images else None
         self._question = Static(self._asked(), classes="prompt")
+        self.calls = CallsView(turn.results)
         self._note = Note()
         self._error = Static("", classes="error")
 
@@ -62,6 +64,7 @@ class TurnView(Vertical, SingleLayoutPane):
             yield self._pictures
         yield self._question
         yield self.reply
+        yield self.calls
         yield self._error
         yield self._note
 

@@ -30,6 +30,7 @@ from localspec.chat.settings.controller import ScreenFrontEnd, SettingsControlle
 from localspec.chat.settings.preferences import Preferences
 from localspec.chat.tour import QUESTION
 from localspec.store import Hit
+from localspec.tui.controllers.calls import CallController
 from localspec.tui.controllers.conversations import ConversationController
 from localspec.tui.controllers.editing import EditingController
 from localspec.tui.controllers.focus import FocusController
@@ -127,6 +128,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         self._marking = MarkingController(
             session, self._transcript, palette, self._wake, self._notices.say, new_here=new_here
         )
+        self._calls = CallController(session, settings, self._turns, self._prompt, self._wake)
         self._replies = ReplyController(
             session,
             inbox,
@@ -138,6 +140,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
             controller,
             settings,
             self._notices,
+            self._calls,
             self._draw_figures,
             clock,
         )
@@ -165,6 +168,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
     def on_unmount(self) -> None:
         self._title.end()
         self._meaning.close()
+        self._session.tool_use.close()
 
     # Input
 
@@ -242,7 +246,8 @@ class ChatScreen(RowScreen[None], CommandTarget):
             name: partial(self._change_turn, each) for name, each in handlers_of(self._editing, self._summaries).items()
         }
         own = handlers_of(
-            *(self._marking, self._reading, self._focus, self._conversations, self._transcript, self._prompt, self)
+            *(self._marking, self._reading, self._calls, self._focus, self._conversations),
+            *(self._transcript, self._prompt, self),
         )
         front_end = ScreenFrontEnd(self._settings, self.say, self._editing.ask, self._put)
         return common_handlers(front_end) | turns | own

@@ -1,0 +1,104 @@
+"""Calls of tools on screen: their rows under the reply, the question whether to make one, and the list of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from localspec.chat.commands.chat import CALLS, TOOLS
+from localspec.chat.session import ChatSession
+from localspec.chat.settings.controller import SettingsController
+from localspec.chat.tools.approvals import Verdict
+from localspec.chat.tools.browser import ToolBrowser
+from localspec.chat.tools.chain import ActiveCall
+from localspec.chat.turn import Turn
+from localspec.config import Config, read_config
+from localspec.tui.controllers.turns import TurnController
+from localspec.tui.keys.handling import handles
+from localspec.tui.prompt.prompt import Prompt
+from localspec.tui.screens.approval import ApprovalScreen
+from localspec.tui.screens.tools import ToolsScreen
+
+
+class CallController:
+    """Draws the calls of the session, and passes verdicts to it."""
+
+    def __init__(
+        self,
+        session: ChatSession,
+        settings: SettingsController,
+        turns: TurnController,
+        prompt: Prompt,
+        wake: Callable[[], None],
+    ) -> None:
+        """``wake`` draws what changed."""
+        self._session = session
+        self._settings = settings
+        self._turns = turns
+        self._prompt = prompt
+        self._wake = wake
+        self._asked: ActiveCall | None = None
+        """The call that the user was asked about last."""
+
+    def called(self, turn: Turn) -> None:
+        """Draw the calls of a turn, and ask about the one that waits for that."""
+        chain, view = self._session.tool_use.chain, self._turns.transcript.pages.view(turn)
+        if view is not None:
+            if chain is not None and chain.turn is turn:
+                view.calls.show(chain.calls)
+            else:
+                view.calls.restore(turn.results)
+        asking = chain.asking if chain is not None else None
+        if asking is not None and asking is not self._asked:
+            self._asked = asking
+            if self._prompt.area.text:
+                self._turns.say(self._turns.keymap.worded(f"{asking.call.name} waits for your word: {{calls}}."))
+            else:
+                self._ask(asking)
+
+    def goes_on(self, turn: Turn) -> None:
+        """Draw the turn that goes on from the results."""
+        self._turns.transcript.run_worker(self._turns.transcript.add_turn(turn))
+
+    @handles(CALLS)
+    def unfold(self) -> None:
+        """Ask about the call that waits, or show what the calls of the chosen reply returned."""
+        chain, turn = self._session.tool_use.chain, self._turns.chosen
+        if chain is not None and chain.asking is not None:
+            self._ask(chain.asking)
+            return
+        turns = self._session.thread.turns
+        called = turn if turn is not None and turn.results else next((e for e in reversed(turns) if e.results), None)
+        view = self._turns.transcript.pages.view(called) if called is not None else None
+        if view is None or not view.calls.turn():
+            self._turns.say("This reply calls no tools.")
+
+    @handles(TOOLS)
+    def tools(self, name: str = "") -> None:
+        """List the tools, or switch one on or off."""
+        conversation = self._session.stored.id
+        if name:
+            browser = ToolBrowser(self._session.tool_use, read_config(), conversation)
+            self._apply(browser.switch(name))
+            row = next(row for row in browser.rows if row.id == name)
+            self._turns.say(f"{name} is {'on' if row.on else 'off'} from the next message on.")
+            return
+        self._session.tool_use.reach(self._session.chat_config)
+        screen = ToolsScreen(self._session.tool_use, read_config(), conversation, self._apply)
+        self._turns.transcript.app.push_screen(screen)
+
+    def _apply(self, config: Config) -> None:
+        self._settings.apply(config)
+        self._session.tool_use.reach(self._session.chat_config)
+
+    def _ask(self, call: ActiveCall) -> None:
+        def decide(verdict: Verdict | None) -> None:
+            chain = self._session.tool_use.chain
+            if chain is None or chain.asking is not call:
+                return
+            if verdict is None:
+                self._session.stop()
+            else:
+                self._session.decide(verdict)
+            self._wake()
+
+        self._turns.transcript.app.push_screen(ApprovalScreen(call), decide)

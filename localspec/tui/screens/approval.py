@@ -1,0 +1,96 @@
+"""The question whether a tool may be called, with the arguments of the call."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import OptionList, Static
+
+from localspec.base.visible import visible, visible_line
+from localspec.chat.commands.places import APPROVAL_CHOOSE, APPROVAL_DOWN, APPROVAL_STOP, APPROVAL_UP, IN_APPROVAL
+from localspec.chat.tools.approvals import Verdict
+from localspec.chat.tools.chain import ActiveCall
+from localspec.tui.keys.bindings import bindings_of, hint_line, key_of
+from localspec.tui.keys.handling import CommandTarget, handles
+from localspec.tui.textual_fixes.compositor import RowModal
+from localspec.tui.widgets.bar import ReadableBar
+
+_CHOICES = (
+    (Verdict.NO, "Not this time"),
+    (Verdict.ONCE, "Once"),
+    (Verdict.CONVERSATION, "In this conversation"),
+    (Verdict.ALWAYS, "Always, until the tool changes"),
+    (Verdict.NEVER, "Never"),
+)
+"""The first is marked at the beginning: Enter, pressed by somebody who was typing, allows nothing."""
+
+
+class ApprovalScreen(RowModal[Verdict | None], CommandTarget):
+    """Returns the verdict; None to stop the calls."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(IN_APPROVAL.commands)
+    DEFAULT_CSS = """
+    ApprovalScreen { align: center middle; background: $background 60%; }
+    ApprovalScreen #approval {
+        width: 90%; max-width: 92; height: auto; max-height: 90%; background: $surface; padding: 1 2;
+    }
+    ApprovalScreen #approval-title { color: $accent; text-style: bold; height: auto; }
+    ApprovalScreen .approval-quiet { color: $quiet; height: auto; }
+    ApprovalScreen #approval-arguments { height: auto; max-height: 8; margin: 1 0; scrollbar-size-vertical: 1; }
+    ApprovalScreen #approval-arguments Static { height: auto; }
+    ApprovalScreen OptionList, ApprovalScreen OptionList:ansi, ApprovalScreen OptionList:focus {
+        height: auto; border: none; padding: 0; background: $surface; color: $foreground;
+    }
+    ApprovalScreen OptionList > .option-list--option { padding: 0; }
+    ApprovalScreen OptionList > .option-list--option-highlighted {
+        background: $panel; color: $foreground; text-style: bold;
+    }
+    ApprovalScreen OptionList:ansi > .option-list--option-highlighted {
+        background: $block-cursor-background; color: $block-cursor-foreground;
+    }
+    ApprovalScreen #approval-keys { margin: 1 0 0 0; }
+    """
+
+    def __init__(self, call: ActiveCall) -> None:
+        super().__init__()
+        self._call = call
+        self._list = ReadableBar(*(words for _, words in _CHOICES), markup=False)
+
+    def compose(self) -> ComposeResult:
+        tool = self._call.tool
+        assert tool is not None, "a tool that does not exist is not asked about"
+        of = f" of the server {tool.server} ({tool.place})" if tool.server else ""
+        with Vertical(id="approval"):
+            yield Static(Content(visible_line(f"The model calls {self._call.call.name}")), id="approval-title")
+            yield Static(Content(visible_line(f"A tool{of}: {tool.tool.description}")), classes="approval-quiet")
+            if self._call.changed:
+                yield Static(Content("It has changed since you allowed it always."), classes="approval-quiet")
+            with VerticalScroll(id="approval-arguments", can_focus=False):
+                yield Static(Content(visible(self._call.call.arguments)))
+            yield self._list
+            yield Static("", classes="approval-quiet", id="approval-keys", markup=False)
+
+    def on_mount(self) -> None:
+        self._list.highlighted = 0
+        shown = (APPROVAL_CHOOSE, APPROVAL_UP, APPROVAL_DOWN, APPROVAL_STOP)
+        self.query_one("#approval-keys", Static).update(hint_line([(key_of(self, each), each.title) for each in shown]))
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(_CHOICES[event.option_index][0])
+
+    @handles(APPROVAL_UP, -1)
+    @handles(APPROVAL_DOWN, 1)
+    def move(self, step: int) -> None:
+        self._list.highlighted = max(0, min(len(_CHOICES) - 1, (self._list.highlighted or 0) + step))
+
+    @handles(APPROVAL_CHOOSE)
+    def choose(self) -> None:
+        self.dismiss(_CHOICES[self._list.highlighted or 0][0])
+
+    @handles(APPROVAL_STOP)
+    def stop(self) -> None:
+        self.dismiss(None)

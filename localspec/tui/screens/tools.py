@@ -1,0 +1,113 @@
+"""The tools that the model may call, and the MCP servers that offer them, each with a switch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import OptionList, Static
+
+from localspec.base.errors import LocalSpecError
+from localspec.base.visible import visible_line
+from localspec.chat.commands.places import IN_TOOLS, TOOL_ASK, TOOL_CLOSE, TOOL_DOWN, TOOL_SWITCH, TOOL_UP
+from localspec.chat.tools.browser import ToolBrowser, ToolRow
+from localspec.chat.tools.use import ToolUse
+from localspec.config import Config
+from localspec.tui.keys.bindings import bindings_of, hint_line, key_of
+from localspec.tui.keys.handling import CommandTarget, handles
+from localspec.tui.textual_fixes.compositor import RowModal
+from localspec.tui.widgets.row_list import RowList
+
+_LOOK_S = 0.2
+
+
+class ToolsScreen(RowModal[None], CommandTarget):
+    """Every switch is written at once, and counts with the next message."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(IN_TOOLS.commands)
+    DEFAULT_CSS = """
+    ToolsScreen { align: center middle; background: $background 60%; }
+    ToolsScreen #tools { width: 90%; max-width: 92; height: auto; max-height: 90%; background: $surface; padding: 1 2; }
+    ToolsScreen RowList { height: auto; max-height: 16; background: $surface; }
+    ToolsScreen .tools-quiet { color: $quiet; height: auto; margin: 1 0 0 0; }
+    ToolsScreen #tools-title { color: $accent; text-style: bold; margin: 0 0 1 0; }
+    """
+
+    def __init__(self, use: ToolUse, config: Config, conversation: str, apply: Callable[[Config], None]) -> None:
+        """``apply`` makes changed settings count, and has the servers reached that are switched on."""
+        super().__init__()
+        self._use = use
+        self._apply = apply
+        self._browser = ToolBrowser(use, config, conversation)
+        self._list: RowList[ToolRow] = RowList(_drawn)
+        self._marked: str | None = None
+        self._said = ""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="tools"):
+            yield Static("Tools", id="tools-title")
+            yield self._list
+            yield Static("", classes="tools-quiet", id="tools-note", markup=False)
+            yield Static("", classes="tools-quiet", id="tools-keys", markup=False)
+
+    def on_mount(self) -> None:
+        self._marked = self._browser.rows[0].id
+        shown = (TOOL_SWITCH, TOOL_ASK, TOOL_CLOSE)
+        self.query_one("#tools-keys", Static).update(hint_line([(key_of(self, each), each.title) for each in shown]))
+        self._draw()
+        self.set_interval(_LOOK_S, self._draw)  # servers come when they come
+
+    def on_row_list_marked(self, event: RowList.Marked) -> None:
+        self._marked = event.row_id
+        self._draw()
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.switch()
+
+    @handles(TOOL_UP, -1)
+    @handles(TOOL_DOWN, 1)
+    def move(self, step: int) -> None:
+        self._list.move(step)
+
+    @handles(TOOL_SWITCH)
+    def switch(self) -> None:
+        if self._marked is not None:
+            try:
+                self._apply(self._browser.switch(self._marked))
+            except LocalSpecError as error:
+                self._said = str(error)
+            self._draw()
+
+    @handles(TOOL_ASK)
+    def ask_again(self) -> None:
+        if self._marked is not None:
+            self._browser.ask_again(self._marked)
+            self._draw()
+
+    @handles(TOOL_CLOSE)
+    def leave(self) -> None:
+        self.dismiss(None)
+
+    def _draw(self) -> None:
+        rows = self._browser.rows
+        self._list.fill(rows, self._marked)
+        row = next((row for row in rows if row.id == self._marked), None)
+        about = f"{row.about}{f' · {row.note}' if row.note else ''}" if row is not None else ""
+        reaching = "" if self._use.toolbox.ready else "Reaching the servers …"
+        note = "\n".join(filter(None, (about, reaching, self._said, *self._browser.troubles)))
+        self.query_one("#tools-note", Static).update(Content("\n".join(map(visible_line, note.split("\n")))))
+
+
+def _drawn(row: ToolRow) -> Content:
+    name = row.id.partition(".")[2] if row.within else row.id
+    mark = "●" if row.on else "○"
+    return Content.assemble(
+        "  " if row.within else "",
+        (f"{mark} ", "$accent" if row.on else "$quiet"),
+        visible_line(f"{name:<18}"),
+        (visible_line(f" {row.about}"), "$quiet"),
+    )
