@@ -17,6 +17,7 @@ from localspec.gguf import GgufHeader, Vocabulary
 from localspec.gguf.dimensions import Hyperparameters
 from localspec.gguf.draft_heads import DRAFT, drafter_in_words, drafter_kind, target_sha256
 from localspec.gguf.vocabulary import as_llama_cpp
+from localspec.models.embedders import is_embedder
 from localspec.models.heads import head_misfit
 from localspec.models.projectors import is_projector
 
@@ -55,6 +56,11 @@ def check_target(header: GgufHeader) -> None:
         raise ModelFileError(
             f"{header.source} cannot be a target: it is a projector, which reads images for a model.",
             "Name it with --projector, and the model that it was made for with --target.",
+        )
+    if is_embedder(header):
+        raise ModelFileError(
+            f"{header.source} cannot be a target: it is an embedding model, which writes no text.",
+            "Passages of attached files are found with it, as long as it lies where it is. Choose a chat model.",
         )
     if drafter_kind(header) != DRAFT:
         raise ModelFileError(

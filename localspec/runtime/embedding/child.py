@@ -25,7 +25,8 @@ from localspec.engine.backends.llama.cores import physical_cores
 from localspec.engine.backends.llama.embedder import LlamaEmbedder
 from localspec.engine.backends.llama.native import native
 from localspec.gguf import read_header
-from localspec.models.embedders import Instructions, find_embedder, instructions
+from localspec.models.embedders import Instructions, instructions
+from localspec.models.pairs.scan import find_embedder
 from localspec.runtime.embedding.vector_cache import VectorCache
 
 CACHE = "embeddings.sqlite"

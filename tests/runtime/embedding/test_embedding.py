@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localspec.base.errors import EngineError
+from localspec.base.errors import EngineError, ModelFileError
 from localspec.base.paths import user_paths
 from localspec.gguf import read_header
-from localspec.models.embedders import Instructions, find_embedder, instructions, is_embedder
-from localspec.models.pairs.scan import find_files, scan
+from localspec.models.compatibility import check_target
+from localspec.models.embedders import Instructions, instructions, is_embedder
+from localspec.models.pairs.scan import find_embedder, find_files, scan
 from localspec.runtime.embedding.child import CACHE
 from localspec.runtime.embedding.process import EmbeddingProcess
 from localspec.runtime.embedding.vector_cache import VectorCache
@@ -97,6 +98,8 @@ def test_models_are_known_by_their_headers(folder: Path) -> None:
     (found,) = [model for model in scan(find_files((), environ)).models if model.name == "embed.gguf"]
     assert found.problem == "It is an embedding model: passages of attached files are found with it."
     header = read_header(folder / "embed.gguf")
+    with pytest.raises(ModelFileError, match="cannot be a target: it is an embedding model, which writes no text"):
+        check_target(header)
     assert is_embedder(header)
     assert instructions(header).question.startswith("Represent this sentence")
     assert instructions(read_header(folder / "larger.gguf")).passage == "search_document: "
