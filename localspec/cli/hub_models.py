@@ -116,13 +116,18 @@ def show(services: Services, /, repository: str, as_json: bool) -> None:
 @click.argument("target")
 @click.option("--all", "with_refused", is_flag=True, help="List what cannot draft for it, too, with the reasons.")
 @click.option("--json", "as_json", is_flag=True, help="Write the drafts as a JSON array.")
-def draft(target: str, with_refused: bool, as_json: bool) -> None:
+@click.pass_obj
+def draft(services: Services, /, target: str, with_refused: bool, as_json: bool) -> None:
     """Find what can draft for TARGET, the best first: smaller models of its family, and heads made for it.
+
+    The order goes by the expected gain (1.80x), the speed with the draft over the plain one, where this machine has
+    been measured.
 
     TARGET is a file, owner/name:QUANTISATION, or a name that `localspec pairs scan` lists. Each draft is proved to fit
     by its header, of which a few MB are read; nothing is downloaded.
     """
     from localspec.cli.hub_access import download_context
+    from localspec.doctor.native_probe import expect_with_here
     from localspec.models.discovery.drafts import find_drafts
     from localspec.models.download.model_header import resolve
 
@@ -131,7 +136,8 @@ def draft(target: str, with_refused: bool, as_json: bool) -> None:
     with download_context() as context:
         big = resolve(target, context)
         try:
-            for candidate in find_drafts(big, context):
+            expect = expect_with_here(services.probe_native())
+            for candidate in find_drafts(big, context, expect):
                 found.append(candidate)
         except DownloadError as error:
             refusal = error
@@ -155,7 +161,8 @@ def draft(target: str, with_refused: bool, as_json: bool) -> None:
 
 def _draft_row(each: DraftCandidate) -> tuple[str, ...]:
     where = "here" if each.is_here else "on the Hub"
-    return size(each.size_bytes), where if each.fits else "refused", each.name, each.reason
+    gain = "-" if each.gain is None else f"~{each.gain:.2f}x"
+    return gain, size(each.size_bytes), where if each.fits else "refused", each.name, each.reason
 
 
 def _print(page: ModelPage, endpoint: str) -> None:

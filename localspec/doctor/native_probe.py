@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from localspec.base.child_exit import why_it_ended
 from localspec.base.machine import memory
+from localspec.models.discovery.drafts import ExpectWith
 from localspec.models.fit import Room
 from localspec.models.pairs.description import Expect
-from localspec.runtime.speed.expectation import expect_pair
+from localspec.runtime.speed.expectation import expect_pair, expect_with
 from localspec.runtime.speed.speed_file import SpeedFile, machine_name
 
 _TIMEOUT_S = 30.0
@@ -75,6 +76,12 @@ def expect_here(report: NativeReport) -> Expect:
     """The expected speed of pairs on this machine, as far as it has been measured."""
     known = speed_file_of(report).load().corrected()
     return lambda pair: expect_pair(pair, known)
+
+
+def expect_with_here(report: NativeReport) -> ExpectWith:
+    """The expected speed of a target with a draft on this machine, as far as it has been measured."""
+    known = speed_file_of(report).load().corrected()
+    return lambda target, draft: expect_with(target, draft, known)
 
 
 def speed_file_of(report: NativeReport) -> SpeedFile:

@@ -11,6 +11,7 @@ from threading import Event
 
 from localspec.base.errors import LocalSpecError
 from localspec.chat.pairs.library import PairLibrary
+from localspec.models.discovery.drafts import DraftCandidate
 from localspec.models.discovery.page import ModelPage, Quantisation
 from localspec.models.discovery.search import HubModel
 from localspec.models.download.events import Delayed, DownloadEvent, Fetched, Progressed
@@ -158,6 +159,8 @@ class FakeWorld:
     """Held back, the Hub is slow: every result takes one."""
     adopted: list[str] = field(default_factory=list)
     opened_files: list[Path] = field(default_factory=list)
+    candidates: Sequence[DraftCandidate] = ()
+    """What can draft for any target, and what cannot."""
     queue: Sequence[QueuedDownload] = ()
     """The downloads that an earlier start left, and then those of this one."""
 
@@ -228,6 +231,17 @@ class FakeWorld:
         pair_id = chosen.label.lower()
         self.pairs = (*self.pairs, replace(chosen.described, id=pair_id))
         return pair_id
+
+    def drafts(self, pair_id: str) -> Iterator[DraftCandidate]:
+        if self.hub_error is not None:
+            raise self.hub_error
+        yield from self.candidates
+
+    def pair_with(self, pair_id: str, draft: str) -> str:
+        self.adopted.append(f"{pair_id} with {draft}")
+        target = next(pair for pair in self.pairs if pair.id == pair_id)
+        self.pairs = (*self.pairs, replace(target, id="drafted", title="Drafted", state=NOT_HERE, available=False))
+        return "drafted"
 
 
 def hub_model(name: str, **more: object) -> HubModel:

@@ -13,13 +13,16 @@ from textual.widgets import Input
 from localspec.base.errors import DownloadError
 from localspec.chat.pairs.source import LocalPairs
 from localspec.chat.settings.controller import NoSettings
+from localspec.models.discovery.drafts import DraftCandidate
 from localspec.models.pairs import load_catalogue
+from localspec.models.pairs.expectation import Expectation
 from localspec.tui.app import ChatApp
 from localspec.tui.screens.pairs import PairsScreen
 from localspec.tui.widgets.pair_list import PairList
 from tests.hub import HubServer
 from tests.models.download.conftest import server as server
 from tests.models.pairs.support import BIG
+from tests.models.pairs.support import SMALL as SMALL_MODEL
 from tests.tui.pairs_support import MB, FakeWorld, hub_model, progressed
 from tests.tui.support import LAUNCH, FakeEngine, wait_until
 from tests.tui.test_pairs import app_of, listed, marked, opened, ready, said
@@ -131,3 +134,81 @@ def test_search_page_and_addition_over_the_real_client(server: HubServer) -> Non
     pair_id = pairs.adopt(page.best)
     assert pair_id == pairs.adopt(page.best) == "solo-q4_0", "added once"
     assert load_catalogue().find(pair_id).target.size_bytes == len(BIG)
+
+
+CANDIDATES = (
+    DraftCandidate(
+        "big/Slow:slow.gguf",
+        "draft",
+        900 * MB,
+        0.2,
+        is_here=False,
+        reason="the same vocabulary",
+        expected=Expectation(9, 11),
+    ),
+    DraftCandidate("Maker/Head:head.gguf", "eagle3", 300 * MB, 0.05, is_here=False, reason="an EAGLE-3 head that fits"),
+    DraftCandidate(
+        "/models/fast.gguf",
+        "draft",
+        500 * MB,
+        0.1,
+        is_here=True,
+        reason="the same vocabulary",
+        expected=Expectation(9, 18),
+    ),
+    DraftCandidate(
+        "no/Fit:x.gguf", "draft", 600 * MB, 0.1, is_here=False, reason="token 11 is 'a', not 'b'", fits=False
+    ),
+)
+
+
+async def test_a_draft_is_found_for_a_target_and_makes_a_pair(
+    app: ChatApp, world: FakeWorld, engine: FakeEngine
+) -> None:
+    """Ranked by expected gain; what cannot draft for it is listed, with the reason, when it is asked for."""
+    world.candidates = CANDIDATES
+    async with app.run_test(size=(100, 40)) as pilot:
+        await ready(pilot, engine)
+        await opened(pilot)
+        await pilot.press(*"smol", "ctrl+g")
+        shown = ["/models/fast.gguf", "big/Slow:slow.gguf", "Maker/Head:head.gguf"]
+        await wait_until(pilot, lambda: listed(pilot) == shown)
+        assert said(pilot, "#pairs-title") == "Drafts for SmolLM2 1.7B + 135M"
+        assert said(pilot, "#pairs-count") == "by expected gain"
+        assert "about 2.00 times plain speed: 18.0 tokens/s, 9.00 without it" in said(pilot, "PairDetails Static")
+        await pilot.press(*"refused")
+        await wait_until(pilot, lambda: listed(pilot) == ["no/Fit:x.gguf"])
+        assert "token 11 is 'a'" in said(pilot, "PairDetails Static")
+        await pilot.press("enter", "enter")
+        assert world.adopted == []
+        await opened_again(pilot)
+        await pilot.press("ctrl+g")
+        await wait_until(pilot, lambda: listed(pilot) == shown)
+        await pilot.press("down", "enter")
+        await wait_until(pilot, lambda: "once more: make it a pair, download 900 MB" in said(pilot, "#pairs-keys"))
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: world.adopted == ["smollm2-1.7b with big/Slow:slow.gguf"])
+        await wait_until(pilot, lambda: [each.pair_id for each in app._library.downloads.active] == ["drafted"])
+
+
+async def opened_again(pilot: Pilot[Any]) -> None:
+    """Back in the list of pairs."""
+    if said(pilot, "#pairs-title") != "Pairs":
+        await pilot.press("escape")
+    await wait_until(pilot, lambda: said(pilot, "#pairs-title") == "Pairs" and marked(pilot) == "smollm2-1.7b")
+
+
+def test_a_draft_over_the_real_client_becomes_a_pair(server: HubServer) -> None:
+    """Its header is read, and nothing else; the target may be a single model that is here."""
+    server.add("Maker/Fam-8B-GGUF", "Fam-8B-Q4_0.gguf", BIG, about={"gguf": {"total": 32_000}})
+    server.add("Maker/Fam-1B-GGUF", "Fam-1B-Q8_0.gguf", SMALL_MODEL, about={"gguf": {"total": 3_200}})
+    pairs = LocalPairs(NoSettings(LAUNCH))
+    (model,) = (each for each in pairs.search("8B") if "8B" in each.name)
+    page = pairs.page(model.name)
+    assert page.best is not None
+    alone = pairs.adopt(page.best)
+    (found,) = (each for each in pairs.drafts(alone) if each.fits)
+    assert found.name == "Maker/Fam-1B-GGUF:Fam-1B-Q8_0.gguf"
+    drafted = pairs.pair_with(alone, found.name)
+    pair = load_catalogue().find(drafted)
+    assert (pair.target.file, pair.draft and pair.draft.file) == ("Fam-8B-Q4_0.gguf", "Fam-1B-Q8_0.gguf")

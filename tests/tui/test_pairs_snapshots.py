@@ -16,6 +16,7 @@ from localspec.tui.widgets.pair_list import PairList
 from tests.tui.looks import LARGE, MEDIUM, NO_COLOR, SMALL, hold_still, name_of, theme_of
 from tests.tui.pairs_support import BEST, MB, FakeWorld, delayed, fetched, progressed
 from tests.tui.support import FakeEngine, chat, live_text, notice_text, wait_until
+from tests.tui.test_hub_search import CANDIDATES
 from tests.tui.test_pairs import app_of, listed, marked, opened, ready, said
 
 FULL = DownloadError("The disk of /models is full; 2.10 GB of big.gguf are missing.", "Free some space, and try again.")
@@ -94,6 +95,14 @@ async def queued(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> Non
     await wait_until(pilot, lambda: "Waiting: it begins" in said(pilot, "PairDetails Static"))
 
 
+async def drafts(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    """Drafts for a model that is here."""
+    world.candidates = CANDIDATES
+    await installed(world, engine, pilot)
+    await pilot.press("ctrl+g")
+    await wait_until(pilot, lambda: len(listed(pilot)) == 3 and "2.00 times" in said(pilot, "PairDetails Static"))
+
+
 async def stopped(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
     await downloading(world, engine, pilot)
     await pilot.press("ctrl+s")
@@ -149,6 +158,8 @@ async def reading(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> No
         (waiting, MEDIUM, LIGHT.name),
         (queued, MEDIUM, DARK.name),
         (queued, LARGE, LIGHT.name),
+        (drafts, MEDIUM, LIGHT.name),
+        (drafts, LARGE, DARK.name),
         (stopped, SMALL, DARK.name),
         (failed, MEDIUM, LIGHT.name),
         (failed, MEDIUM, NO_COLOR),

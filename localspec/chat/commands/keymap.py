@@ -74,6 +74,7 @@ KEYMAPS: Mapping[str, Mapping[str, str]] = {
         "history-archive": "alt+r",
         "history-close": "escape,alt+l",
         "pair-hub": "alt+g",
+        "pair-draft": "alt+d",
         "pair-stop": "alt+s",
         "pair-sooner": "alt+up,ctrl+up",
         "pair-later": "alt+down,ctrl+down",

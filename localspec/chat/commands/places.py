@@ -118,6 +118,11 @@ PAIR_LATER = IN_PAIRS.add(Command("pair-later", "alt+down", "later", "Download i
 PAIR_HUB = IN_PAIRS.add(
     Command("pair-hub", "ctrl+f", "search the Hub", "Search the Hub for these words, as they are typed; and end that.")
 )
+PAIR_DRAFT = IN_PAIRS.add(
+    Command(
+        "pair-draft", "ctrl+g", "find a draft", "Find drafts for its target, here and on the Hub, by expected gain."
+    )
+)
 PAIR_DETAILS = IN_PAIRS.add(Command("pair-details", "tab", "details", "Go to the details, to scroll them; and back."))
 PAIR_UP = IN_PAIRS.add(Command("pair-up", "up", "up", "Go to the pair above."))
 PAIR_DOWN = IN_PAIRS.add(Command("pair-down", "down", "down", "Go to the pair below."))

@@ -15,13 +15,15 @@ from localspec.chat.pairs import facts, hub_words
 from localspec.chat.pairs.downloads import Download, Stage
 from localspec.chat.pairs.entry import Entry, PairAction
 from localspec.chat.pairs.library import PairLibrary
-from localspec.models.pairs.state import MISSING
+from localspec.models.pairs.state import HERE, MISSING, NOT_HERE
 from localspec.models.pairs.suitability import RED
 from localspec.runtime.figures import size
 
 if TYPE_CHECKING:
+    from localspec.models.discovery.drafts import DraftCandidate
     from localspec.models.discovery.page import ModelPage
     from localspec.models.discovery.search import HubModel
+    from localspec.models.pairs import PairDescription
 
 ERROR, STRONG, NEWS, FACT = "error", "strong", "news", ""
 Line = tuple[str, str, str]
@@ -123,6 +125,21 @@ class Browser:
         """The highlighted repository; None if a pair is highlighted, or nothing."""
         row = self.marked_row
         return next((model for model in self.models if row_of(model) == row), None)
+
+    def details(self, cells: int, take: str, question: str) -> list[Line]:
+        """All that is known of the highlighted row, in lines of ``cells``; ``take`` is the key for its action."""
+        if (model := self.marked_model) is not None:
+            return model_details(model, cells)
+        entry = self.marked
+        return details(entry, cells, take, question) if entry else []
+
+    def action(self, entry: Entry | None) -> str:
+        """The effect of Enter on a row of a pair, with its cost; empty if it has none."""
+        return action_text(entry)
+
+    def drafts(self, entry: Entry) -> DraftBrowser:
+        """The browser of drafts for the target of a pair."""
+        return DraftBrowser(self._library, entry)
 
     def mark(self, row_id: str) -> None:
         if self._confirming != row_id:
@@ -282,6 +299,109 @@ class PageBrowser(Browser):
         if isinstance(page, LocalSpecError):
             return str(page)
         return "Reading what the repository has." if page is None else "No file has this in its name, state or fit."
+
+
+class DraftBrowser(Browser):
+    """The drafts for the target of a pair, by expected gain; what cannot draft for it is listed when asked for."""
+
+    searches = False
+    hint = "Type to filter: a name, here; refused: what cannot draft for it, and why"
+
+    def __init__(self, library: PairLibrary, entry: Entry) -> None:
+        super().__init__(library)
+        self.title = f"Drafts for {entry.pair.title}"
+        self._pair = entry.pair
+        self._search = library.drafts(entry.pair.id)
+
+    @property
+    def entries(self) -> list[Entry]:
+        words = self._text.lower().split()
+        with_refused = "refused" in words
+        return [
+            Entry(self._described(each))
+            for each in self._search.found
+            if (each.fits or with_refused) and all(word in _draft_words(each) for word in words)
+        ]
+
+    def _described(self, each: DraftCandidate) -> PairDescription:
+        """A draft in the form of a pair, for its row."""
+        gain = f"~{each.gain:.2f}x" if each.gain else "?"
+        return replace(
+            self._pair,
+            id=each.name,
+            title=f"{gain if each.fits else 'refused':<7} {each.name}",
+            state=HERE if each.is_here else NOT_HERE,
+            available=each.is_here,
+            size_bytes=each.size_bytes,
+            missing_bytes=0 if each.is_here else each.size_bytes + (self._pair.missing_bytes or 0),
+            arrived_bytes=0,
+            fit=None,
+            memory=None,
+            speed=each.expected,
+            recommended_here=each.fits and each is self._search.found[0] and self._search.over,
+        )
+
+    @property
+    def models(self) -> Sequence[HubModel]:
+        return ()
+
+    @property
+    def hub_heading(self) -> str:
+        return ""
+
+    @property
+    def queue_heading(self) -> str:
+        return ""
+
+    def search(self, *, on: bool) -> None:
+        """End the search when the list is left."""
+        if not on:
+            self._search.end()
+
+    def details(self, cells: int, take: str, question: str) -> list[Line]:
+        row = self.marked_row
+        each = next((each for each in self._search.found if each.name == row), None)
+        if each is None:
+            return []
+        lines: list[Line] = [("", each.name, STRONG), *_wrapped("", question, cells, NEWS)]
+        for name, text in hub_words.draft_facts(each, self._pair.title):
+            lines += _wrapped(name, text, cells)
+        return lines
+
+    def action(self, entry: Entry | None) -> str:
+        if entry is None or not any(each.fits and each.name == entry.pair.id for each in self._search.found):
+            return ""
+        missing = f", download {size(entry.pair.missing_bytes)}" if entry.pair.missing_bytes else ""
+        return f"make it a pair{missing}"
+
+    def fetch(self, entry: Entry) -> None:
+        """Make the target and this draft a pair, and download what is missing of it."""
+        self._library.pair_with(self._pair.id, entry.pair.id)
+
+    @property
+    def heading(self) -> str:
+        search = self._search
+        if search.error is not None and search.found:
+            return f"the rest was not searched: {search.error.message}"
+        if not search.over:
+            return "reading headers, here and on the Hub"
+        return "by expected gain" if any(each.gain for each in search.found) else "heads first, then by size"
+
+    @property
+    def empty(self) -> str:
+        search = self._search
+        if search.error is not None:
+            return str(search.error)
+        if not search.over:
+            return "Looking for drafts on this machine and on the Hub; a few MB of headers are read."
+        refused_n = sum(not each.fits for each in search.found)
+        more = f" {refused_n} cannot draft for it: type refused to see why." if refused_n else ""
+        return f"Nothing was found that can draft for it. It drafts itself from its own text (suffix).{more}"
+
+
+def _draft_words(each: DraftCandidate) -> str:
+    """The text that a filter of drafts looks in."""
+    return f"{each.name} {'here' if each.is_here else ''} {'' if each.fits else 'refused'}".lower()
 
 
 def action_text(entry: Entry | None) -> str:

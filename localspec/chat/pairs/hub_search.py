@@ -1,9 +1,9 @@
-"""The search of the Hub in the app, and the pages of its repositories, read in the background."""
+"""Searches in the app, in the background: of the Hub, with the pages of its repositories, and for drafts."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from localspec.base.errors import LocalSpecError
@@ -11,6 +11,7 @@ from localspec.chat.pairs.background import Spawn
 from localspec.chat.pairs.source import PairSource
 
 if TYPE_CHECKING:
+    from localspec.models.discovery.drafts import DraftCandidate
     from localspec.models.discovery.page import ModelPage
     from localspec.models.discovery.search import HubModel
 
@@ -110,6 +111,40 @@ class HubSearch:
             self._pages[name] = error
         except Exception as error:  # noqa: BLE001 -- nothing else would report an error of a thread
             self._pages[name] = LocalSpecError(f"The page cannot be read: {error!r}.", "Please report this.")
+        self._changed()
+
+
+class DraftSearch:
+    """The search for drafts for one target, which begins at once; ``changed`` is called from any thread."""
+
+    def __init__(
+        self, find: Callable[[], Iterator[DraftCandidate]], changed: Callable[[], object], spawn: Spawn
+    ) -> None:
+        self.found: tuple[DraftCandidate, ...] = ()
+        """The candidates so far, the best first."""
+        self.error: LocalSpecError | None = None
+        self.over = False
+        self._find = find
+        self._changed = changed
+        self._stop = threading.Event()
+        spawn(self._run)
+
+    def end(self) -> None:
+        """End the search; what it found stays."""
+        self._stop.set()
+
+    def _run(self) -> None:
+        try:
+            for candidate in self._find():
+                if self._stop.is_set():
+                    return
+                self.found = tuple(sorted((*self.found, candidate), key=lambda each: each.rank))
+                self._changed()
+        except LocalSpecError as error:
+            self.error = error
+        except Exception as error:  # noqa: BLE001 -- nothing else would report an error of a thread
+            self.error = LocalSpecError(f"The search failed: {error!r}.", "Please report this.")
+        self.over = True
         self._changed()
 
 

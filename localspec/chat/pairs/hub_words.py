@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from localspec.chat.pairs.facts import Facts
-from localspec.runtime.figures import short
+from localspec.gguf.draft_heads import DRAFTERS
+from localspec.runtime.figures import short, size, speed
 
 if TYPE_CHECKING:
+    from localspec.models.discovery.drafts import DraftCandidate
     from localspec.models.discovery.page import ModelPage, Quantisation
     from localspec.models.discovery.search import HubModel
 
@@ -45,6 +47,23 @@ def model_facts(model: HubModel, endpoint: str = "huggingface.co") -> Facts:
         ("downloads", f"{short(model.downloads)} in the last thirty days" if model.downloads is not None else ""),
         ("updated", model.updated or ""),
         ("gated", gate(model, endpoint)),
+    ]
+    return [(name, text) for name, text in known if text]
+
+
+def draft_facts(each: DraftCandidate, target: str) -> Facts:
+    """All that is known of a draft for ``target``."""
+    gain = ""
+    if each.gain is not None and each.expected is not None:
+        speeds = f"{speed(each.expected.per_second)} tokens/s, {speed(each.expected.plain_per_second)} without it"
+        gain = f"about {each.gain:.2f} times plain speed: {speeds}, expected from a measurement of this machine"
+    known = [
+        ("for", target),
+        ("gain", gain or ("not known: this machine has not been measured yet" if each.fits else "")),
+        ("fits" if each.fits else "refused", each.reason),
+        ("kind", DRAFTERS.get(each.kind, "a smaller model")),
+        ("size", size(each.size_bytes)),
+        ("state", "here" if each.is_here else "on the Hub"),
     ]
     return [(name, text) for name, text in known if text]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from localspec.base.errors import LocalSpecError
 from localspec.chat.pairs.background import ChangeSignal, Spawn, in_thread
 from localspec.chat.pairs.downloads import Download, Downloads, Stage
-from localspec.chat.pairs.hub_search import HubSearch
+from localspec.chat.pairs.hub_search import DraftSearch, HubSearch
 from localspec.chat.pairs.source import PairSource
 
 if TYPE_CHECKING:
@@ -82,12 +82,22 @@ class PairLibrary:
 
         self._spawn(read)
 
-    def adopt(self, chosen: Quantisation) -> None:
-        """Add a model of the Hub as a pair and begin its download."""
+    def drafts(self, pair_id: str) -> DraftSearch:
+        """Begin to look for drafts for the target of a pair."""
+        return DraftSearch(lambda: self.world.drafts(pair_id), self.change_signal.set, self._spawn)
 
+    def pair_with(self, pair_id: str, draft: str) -> None:
+        """Add the target of a pair with a draft as a pair, and put its download into the queue."""
+        self._adopt(lambda: self.world.pair_with(pair_id, draft))
+
+    def adopt(self, chosen: Quantisation) -> None:
+        """Add a model of the Hub as a pair, and put its download into the queue."""
+        self._adopt(lambda: self.world.adopt(chosen))
+
+    def _adopt(self, add: Callable[[], str]) -> None:
         def write() -> None:
             try:
-                self._adopted.append(self.world.adopt(chosen))
+                self._adopted.append(add())
             except LocalSpecError as error:
                 self.refused = error
             self.change_signal.set()

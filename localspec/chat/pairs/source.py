@@ -6,6 +6,7 @@ Imports are in the functions, so that the first screen does not wait for them.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from threading import Event
@@ -16,8 +17,10 @@ from localspec.runtime.chat_config import ChatConfig, Settings
 
 if TYPE_CHECKING:
     from localspec.doctor.native_probe import NativeReport
+    from localspec.models.discovery.drafts import DraftCandidate
     from localspec.models.discovery.page import ModelPage, Quantisation
     from localspec.models.discovery.search import HubModel
+    from localspec.models.download import DownloadContext
     from localspec.models.download.events import DownloadEvent
     from localspec.models.download.queue_file import QueuedDownload
     from localspec.models.fit import Room
@@ -84,6 +87,17 @@ class PairSource(Protocol):
 
     def adopt(self, chosen: Quantisation) -> str:
         """Make a model of the Hub a pair, and return its id. Raises LocalSpecError."""
+        ...
+
+    def drafts(self, pair_id: str) -> Iterator[DraftCandidate]:
+        """What can draft for the target of a pair, proved by headers. Raises LocalSpecError."""
+        ...
+
+    def pair_with(self, pair_id: str, draft: str) -> str:
+        """Make the target of a pair and a draft, named by its candidate, a pair; return its id.
+
+        Raises LocalSpecError.
+        """
         ...
 
 
@@ -189,16 +203,47 @@ class LocalPairs:
 
     def page(self, name: str) -> ModelPage:
         from localspec.models.discovery.page import read_page
-        from localspec.models.download import DownloadContext, Hub
-        from localspec.models.pairs.hub_cache import hub_cache
 
-        with Hub() as hub:
-            return read_page(name, DownloadContext(hub=hub, cache=hub_cache(), stop=Event()), *self._machine())
+        with self._hub() as context:
+            return read_page(name, context, *self._machine())
 
     def adopt(self, chosen: Quantisation) -> str:
         from localspec.models.discovery.taking import adopt
 
         return adopt(chosen).id
+
+    def drafts(self, pair_id: str) -> Iterator[DraftCandidate]:
+        from localspec.doctor.native_probe import expect_with_here
+        from localspec.models.discovery.drafts import find_drafts
+        from localspec.models.download.model_header import resolve
+
+        self._machine()
+        assert self._native is not None
+        expect = expect_with_here(self._native)
+        with self._hub() as context:
+            yield from find_drafts(resolve(_target_of(pair_id), context), context, expect)
+
+    def pair_with(self, pair_id: str, draft: str) -> str:
+        from localspec.models.discovery.taking import take
+
+        with self._hub() as context:
+            return take(_target_of(pair_id), context, draft).id
+
+    @contextmanager
+    def _hub(self) -> Iterator[DownloadContext]:
+        from localspec.models.download import DownloadContext, Hub
+        from localspec.models.pairs.hub_cache import hub_cache
+
+        with Hub() as hub:
+            yield DownloadContext(hub=hub, cache=hub_cache(), stop=Event())
+
+
+def _target_of(pair_id: str) -> str:
+    """The target of a pair as ``resolve`` takes it. Raises LocalSpecError."""
+    from localspec.models.pairs import load_catalogue
+
+    target = load_catalogue().find(pair_id).target
+    return f"{target.repo}:{target.file}" if target.repo else str(target.locate())
 
 
 class NoPairs:
@@ -241,4 +286,10 @@ class NoPairs:
         raise NotFoundError(f"There is no page of {name} here.", "Start LocalSpec with --pair.")
 
     def adopt(self, chosen: Quantisation) -> str:
+        raise NotFoundError("Nothing can be added here.", "Start LocalSpec with --pair.")
+
+    def drafts(self, pair_id: str) -> Iterator[DraftCandidate]:
+        yield from ()
+
+    def pair_with(self, pair_id: str, draft: str) -> str:
         raise NotFoundError("Nothing can be added here.", "Start LocalSpec with --pair.")

@@ -6,13 +6,13 @@ Of files on the Hub a few MB are read, and nothing is downloaded.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
 from localspec.base.errors import LocalSpecError
-from localspec.gguf import GgufHeader
+from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.draft_heads import DRAFT, drafter_in_words, drafter_kind
 from localspec.models.compatibility import judge_match
 from localspec.models.discovery.search import HubModel, HubQuery, search
@@ -22,6 +22,7 @@ from localspec.models.download.remote_file import Repository
 from localspec.models.download.remote_header import read_remote_header
 from localspec.models.pairs.addition import relatives, suggest_drafts
 from localspec.models.pairs.draft_size import LARGEST, draft_distance, is_draft_size
+from localspec.models.pairs.expectation import Expectation
 from localspec.models.pairs.references import Resolved
 from localspec.models.pairs.scan import find_files
 from localspec.models.pairs.split_files import is_later_part
@@ -52,26 +53,44 @@ class DraftCandidate:
     reason: str
     """The reason why it fits, or the one why it does not."""
     fits: bool = True
+    expected: Expectation | None = None
+    """The speed of the target on this machine, plain and with it; None if it is not known."""
 
     @property
-    def rank(self) -> tuple[bool, bool, float]:
-        """The order by expected gain: heads, which cost least, then drafts near a tenth of the target."""
-        return not self.fits, self.kind == DRAFT, draft_distance(self.size_bytes, round(self.size_bytes / self.share))
+    def gain(self) -> float | None:
+        """The expected speed with it over the plain one; None if it is not known."""
+        if self.expected is None or self.expected.with_draft_per_second is None:
+            return None
+        return self.expected.with_draft_per_second / self.expected.plain_per_second
+
+    @property
+    def rank(self) -> tuple[bool, float, bool, float]:
+        """The order by expected gain; where that is unknown heads, which cost least, then drafts near a tenth."""
+        distance = draft_distance(self.size_bytes, round(self.size_bytes / self.share))
+        return not self.fits, -(self.gain or 0.0), self.kind == DRAFT, distance
 
 
-def find_drafts(target: Resolved, context: DownloadContext) -> Iterator[DraftCandidate]:
+ExpectWith = Callable[[Resolved, GgufHeader], Expectation | None]
+"""The expected speed of a target with a draft of this header; None if it is not known."""
+
+
+def find_drafts(
+    target: Resolved, context: DownloadContext, expect: ExpectWith = lambda target, draft: None
+) -> Iterator[DraftCandidate]:
     """The candidates as they are proved, those on this machine first. Raises DownloadError when the Hub is asked."""
     seen = set[str]()
     beside = () if target.model.repo else (target.path.parent,)
     for each in suggest_drafts(target, find_files(beside)):
         seen.add(each.name)
-        kind = each.kind
-        yield DraftCandidate(each.name, kind, each.size_bytes, each.share, is_here=True, reason=each.reason)
+        expected = expect(target, read_header(each.path))
+        yield DraftCandidate(
+            each.name, each.kind, each.size_bytes, each.share, is_here=True, reason=each.reason, expected=expected
+        )
     for repository, file in _remote(target, context):
         name = f"{repository.name}:{file}"
         if name not in seen:
             seen.add(name)
-            yield _judged(target, repository, file, context)
+            yield _judged(target, repository, file, context, expect)
 
 
 def family(name: str) -> str:
@@ -133,10 +152,12 @@ def _has_draft_size(repository: Repository, file: str, target: Resolved) -> bool
     return is_draft_size(repository.sizes[file] or 0, target.size_bytes)
 
 
-def _judged(target: Resolved, repository: Repository, file: str, context: DownloadContext) -> DraftCandidate:
+def _judged(
+    target: Resolved, repository: Repository, file: str, context: DownloadContext, expect: ExpectWith
+) -> DraftCandidate:
     """The verdict by the header of a file on the Hub."""
     size = repository.sizes.get(file) or 0
-    kind, reason, fits = DRAFT, "", False
+    kind, reason, fits, expected = DRAFT, "", False, None
     try:
         remote = context.with_retries(partial(context.hub.file, repository, file))
         size = remote.size_bytes
@@ -144,11 +165,13 @@ def _judged(target: Resolved, repository: Repository, file: str, context: Downlo
         kind = drafter_kind(header)
         verdict = judge_match(target.header, header)
         fits, reason = verdict.fits, verdict.reason or _why(target.header, header, verdict.warnings)
+        expected = expect(target, header) if fits else None
     except LocalSpecError as error:
         reason = error.message.rstrip(".")
     share = size / max(1, target.size_bytes)
     text = f"{reason}, {share:.0%} of the target's size" if fits else reason
-    return DraftCandidate(f"{repository.name}:{file}", kind, size, share or 1e-9, is_here=False, reason=text, fits=fits)
+    name = f"{repository.name}:{file}"
+    return DraftCandidate(name, kind, size, share or 1e-9, is_here=False, reason=text, fits=fits, expected=expected)
 
 
 def _why(target: GgufHeader, draft: GgufHeader, warnings: Iterable[str]) -> str:

@@ -11,11 +11,13 @@ from localspec.base.errors import LocalSpecError
 from localspec.config.table import MAX_DEPTH
 from localspec.engine.adaptive import expected_rate
 from localspec.engine.costs import Costs, QueryCost
-from localspec.gguf.draft_heads import DFLASH, EAGLE3, MTP
+from localspec.gguf import GgufHeader
+from localspec.gguf.draft_heads import DFLASH, EAGLE3, MTP, drafter_kind
 from localspec.models.pairs.draft_size import BEST
 from localspec.models.pairs.estimate import known_size
 from localspec.models.pairs.expectation import Expectation
 from localspec.models.pairs.pair import ModelFile, Pair
+from localspec.models.pairs.references import Resolved
 from localspec.models.pairs.split_files import read_parts
 from localspec.models.token_work import TokenWork, mtp_work, token_work, work_of_size
 from localspec.runtime.speed.kernels import KernelSpeeds
@@ -83,6 +85,12 @@ def expect_pair(pair: Pair, machine: MachineSpeed) -> Expectation | None:
         return None  # in a toy, all that is not a matrix takes most of the time
     target = _work(pair.target)
     return None if target is None else expected_speed(target, machine, _draft_work(pair, target))
+
+
+def expect_with(target: Resolved, draft: GgufHeader, machine: MachineSpeed) -> Expectation | None:
+    """The speed of a target with a draft or a head that is not its pair's, from their headers."""
+    work = token_work([target.header, *target.later_parts])
+    return expected_speed(work, machine, DraftWork(drafter_kind(draft), token_work([draft])))
 
 
 def _draft_work(pair: Pair, target: TokenWork) -> DraftWork | None:

@@ -12,7 +12,7 @@ from textual.widgets import Input, Static
 
 from localspec.base.visible import visible_line
 from localspec.chat.commands import places
-from localspec.chat.pairs.browser import Browser, action_text
+from localspec.chat.pairs.browser import Browser
 from localspec.chat.pairs.entry import Entry, PairAction
 from localspec.tui.controllers.pairs import PairController
 from localspec.tui.keys.bindings import bindings_of, key_of
@@ -99,12 +99,13 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         take = key_of(self, places.PAIR_TAKE)
         question = browser.question(take)
         self._details.show(browser, question)
-        action = action_text(marked) if model is None else "its files"
+        action = browser.action(marked) if model is None else "its files"
         pairs = [(take, f"once more: {action}" if question else action)] if action else []
         pairs += self._queue_keys(marked)
         if browser.searches:
             pairs.append((key_of(self, places.PAIR_HUB), "end the search" if browser.hub_heading else "search the Hub"))
         pairs += [(key_of(self, places.PAIR_DETAILS), "details")] if not empty else []
+        pairs += [(key_of(self, places.PAIR_DRAFT), "drafts")] if browser.searches and marked is not None else []
         pairs.append((key_of(self, places.PAIR_BACK), "back"))
         self._keys.update(fitting(pairs, max(20, self.size.width - 4)))
 
@@ -134,9 +135,9 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         if model is not None:
             self.app.push_screen(PairsScreen(self._controller, self._browser.page(model)), self._choose)
             return
-        if marked is None or marked.action is PairAction.NOTHING:
+        if marked is None or not self._browser.action(marked):
             return
-        if marked.action not in (PairAction.FETCH, PairAction.RESUME, PairAction.RETRY):
+        if marked.action is PairAction.USE and self._browser.searches:
             self.dismiss(marked.pair.id)
         elif self._browser.agreed(marked):
             self._browser.fetch(marked)
@@ -155,6 +156,11 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         if self._browser.searches:
             self._browser.search(on=not self._browser.hub_heading)
             self.show_pairs()
+
+    @handles(places.PAIR_DRAFT)
+    def find_draft(self) -> None:
+        if (marked := self._browser.marked) is not None and self._browser.searches:
+            self.app.push_screen(PairsScreen(self._controller, self._browser.drafts(marked)), self._choose)
 
     @handles(places.PAIR_STOP)
     def pause_download(self) -> None:

@@ -9,7 +9,7 @@ from textual.widgets import Static
 
 from localspec.base.visible import visible_line
 from localspec.chat.commands.places import PAIR_TAKE
-from localspec.chat.pairs.browser import ERROR, FACT, NEWS, STRONG, Browser, details, line_text, model_details
+from localspec.chat.pairs.browser import ERROR, FACT, NEWS, STRONG, Browser, line_text
 from localspec.chat.pairs.entry import Entry
 from localspec.models.discovery.search import HubModel
 from localspec.tui.keys.bindings import key_of
@@ -48,10 +48,7 @@ class PairDetails(VerticalScroll):
         before, _, _ = self._shown
         self._shown = state
         cells = max(30, self.size.width - 1)
-        if isinstance(subject, HubModel):
-            lines = model_details(subject, cells)
-        else:
-            lines = details(subject, cells, key_of(self, PAIR_TAKE), question) if subject else []
+        lines = browser.details(cells, key_of(self, PAIR_TAKE), question)
         parts = []
         for line in lines:
             name, text = line_text(line)
