@@ -37,8 +37,6 @@ def _answer_once(state: State, turn: Turn) -> None:
     except LocalSpecError:
         output.end(turn.reply, "")
         raise
-    if reply.call_error is not None:
-        output.remark(visible_line(reply.call_error))
     place, of = chat.stored.tree.position(ids["reply"])
     output.end(reply, f"This is reply {place} of {of}; /version NUMBER shows another." if of > 1 else "")
 

@@ -58,7 +58,7 @@ class ActiveCall:
 
 
 class CallChain:
-    """The calls of one reply, while they are made.
+    """The calls of one reply, while they are made; a call that cannot be read has a result that says why.
 
     ``tick`` takes the next step; where ``asking`` is a call, ``decide`` has to come first. Every result is stored at
     once, so that a program that dies loses none and makes none twice.
@@ -76,6 +76,9 @@ class CallChain:
         """``most`` is the limit of calls in a row. With ``allowed`` nobody is asked: it says what may be called."""
         self.turn = turn
         self.calls = [ActiveCall(call, toolbox.find(call.name)) for call in turn.reply.calls]
+        self._unread = turn.reply.call_error
+        if self._unread is not None:
+            self.calls = [ActiveCall(ToolCall("unread", "", "{}"), None)]
         self.goes_on = True
         """True if the model is to reply to the results."""
         self.limited = False
@@ -170,7 +173,7 @@ class CallChain:
             self._end(call, CallState.STOPPED, AT_LIMIT)
             return
         if call.tool is None:
-            self._end(call, CallState.FAILED, f"There is no tool {call.call.name}.")
+            self._end(call, CallState.FAILED, self._unread or f"There is no tool {call.call.name}.")
             return
         verdict = self._approvals.verdict(call.tool, self._conversation.id)
         if verdict is not None:

@@ -57,7 +57,7 @@ class ToolUse:
     def follow(self, turn: Turn, conversation: StoredConversation) -> CallChain | None:
         """Begin the calls of a reply that has ended; None if it makes none."""
         self.chain = None
-        if turn.reply.calls and not turn.is_summary:
+        if (turn.reply.calls or turn.reply.call_error) and not turn.is_summary:
             self.chain = CallChain(turn, conversation, self.toolbox, self.approvals, self._most, self.allowed)
         return self.chain
 

@@ -22,7 +22,7 @@ STATES = {
 def called(call: ActiveCall) -> str:
     """A call as a line for people."""
     server = f" of the server {call.tool.server}" if call.tool is not None and call.tool.server else ""
-    return visible_line(f"Call of {call.call.name}{server}, with {call.call.arguments}")
+    return visible_line(f"Call of {call.call.name or 'a tool'}{server}, with {call.call.arguments}")
 
 
 def resulted(call: ActiveCall) -> str:

@@ -62,8 +62,12 @@ class CallsView(Static):
                 yield visible_line(f"▾ {name} {arguments}")
                 yield from (f"  {line}" for line in visible(cut or state).split("\n"))
             else:
-                row = visible_line(f"▸ {name} {arguments}  {state or f'→ {result.strip()}'}")
-                yield row if len(row) <= width else f"{row[: width - 1]}…"
+                called = _cut(visible_line(f"▸ {name} {arguments}"), width // 2)
+                yield _cut(f"{called}  {state or visible_line(f'→ {result.strip()}')}", width)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _rows(results: Sequence[Node]) -> list[tuple[str, str, str, str]]:

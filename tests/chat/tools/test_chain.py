@@ -146,6 +146,18 @@ def test_a_reply_that_was_cut_off_calls_nothing(world: World) -> None:
     assert (world.session.tool_use.chain, world.results) == (None, [])
 
 
+def test_a_call_that_cannot_be_read_is_told_to_the_model(world: World) -> None:
+    """As a result without a name, which counts as a call in a row, so that the model may write it again."""
+    world.session.ask("Read it.")
+    finished = Finished(FinishReason.STOP, "", world.engine.tally.timings(), (), "It is not JSON.")
+    world.engine.inbox.put(Emitted(world.engine.prompts[-1].request_id, finished))
+    world.hear()
+    world.settle()
+    prompt = world.engine.prompts[-1].prompt
+    assert not isinstance(prompt, str)
+    assert (prompt[-1].content, prompt[-1].name, world.results) == ("It is not JSON.", "", ["It is not JSON."])
+
+
 def test_calls_in_a_row_have_a_limit(tmp_path: Path) -> None:
     """Then nothing is called and nothing goes on, until the user writes again."""
     world = World(tmp_path, most=2)
