@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from localspec.base.visible import visible_line
+
 if TYPE_CHECKING:
     from huggingface_hub import ModelInfo
 
@@ -124,8 +126,5 @@ def _count(value: Any) -> int | None:
 
 
 def _shown(value: Any) -> str | None:
-    """A text in one line of printable characters; None for anything else and for an empty one."""
-    if not isinstance(value, str):
-        return None
-    text = " ".join(value[:_TEXT_CHARS].split())
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text) or None
+    """A text in one line, safe to show; None for anything else and for an empty one."""
+    return visible_line(" ".join(value[:_TEXT_CHARS].split())) or None if isinstance(value, str) else None
