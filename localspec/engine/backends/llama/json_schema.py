@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from copy import deepcopy
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from localspec.base.errors import UsageError
@@ -39,6 +40,12 @@ _NOTES = ("deprecated", "discriminator")
 """Annotations that llguidance need not see."""
 _ANY_TEXT = ("binary", "file-path", "directory-path", "password", "path")
 """Formats, as pydantic and OpenAPI have them, that every text has."""
+_SET = frozenset(
+    ("type", "items", "uniqueItems", "minItems", "maxItems", "title", "description", "default", "examples", "$defs")
+)
+"""The keywords of an array about which nothing else is said."""
+_LARGEST_SET = 8
+"""Values that an array of different ones is listed for."""
 _MIXED = frozenset(("allOf", "anyOf", "oneOf", "$ref"))
 _NAMED = frozenset(("properties", "patternProperties"))
 _REFERENCE = re.compile(r"^(Pointer|Resource|Anchor)\b")
@@ -129,11 +136,27 @@ def _simplify(part: Schema, schema: Schema) -> None:
     if isinstance(cases := part.get("oneOf"), list):
         # It does not look behind a reference for what tells the cases apart.
         part["oneOf"] = [deepcopy(_resolved(case, schema)) for case in cases]
+    if part.get("uniqueItems") is True and part.keys() <= _SET:
+        _list_subsets(part, _resolved(part.get("items"), schema))
     names = _resolved(part.get("propertyNames"), schema)
     if isinstance(names, dict) and isinstance(names.get("enum"), list) and not _NAMED & part.keys():
         del part["propertyNames"]
         rest = part.pop("additionalProperties", True)
         part |= {"properties": {str(name): rest for name in names["enum"]}, "additionalProperties": False}
+
+
+def _list_subsets(part: Schema, items: Any) -> None:
+    """Make an array of different values out of a few the list of all such arrays, each in the order of its values."""
+    values = items.get("enum") if isinstance(items, dict) else None
+    least, most = part.get("minItems", 0), part.get("maxItems", _LARGEST_SET)
+    if not isinstance(most, int):
+        return
+    if isinstance(values, list) and len(values) <= _LARGEST_SET and least in range(most + 1):
+        sizes = range(least, min(most, len(values)) + 1)
+        chosen = [list(some) for n in sizes for some in combinations(values, n)]
+        for key in ("items", "uniqueItems", "minItems", "maxItems"):
+            part.pop(key, None)
+        part["enum"] = chosen
 
 
 def _resolved(part: Any, schema: Schema) -> Any:
