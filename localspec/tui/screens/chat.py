@@ -106,6 +106,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         self._preferences = Preferences()
         self._in_progress: WrittenMessage | None = None
         """The written command, with its argument, that is being carried out."""
+        self._pause: AfterPause | None = None
         self._meaning = Meaning()
         self._prompt = Prompt(
             "Ask anything",
@@ -174,7 +175,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
 
     def make_room(self, event: Event) -> None:
         """Have the engine rest until the next pause, unless the event is a letter at the end of the message."""
-        if self.is_mounted and not self._prompt.grows_by(event):
+        if self._pause is not None and not self._prompt.grows_by(event):
             self._session.rest()
             self._pause.touch()
 
