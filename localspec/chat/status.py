@@ -68,8 +68,8 @@ def failure_of(reply: Reply) -> str:
 
 
 def call_failure_of(reply: Reply) -> str:
-    """The reason why a call that the reply tried to make was not made; empty if there is none."""
-    return f"No tool was called. {reply.call_error} /again asks again." if reply.call_error else ""
+    """The reason why no call of the reply was made, as the model is told; empty if there is none."""
+    return f"No tool was called: the model is told this. {reply.call_error}" if reply.call_error else ""
 
 
 def _why_off(session: ChatSession) -> str | None:

@@ -247,7 +247,7 @@ def test_the_user_is_told_why_no_tool_was_called() -> None:
     turn = Turn("Which?", "question", "answer")
     turn.reply.call_error = CallReader(HERMES, TOOLS).read('<tool_call>{"name": "third"}</tool_call>').error
     note = turn_note(turn, (1, 1))
-    assert "No tool was called. There is no tool named third. There are: first, second. /again asks again." in note
+    assert "There is no tool named third. There are: first, second." in note
 
 
 def test_talk_about_the_syntax_is_no_call() -> None:

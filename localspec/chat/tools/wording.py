@@ -19,8 +19,14 @@ STATES = {
 """The states of calls that have no result yet, in words."""
 
 
+UNREADABLE = "A call that cannot be read"
+"""In place of the name of a tool."""
+
+
 def called(call: ActiveCall) -> str:
     """A call as a line for people."""
+    if not call.call.name:
+        return UNREADABLE
     server = f" of the server {call.tool.server}" if call.tool is not None and call.tool.server else ""
     return visible_line(f"Call of {call.call.name or 'a tool'}{server}, with {call.call.arguments}")
 

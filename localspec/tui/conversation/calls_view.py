@@ -10,7 +10,7 @@ from textual.widgets import Static
 
 from localspec.base.visible import visible, visible_line
 from localspec.chat.tools.chain import ActiveCall
-from localspec.chat.tools.wording import STATES
+from localspec.chat.tools.wording import STATES, UNREADABLE
 from localspec.store import Node
 
 _SHOWN_CHARS = 4_000
@@ -57,12 +57,13 @@ class CallsView(Static):
     def _lines(self) -> Iterator[str]:
         width = max(20, self.size.width or 70)
         for name, arguments, state, result in self._rows:
+            call = f"{name} {arguments}" if name else UNREADABLE
             if self._unfolded:
                 cut = result if len(result) <= _SHOWN_CHARS else f"{result[:_SHOWN_CHARS]}…"
-                yield visible_line(f"▾ {name} {arguments}")
+                yield visible_line(f"▾ {call}")
                 yield from (f"  {line}" for line in visible(cut or state).split("\n"))
             else:
-                called = _cut(visible_line(f"▸ {name} {arguments}"), width // 2)
+                called = _cut(visible_line(f"▸ {call}"), width // 2)
                 yield _cut(f"{called}  {state or visible_line(f'→ {result.strip()}')}", width)
 
 
