@@ -25,6 +25,8 @@ class TextFolder:
     """The word for one text."""
     what: str
     """The content of a text, in a noun."""
+    about: str
+    """A sentence for a person who is about to write one."""
 
     def path(self, config_folder: Path | None = None) -> Path:
         return (config_folder or user_paths().config) / self.name
@@ -84,5 +86,11 @@ class TextFolder:
         return name
 
 
-PERSONAS = TextFolder("personas", "persona", "system prompt")
-PROMPTS = TextFolder("prompts", "prompt", "text")
+PERSONAS = TextFolder(
+    *("personas", "persona", "system prompt"),
+    "Who is to speak, and how: the model reads this before every conversation with the persona.",
+)
+PROMPTS = TextFolder(
+    *("prompts", "prompt", "text"),
+    "Names in double braces become fields: {{text}}, or {{language|English}} with a text to begin with.",
+)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from localspec.base.errors import UsageError
-from localspec.base.visible import visible_line
+from localspec.base.visible import visible, visible_line
 from localspec.chat.marks import Marks
 from localspec.chat.settings.conversation import Changed
 from localspec.config import Value
@@ -42,16 +42,17 @@ class LineFrontEnd:
     def answer(self, text: str, **data: Any) -> None:
         self._state.output.say(text, **data)
 
-    def ask(self, questions: Mapping[str, str], then: Callable[[Mapping[str, str]], None]) -> None:
+    def ask(self, title: str, about: str, fields: Mapping[str, str], then: Callable[[Mapping[str, str]], None]) -> None:
         if self._state.ask is None:
-            raise UsageError(f"Nobody types here: {', '.join(questions)}.", "Write the message itself.")
+            raise UsageError(f"Nobody types here: {', '.join(fields)}.", "Write the message itself.")
+        self._state.output.remark(visible(f"{title}: {about}"))
         answers = {}
-        for question, text in questions.items():
-            typed = self._state.ask(visible_line(f"{question}: "), text)
+        for field, text in fields.items():
+            typed = self._state.ask(visible_line(f"{field}: "), text)
             if typed is None:
                 self._state.output.say("Nothing was changed.")
                 return
-            answers[question] = typed.strip()
+            answers[field] = typed.strip()
         then(answers)
 
     def put(self, message: str) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from textual.events import Paste
+from textual.pilot import Pilot
 from textual.widgets import Input
 
 from localspec.chat.commands.chat import CHAT, PERSONA
@@ -22,6 +26,7 @@ from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.keys.handling import handlers_of
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.chat import ChatScreen
+from localspec.tui.screens.form import FormArea, FormScreen
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.theme import DARK, HIGH_CONTRAST, LIGHT
 from localspec.tui.widgets.hints import Hints
@@ -337,8 +342,8 @@ async def test_personas_by_command() -> None:
         assert first.content == "Talk like a pirate."
 
 
-async def test_a_prompt_is_written_and_its_fields_are_asked_for() -> None:
-    """In the prompt, where the message is put once all are there; what stood there comes back behind it."""
+async def test_a_prompt_is_written_and_its_fields_are_filled_in() -> None:
+    """In a form; the message is put into the prompt once all are there, before what stands there."""
     engine = FakeEngine()
     app = settings_app(engine, "")
     async with app.run_test(size=(80, 24)) as pilot:
@@ -346,28 +351,49 @@ async def test_a_prompt_is_written_and_its_fields_are_asked_for() -> None:
         await send(pilot, "/prompt")
         await wait_until(pilot, lambda: "There are no prompts yet" in notice_text(pilot))
         await send(pilot, "/prompt edit translate")
-        await wait_until(pilot, lambda: "The text of the prompt translate" in notice_text(pilot))
-        await send(pilot, "Translate {{text}} into {{language|French}}.")
+        await wait_until(pilot, lambda: form(pilot))
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: "cannot be empty" in str(form(pilot).query_one("#form-refused").render()))
+        await write(pilot, "Translate {{text}} into {{language|French}}.")
         await wait_until(pilot, lambda: "Written to" in notice_text(pilot))
         area = chat(pilot).query_one(Prompt).area
         await send(pilot, "/prompt translate")
-        await wait_until(pilot, lambda: "text (1 of 2)" in notice_text(pilot))
+        await wait_until(pilot, lambda: form(pilot))
         await pilot.press("escape")
+        await wait_until(pilot, lambda: not form(pilot))
         assert area.text == ""
         await send(pilot, "/prompt translate")
-        await wait_until(pilot, lambda: "text (1 of 2)" in notice_text(pilot))
-        await send(pilot, "a {{fox}}")
-        await wait_until(pilot, lambda: area.text == "French")
-        await pilot.press("enter")
-        await wait_until(pilot, lambda: area.text == "Translate a {{fox}} into French.")
+        await wait_until(pilot, lambda: form(pilot))
+        assert [each.text for each in form(pilot).query(FormArea)] == ["", "French"]
+        await pilot.press("tab", "!", "shift+tab", "enter")
+        await wait_until(pilot, lambda: area.text == "Translate  into French!.")
+        area.text = ""
+        await send(pilot, "/prompt translate")
+        await wait_until(pilot, lambda: form(pilot))
+        pilot.app.post_message(Paste("a {{fox}}\x1b[31m\nand a hen"))
+        await wait_until(pilot, lambda: form(pilot).query(FormArea).first().text)
+        await pilot.press("ctrl+j", "!", "enter")
+        await wait_until(pilot, lambda: area.text == "Translate a {{fox}}\nand a hen\n! into French.")
         assert not engine.prompts, "it is read before it is sent"
+        area.text = ""
         await send(pilot, "/persona edit pirate")
-        await wait_until(pilot, lambda: "The system prompt of the persona pirate" in notice_text(pilot))
-        await send(pilot, "Arr.")
+        await wait_until(pilot, lambda: form(pilot))
+        await write(pilot, "Arr.")
         await wait_until(pilot, lambda: "/persona pirate takes it" in notice_text(pilot))
         await send(pilot, "/persona edit ../x")
         await wait_until(pilot, lambda: "cannot be called" in notice_text(pilot))
     assert read_persona("pirate") == "Arr."
+
+
+def form(pilot: Pilot[Any]) -> Any:
+    """The form on the screen; None if there is none."""
+    return pilot.app.screen if isinstance(pilot.app.screen, FormScreen) else None
+
+
+async def write(pilot: Pilot[Any], text: str) -> None:
+    """Write the one field of a form, and press Enter."""
+    form(pilot).query_one(FormArea).insert(text)
+    await pilot.press("enter")
 
 
 # Keys

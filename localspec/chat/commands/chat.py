@@ -483,8 +483,8 @@ PROMPT = CHAT.add(
         "prompt",
         "alt+shift+p",
         "prompt",
-        "Take a prompt of your own: /prompt and its name asks for its fields; without a name, list them; /prompt edit "
-        "and a name writes or changes one.",
+        "Take a prompt of your own: /prompt and its name has its fields filled in; without a name, list them; "
+        "/prompt edit and a name writes or changes one.",
         slash="prompt",
         argument="NAME",
         also=("template", "templates", "snippet", "prompts"),

@@ -38,8 +38,11 @@ class FrontEnd(Protocol):
         """Show ``text``; ``data`` says the same to programs."""
         ...
 
-    def ask(self, questions: Mapping[str, str], then: Callable[[Mapping[str, str]], None]) -> None:
-        """Have a text typed for each question, which is given with the text to change, and then call ``then``."""
+    def ask(self, title: str, about: str, fields: Mapping[str, str], then: Callable[[Mapping[str, str]], None]) -> None:
+        """Have a text typed for each field, which is given with the text to change, and then call ``then``.
+
+        ``about`` explains the fields.
+        """
         ...
 
     def put(self, message: str) -> None:

@@ -66,7 +66,7 @@ def use_prompt(chat: FrontEnd, argument: str) -> None:
     elif argument:
         text = PROMPTS.read(argument, folder)
         if fields := fields_of(text):
-            chat.ask(fields, lambda values: chat.put(filled(text, values)))
+            chat.ask(f"The prompt {argument}", text, fields, lambda values: chat.put(filled(text, values)))
         else:
             chat.put(text)
     elif there := PROMPTS.names(folder):
@@ -87,13 +87,13 @@ def _edit(chat: FrontEnd, texts: TextFolder, name: str) -> None:
     """Have a text of the user changed, or a new one written."""
     folder = chat.settings.config.path.parent
     now = texts.read(name, folder) if name in texts.names(folder) else ""
-    question = f"The {texts.what} of the {texts.noun} {texts.checked(name)}"
+    title = f"The {texts.noun} {texts.checked(name)}"
 
     def write(answers: Mapping[str, str]) -> None:
-        path = texts.write(name, answers[question], folder)
+        path = texts.write(name, answers[texts.what], folder)
         chat.answer(visible_line(f"Written to {path}; /{texts.noun} {name} takes it."), file=str(path))
 
-    chat.ask({question: now}, write)
+    chat.ask(title, texts.about, {texts.what: now}, write)
 
 
 def file_conversation(chat: FrontEnd, argument: str) -> None:

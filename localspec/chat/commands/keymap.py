@@ -45,6 +45,8 @@ KEYMAPS: Mapping[str, Mapping[str, str]] = {
         "newline": "alt+j",
         "recall": "alt+y",
         "editor": "alt+o",
+        "form-newline": "alt+j",
+        "form-editor": "alt+o",
         "import": "alt+comma",
         "view": "alt+v",
         "inspect": "alt+i",

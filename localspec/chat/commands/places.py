@@ -77,6 +77,22 @@ LINK_UP = IN_LINKS.add(Command("link-up", "up,k", "up", "Go to the link above.")
 LINK_DOWN = IN_LINKS.add(Command("link-down", "down,j", "down", "Go to the link below."))
 LINK_BACK = IN_LINKS.add(Command("link-back", "escape,q", "back", "Return to the conversation."))
 
+IN_FORM = Place("In a form", types=True)
+FORM_KEEP = IN_FORM.add(
+    Command(
+        "form-keep", "enter", "go on", "Go to the next empty field; after the last, take what is written.", hinted=True
+    )
+)
+FORM_NEXT = IN_FORM.add(Command("form-next", "tab", "next", "Go to the next field.", hinted=True))
+FORM_PREVIOUS = IN_FORM.add(Command("form-previous", "shift+tab", "before", "Go to the field before."))
+FORM_NEWLINE = IN_FORM.add(
+    Command("form-newline", "ctrl+j,shift+enter", "newline", "Start a new line in the field.", hinted=True)
+)
+FORM_EDITOR = IN_FORM.add(
+    Command("form-editor", "ctrl+o", "editor", "Write the field in your own editor ($VISUAL or $EDITOR).", hinted=True)
+)
+FORM_LEAVE = IN_FORM.add(Command("form-leave", "escape", "leave", "Return without what is written.", hinted=True))
+
 IN_HISTORY = Place("In the list of conversations", types=True)
 HISTORY_OPEN = IN_HISTORY.add(Command("history-open", "enter", "open", "Open the conversation.", hinted=True))
 HISTORY_RENAME = IN_HISTORY.add(Command("history-rename", "f2", "rename", "Give it another title.", hinted=True))
@@ -199,6 +215,7 @@ PLACES = (
     IN_LINKS,
     IN_APPROVAL,
     IN_TOOLS,
+    IN_FORM,
     IN_HISTORY,
     IN_PAIRS,
     IN_SEARCH,

@@ -167,7 +167,7 @@ class ScreenFrontEnd:
         self,
         controller: SettingsController,
         say: Callable[[str], None],
-        ask: Callable[[Mapping[str, str], Callable[[Mapping[str, str]], None]], None],
+        ask: Callable[[str, str, Mapping[str, str], Callable[[Mapping[str, str]], None]], None],
         put: Callable[[str], None],
     ) -> None:
         """``say``, ``ask`` and ``put`` do what ``answer``, ``ask`` and ``put`` of ``FrontEnd`` do."""

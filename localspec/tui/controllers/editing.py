@@ -6,10 +6,9 @@ brought back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from localspec.base.errors import LocalSpecError, StoreError
+from localspec.base.errors import StoreError
 from localspec.base.visible import visible_line
 from localspec.chat.commands.chat import (
     AGAIN,
@@ -33,7 +32,6 @@ from localspec.tui.prompt.prompt import Prompt
 
 _EDITING = "{send} asks this as another version; {stop} leaves it."
 _REWRITING = "{send} keeps this as another version of the reply; {stop} leaves it."
-_ASKING = "write it; {send} goes on, {stop} leaves it."
 SUMMARY = "This stands for turns that were summarised; /undo brings them back, and then they can be changed."
 
 
@@ -53,20 +51,6 @@ class _Edited:
         return replace(written, attachments=(*besides, *written.attachments)).content
 
 
-@dataclass(slots=True)
-class _Asked:
-    """Questions that are answered in the prompt."""
-
-    questions: Mapping[str, str]
-    then: Callable[[Mapping[str, str]], None]
-    answers: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def next(self) -> str:
-        """The question to be answered now."""
-        return next(each for each in self.questions if each not in self.answers)
-
-
 class EditingController:
     """Changes the conversation, and draws it."""
 
@@ -76,31 +60,6 @@ class EditingController:
         self._prompt = prompt
         self._say = turns.say
         self._editing: _Edited | None = None
-        self._asked: _Asked | None = None
-
-    def ask(self, questions: Mapping[str, str], then: Callable[[Mapping[str, str]], None]) -> None:
-        """Have each question answered in the prompt, which begins with the text to change; then call ``then``."""
-        self.leave()
-        self._asked = _Asked(questions, then)
-        self._ask_next(self._asked)
-
-    def _ask_next(self, asked: _Asked) -> None:
-        self._prompt.put_aside(WrittenMessage(asked.questions[asked.next]))
-        place = f" ({len(asked.answers) + 1} of {len(asked.questions)})" if len(asked.questions) > 1 else ""
-        self._say(self._turns.keymap.worded(f"{visible_line(asked.next)}{place}: {_ASKING}"))
-
-    def _answer(self, asked: _Asked, text: str) -> None:
-        asked.answers[asked.next] = text
-        self._prompt.take_up()
-        if len(asked.answers) < len(asked.questions):
-            self._ask_next(asked)
-            return
-        self._asked = None
-        self._say("")
-        try:
-            asked.then(asked.answers)
-        except LocalSpecError as error:
-            self._say(str(error))
 
     @handles(AGAIN)
     async def again(self) -> None:
@@ -153,7 +112,7 @@ class EditingController:
     @property
     def under_way(self) -> bool:
         """True while a question or a reply is edited in the prompt."""
-        return self._editing is not None or self._asked is not None
+        return self._editing is not None
 
     @property
     def leads_n(self) -> int | None:
@@ -178,16 +137,13 @@ class EditingController:
         """Stop editing; returns False if nothing was edited."""
         if not self.under_way:
             return False
-        self._editing = self._asked = None
+        self._editing = None
         self._prompt.take_up()
         self._say("")
         return True
 
     async def submit(self, written: WrittenMessage) -> None:
-        """Take the edited text as a new version, or as an answer."""
-        if self._asked is not None:
-            self._answer(self._asked, written.unfolded.strip())
-            return
+        """Take the edited text as a new version."""
         assert self._editing is not None
         edited, self._editing = self._editing, None
         self._prompt.take_up()

@@ -92,16 +92,13 @@ class PromptParts(Protocol):
     def weigh(self) -> None: ...
 
 
-class PromptArea(TextArea, CommandTarget):
-    """The text area itself; see ``Prompt``."""
+class BoundArea(TextArea, CommandTarget):
+    """A text area whose keys are those of its place, also where a text area would insert them."""
 
-    BINDINGS: ClassVar[list[BindingType]] = prompt_bindings()
-
-    def __init__(self, owner: Owner, placeholder: str) -> None:
+    def __init__(self, text: str = "", placeholder: str = "") -> None:
         super().__init__(
-            "", soft_wrap=True, show_line_numbers=False, highlight_cursor_line=False, placeholder=placeholder
+            text, soft_wrap=True, show_line_numbers=False, highlight_cursor_line=False, placeholder=placeholder
         )
-        self._owner = owner
 
     async def _on_key(self, event: events.Key) -> None:
         """Run the binding of a key at once; a text area would insert Enter as text.
@@ -118,15 +115,32 @@ class PromptArea(TextArea, CommandTarget):
             return
         if event.is_printable:
             return
-        if event.key == "escape" and self._owner.dismiss():
-            event.stop()
-            event.prevent_default()
-            return
         active = self.screen.active_bindings.get(event.key)
         if active is not None and active.node is self:
             event.prevent_default()
             if await self.app.run_action(active.binding.action, self):
                 event.stop()  # else it is another widget's, as Ctrl+C where nothing is selected here
+
+    def get_line(self, line_index: int) -> Text:
+        """As Textual's, which drops some control characters and so shows the cursor in the wrong place."""
+        return Text(visible(self.document.get_line(line_index)), end="", no_wrap=True)
+
+
+class PromptArea(BoundArea):
+    """The text area itself; see ``Prompt``."""
+
+    BINDINGS: ClassVar[list[BindingType]] = prompt_bindings()
+
+    def __init__(self, owner: Owner, placeholder: str) -> None:
+        super().__init__(placeholder=placeholder)
+        self._owner = owner
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key == "escape" and self._owner.dismiss():
+            event.stop()
+            event.prevent_default()
+        else:
+            await super()._on_key(event)
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
@@ -134,10 +148,6 @@ class PromptArea(TextArea, CommandTarget):
         if result := self._replace_via_keyboard(self._owner.paste(event.text), *self.selection):
             self.move_cursor(result.end_location)
             self.focus()
-
-    def get_line(self, line_index: int) -> Text:
-        """As Textual's, which drops some control characters and so shows the cursor in the wrong place."""
-        return Text(visible(self.document.get_line(line_index)), end="", no_wrap=True)
 
     @property
     def index(self) -> int:

@@ -250,8 +250,16 @@ class ChatScreen(RowScreen[None], CommandTarget):
             *(self._marking, self._reading, self._calls, self._focus, self._conversations),
             *(self._transcript, self._prompt, self),
         )
-        front_end = ScreenFrontEnd(self._settings, self.say, self._editing.ask, self._put)
+        front_end = ScreenFrontEnd(self._settings, self.say, self._ask, self._put)
         return common_handlers(front_end) | turns | own
+
+    def _ask(
+        self, title: str, about: str, fields: Mapping[str, str], then: Callable[[Mapping[str, str]], None]
+    ) -> None:
+        """Have the fields written in a form."""
+        from localspec.tui.screens.form import FormScreen
+
+        self.app.push_screen(FormScreen(title, about, fields, then))
 
     def _put(self, message: str) -> None:
         """Put a message into the prompt, in front of what is written there."""

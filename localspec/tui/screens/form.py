@@ -1,0 +1,153 @@
+"""A form: a few texts to write, one below the other, each with its name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from localspec.base.errors import LocalSpecError
+from localspec.base.visible import visible, visible_line
+from localspec.chat.commands import places
+from localspec.chat.compose.cleaning import cleaned
+from localspec.tui.keys.bindings import bindings_of, key_of
+from localspec.tui.keys.handling import CommandTarget, handles
+from localspec.tui.prompt.area import BoundArea
+from localspec.tui.prompt.editor import edit_in
+from localspec.tui.textual_fixes.compositor import RowModal
+from localspec.tui.widgets.hints import fitting
+
+_ABOUT_ROWS_N = 5
+
+
+class FormArea(BoundArea):
+    """The text of one field."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_FORM.commands)
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        self.insert(cleaned(event.text)[0])
+
+
+class FormScreen(RowModal[None], CommandTarget):
+    """Closes once the texts have been taken; if they are refused, says why and stays."""
+
+    DEFAULT_CSS = """
+    FormScreen { align: center middle; background: $background 60%; }
+    FormScreen #form { width: 90%; max-width: 92; height: auto; max-height: 100%; background: $surface; padding: 1 2; }
+    FormScreen #form-title { color: $accent; text-style: bold; height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    FormScreen .quiet { color: $quiet; }
+    FormScreen #form-about { height: auto; margin: 0 0 1 0; }
+    FormScreen #form-fields { height: auto; max-height: 1fr; scrollbar-size-vertical: 1; }
+    FormScreen .form-name { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    FormScreen FormArea {
+        height: auto; min-height: 1; max-height: 8; border: none; padding: 0 1; margin: 0 0 1 0;
+        background: $panel; color: $foreground; scrollbar-size-vertical: 1;
+    }
+    FormScreen FormArea:focus { border: none; }
+    FormScreen FormArea.-alone { min-height: 5; max-height: 16; }
+    FormScreen FormArea .text-area--cursor-line { background: $panel; }
+    FormScreen FormArea .text-area--placeholder { color: $quiet; }
+    FormScreen #form-refused { color: $error; height: auto; display: none; }
+    FormScreen #form-keys { height: auto; }
+    """
+
+    def __init__(
+        self, title: str, about: str, fields: Mapping[str, str], then: Callable[[Mapping[str, str]], None]
+    ) -> None:
+        """``about`` stands above the fields, which begin with the texts given; ``then`` may raise LocalSpecError."""
+        super().__init__()
+        self._title = title
+        self._about = visible(about)
+        self._areas = {name: FormArea(text) for name, text in fields.items()}
+        self._then = then
+        self._refused = Static("", id="form-refused", markup=False)
+        self._keys = Static("", id="form-keys", classes="quiet", markup=False)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="form"):
+            yield Static(visible_line(self._title), id="form-title", markup=False)
+            yield Static(_shortened(self._about), id="form-about", classes="quiet", markup=False)
+            with VerticalScroll(id="form-fields", can_focus=False):
+                for name, area in self._areas.items():
+                    yield Static(visible_line(name), classes="form-name quiet", markup=False)
+                    yield area
+            yield self._refused
+            yield self._keys
+
+    def on_mount(self) -> None:
+        areas = list(self._areas.values())
+        areas[0].set_class(len(areas) == 1, "-alone")
+        for area in areas:
+            area.move_cursor(area.document.end)
+        next((area for area in areas if not area.text), areas[0]).focus()
+
+    def on_resize(self) -> None:
+        alone = len(self._areas) == 1
+        shown = [each for each in places.IN_FORM.commands if each.hinted and not (alone and each is places.FORM_NEXT)]
+        pairs = [(key_of(self, each), each.title) for each in shown]
+        self._keys.update(fitting(pairs, max(20, self._keys.size.width or self.size.width - 12)))
+
+    @handles(places.FORM_KEEP)
+    def keep(self) -> None:
+        """Go to the next empty field; from the last on, take the texts."""
+        areas = list(self._areas.values())
+        at = next((n for n, area in enumerate(areas) if area.has_focus), len(areas))
+        if empty := next((area for area in areas[at + 1 :] if not area.text.strip()), None):
+            empty.focus()
+            return
+        try:
+            self._then({name: area.text.strip() for name, area in self._areas.items()})
+        except LocalSpecError as error:
+            self._refuse(str(error))
+        else:
+            self.dismiss()
+
+    @handles(places.FORM_NEXT, 1)
+    @handles(places.FORM_PREVIOUS, -1)
+    def step(self, step: int) -> None:
+        """Go to the next field or the one before, from the last to the first."""
+        areas = list(self._areas.values())
+        at = next((n for n, area in enumerate(areas) if area.has_focus), 0)
+        areas[(at + step) % len(areas)].focus()
+
+    @handles(places.FORM_NEWLINE)
+    def insert_newline(self) -> None:
+        """Begin a new line in the field."""
+        if isinstance(self.focused, FormArea):
+            self.focused.insert("\n")
+
+    @handles(places.FORM_EDITOR)
+    def edit_outside(self) -> None:
+        """Write the field in the user's own editor."""
+        area = self.focused
+        if not isinstance(area, FormArea):
+            return
+        try:
+            area.text = visible(cleaned(edit_in(self.app.suspend, area.text, os.environ))[0].removesuffix("\n"))
+        except LocalSpecError as error:
+            self._refuse(str(error))
+
+    @handles(places.FORM_LEAVE)
+    def leave(self) -> None:
+        """Return without the texts."""
+        self.dismiss()
+
+    def _refuse(self, why: str) -> None:
+        self._refused.update(Content(visible_line(why)))
+        self._refused.display = True
+
+
+def _shortened(text: str) -> str:
+    """The first lines of a text."""
+    lines = text.strip().split("\n")
+    return "\n".join(lines if len(lines) <= _ABOUT_ROWS_N else [*lines[: _ABOUT_ROWS_N - 1], "…"])
