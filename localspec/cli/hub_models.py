@@ -105,11 +105,10 @@ def show(services: Services, /, repository: str, as_json: bool) -> None:
     with download_context() as context:
         native = services.probe_native()
         page = read_page(repository, context, room_of(native), expect_here(native))
-        endpoint = context.hub.endpoint
     if as_json:
         print(json.dumps(asdict(page), indent=2))
         return
-    _print(page, endpoint)
+    _print(page)
 
 
 @click.command(short_help="Find drafts for a model, here and on the Hub.")
@@ -165,12 +164,12 @@ def _draft_row(each: DraftCandidate) -> tuple[str, ...]:
     return gain, size(each.size_bytes), where if each.fits else "refused", each.name, each.reason
 
 
-def _print(page: ModelPage, endpoint: str) -> None:
+def _print(page: ModelPage) -> None:
     from localspec.chat.pairs.hub_words import best_line, files_of, model_facts, others
 
     print(visible_line(page.model.name))
     beside = [("beside", others(page))] if page.others else []
-    print("\n".join(named([*model_facts(page.model, endpoint), *beside])))
+    print("\n".join(named([*model_facts(page.model), *beside])))
     timed = any(each.described.speed for each in page.quantisations)
     table = (
         Column("TYPE", lambda each: f"{each.label}{' *' if each is page.best else ''}"),

@@ -227,6 +227,8 @@ class FakeWorld:
         return ModelPage(model, found, found[1], "the largest that fits")
 
     def adopt(self, chosen: Quantisation) -> str:
+        if self.hub_error is not None:
+            raise self.hub_error
         self.adopted.append(chosen.described.id)
         pair_id = chosen.label.lower()
         self.pairs = (*self.pairs, replace(chosen.described, id=pair_id))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,10 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from localspec.base.errors import DownloadError
+from localspec.chat.pairs.browser import Browser
+from localspec.chat.pairs.facts import files
+from localspec.chat.pairs.hub_words import gate
+from localspec.chat.pairs.offer import news
 from localspec.chat.pairs.source import LocalPairs
 from localspec.chat.settings.controller import NoSettings
 from localspec.models.discovery.drafts import DraftCandidate
@@ -23,7 +28,9 @@ from tests.hub import HubServer
 from tests.models.download.conftest import server as server
 from tests.models.pairs.support import BIG
 from tests.models.pairs.support import SMALL as SMALL_MODEL
-from tests.tui.pairs_support import MB, FakeWorld, hub_model, progressed
+from tests.tiny_models import write_tiny
+from tests.tiny_projectors import write_projector
+from tests.tui.pairs_support import MB, FakeWorld, hub_model, progressed, shelf_of
 from tests.tui.support import LAUNCH, FakeEngine, wait_until
 from tests.tui.test_pairs import app_of, listed, marked, opened, ready, said
 
@@ -212,3 +219,34 @@ def test_a_draft_over_the_real_client_becomes_a_pair(server: HubServer) -> None:
     drafted = pairs.pair_with(alone, found.name)
     pair = load_catalogue().find(drafted)
     assert (pair.target.file, pair.draft and pair.draft.file) == ("Fam-8B-Q4_0.gguf", "Fam-1B-Q8_0.gguf")
+
+
+def test_a_model_that_sees_brings_its_projector(server: HubServer, tmp_path: Path) -> None:
+    """As on the command line; and a gated one says where its terms are accepted."""
+    target, projector = write_tiny(tmp_path / "t.gguf", "llama"), write_projector(tmp_path / "p.gguf")
+    server.add("Owner/Tiny-VL-GGUF", "Tiny-VL-Q4_0.gguf", target.read_bytes())
+    server.add("Owner/Tiny-VL-GGUF", "mmproj-F16.gguf", projector.read_bytes())
+    pairs = LocalPairs(NoSettings(LAUNCH))
+    page = pairs.page("Owner/Tiny-VL-GGUF")
+    assert page.best is not None
+    pair_id = pairs.adopt(page.best)
+    pair = load_catalogue().find(pair_id)
+    assert (pair.draft, pair.projector and pair.projector.file) == (None, "mmproj-F16.gguf")
+    (listed_pair,) = (each for each in pairs.listed() if each.id == pair_id)
+    assert ("draft", "none: it drafts itself from its own text (suffix)") in files(listed_pair)
+    assert gate(hub_model("Owner/Shut", gated=True)) == (
+        f"accept its terms at {server.endpoint}/Owner/Shut, then set HF_TOKEN"
+    )
+
+
+def test_a_model_that_cannot_be_added_says_why() -> None:
+    world = FakeWorld(models=MODELS)
+    library = shelf_of(world)
+    page = world.page(MODELS[0].name)
+    world.hub_error = DownloadError("Qwen/Qwen3-8B-GGUF is gated.", "Accept its terms.")
+    library.adopt(page.quantisations[0])
+    library.take()
+    assert Browser(library).heading == "Not added: Qwen/Qwen3-8B-GGUF is gated."
+    assert news(library, None, "F3", "Ctrl+L").endswith("is gated. Accept its terms.")
+    library.seen()
+    assert news(library, None, "F3", "Ctrl+L") == ""

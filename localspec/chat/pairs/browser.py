@@ -201,6 +201,8 @@ class Browser:
     @property
     def heading(self) -> str:
         """The number of pairs, and the meaning of the star."""
+        if self._library.refused is not None:
+            return f"Not added: {self._library.refused.message}"
         shown_n, all_n = len(self.entries), len(self._library.pairs)
         if not all_n:
             return ""

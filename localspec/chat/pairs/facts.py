@@ -128,7 +128,11 @@ def files(pair: PairDescription) -> Facts:
         rows.append(("", _proof(file)))
     if pair.draft is not None:
         return rows
-    return [*rows, ("draft", "none" if pair.drafter == DRAFT else f"none: the target brings {DRAFTERS[pair.drafter]}")]
+    own = "it drafts itself from its own text (suffix)"
+    return [
+        *rows,
+        ("draft", f"none: {own if pair.drafter == DRAFT else f'the target brings {DRAFTERS[pair.drafter]}'}"),
+    ]
 
 
 def unverified(pair: PairDescription) -> str:

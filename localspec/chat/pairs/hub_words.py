@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from localspec.chat.pairs.facts import Facts
@@ -36,8 +38,8 @@ def model_line(model: HubModel) -> str:
     return ", ".join(filter(None, known))
 
 
-def model_facts(model: HubModel, endpoint: str = "huggingface.co") -> Facts:
-    """All that the Hub says about a repository; ``endpoint`` is its address."""
+def model_facts(model: HubModel) -> Facts:
+    """All that the Hub says about a repository."""
     known = [
         ("parameters", short(model.parameters) if model.parameters else ""),
         ("architecture", model.architecture or ""),
@@ -46,7 +48,7 @@ def model_facts(model: HubModel, endpoint: str = "huggingface.co") -> Facts:
         ("made from", ", ".join(model.bases)),
         ("downloads", f"{short(model.downloads)} in the last thirty days" if model.downloads is not None else ""),
         ("updated", model.updated or ""),
-        ("gated", gate(model, endpoint)),
+        ("gated", gate(model)),
     ]
     return [(name, text) for name, text in known if text]
 
@@ -68,8 +70,9 @@ def draft_facts(each: DraftCandidate, target: str) -> Facts:
     return [(name, text) for name, text in known if text]
 
 
-def gate(model: HubModel, endpoint: str) -> str:
-    """The way into a gated repository; empty for an open one."""
+def gate(model: HubModel, environ: Mapping[str, str] = os.environ) -> str:
+    """The way into a gated repository, at the endpoint in force; empty for an open one."""
+    endpoint = (environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
     return f"accept its terms at {endpoint}/{model.name}, then set HF_TOKEN" if model.gated else ""
 
 

@@ -118,6 +118,8 @@ def news(library: PairLibrary, on_offer: Offer | None, key: str, list_key: str) 
         return f"{library.arrived.title} is here; {key} switches to it."
     if library.failed is not None:
         return f"{library.failed.title} could not be fetched; {list_key} says why."
+    if library.refused is not None:
+        return f"Nothing was added to the pairs: {library.refused}"
     if on_offer is not None and on_offer.of_conversation:
         return f"This conversation was with {on_offer.title}; {key} {on_offer.text}."
     if library.unwritten is not None:

@@ -86,7 +86,7 @@ class PairSource(Protocol):
         ...
 
     def adopt(self, chosen: Quantisation) -> str:
-        """Make a model of the Hub a pair, and return its id. Raises LocalSpecError."""
+        """Make a model of the Hub, with the projector beside it, a pair, and return its id. Raises LocalSpecError."""
         ...
 
     def drafts(self, pair_id: str) -> Iterator[DraftCandidate]:
@@ -208,9 +208,10 @@ class LocalPairs:
             return read_page(name, context, *self._machine())
 
     def adopt(self, chosen: Quantisation) -> str:
-        from localspec.models.discovery.taking import adopt
+        from localspec.models.discovery.taking import take
 
-        return adopt(chosen).id
+        with self._hub() as context:
+            return take(f"{chosen.target.repo}:{chosen.file}", context).id
 
     def drafts(self, pair_id: str) -> Iterator[DraftCandidate]:
         from localspec.doctor.native_probe import expect_with_here

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localspec.models.discovery.page import Quantisation
 from localspec.models.download.context import DownloadContext
 from localspec.models.download.model_header import resolve
 from localspec.models.pairs.addition import add_pair, free_id
 from localspec.models.pairs.catalogue import load_catalogue
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.references import Resolved
-from localspec.models.pairs.user_pairs import append_pair
 from localspec.models.projectors import choose_projector, projector_misfit
 
 
@@ -28,19 +26,6 @@ def take(name: str, context: DownloadContext, draft: str | None = None) -> Pair:
     if known is not None:
         return known
     pair, _ = add_pair(target, small, _projector(target, context), pair_id=free_id(target.model.file))
-    return pair
-
-
-def adopt(chosen: Quantisation) -> Pair:
-    """The pair of a model on a repository's page, added if it is new; nothing is requested.
-
-    Raises ConfigError, InputError.
-    """
-    known = _known([chosen.target])
-    if known is not None:
-        return known
-    pair = Pair(id=free_id(chosen.file), title=chosen.described.title, target=chosen.target)
-    append_pair(pair)
     return pair
 
 
