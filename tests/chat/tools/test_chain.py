@@ -91,6 +91,15 @@ def test_a_call_is_approved_made_and_replied_to(world: World) -> None:
     assert prompt[-1].content == "And then?"
 
 
+def test_what_is_read_ahead_begins_as_the_next_prompt_will(world: World) -> None:
+    """With the tools, which stand before all messages."""
+    world.session.ask("Hello.")
+    world.reply()
+    world.session.read_ahead("A long message. " * 40)
+    world.hear()
+    assert [tool.name for tool in world.engine.ahead[-1].tools] == list(FILES)
+
+
 def test_a_refused_call_is_told_to_the_model(world: World) -> None:
     """Nothing is run, the model hears so, and never holds from then on without a question."""
     world.session.ask("Read it.")
