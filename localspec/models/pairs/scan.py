@@ -205,9 +205,12 @@ def find_embedder(environ: Mapping[str, str]) -> Path | None:
 def _files(environ: Mapping[str, str]) -> Iterator[Path]:
     stores: Iterable[Found] = (found for store in STORES.values() for found in store(environ))
     yield from (found.path for found in stores)
+    own: tuple[Pair, ...] = ()
     with suppress(LocalSpecError):
-        for folder in {target.parent for pair in own_pairs() if (target := pair.files().target).exists()}:
-            yield from gguf_files(folder)
+        own = own_pairs()
+    for pair in own:
+        with suppress(NotFoundError):
+            yield from gguf_files(pair.locate(pair.target).parent)
 
 
 def _may_be(path: Path) -> bool:

@@ -14,7 +14,9 @@ from localspec.base.paths import user_paths
 from localspec.gguf import read_header
 from localspec.models.compatibility import check_target
 from localspec.models.embedders import Instructions, instructions, is_embedder
+from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.scan import find_embedder, find_files, scan
+from localspec.models.pairs.user_pairs import append_pair
 from localspec.runtime.embedding.child import CACHE
 from localspec.runtime.embedding.process import EmbeddingProcess
 from localspec.runtime.embedding.vector_cache import VectorCache
@@ -87,6 +89,18 @@ def test_vectors_are_kept(tmp_path: Path) -> None:
     assert cache.get("other") is None
     cache.close()
     assert (tmp_path / "a" / "b.sqlite").stat().st_mode & 0o777 == 0o600
+
+
+def test_one_beside_a_pair_of_the_user_is_found(folder: Path, tmp_path: Path) -> None:
+    """Also where another pair's files are gone."""
+    (tmp_path / "own").mkdir()
+    write_embedder(tmp_path / "own" / "embed.gguf")
+    shutil.copy(TARGET, tmp_path / "own" / "chat.gguf")
+    for number, target in enumerate((tmp_path / "gone.gguf", tmp_path / "own" / "chat.gguf")):
+        model = ModelFile(file=str(target), path=target)
+        append_pair(Pair(id=f"pair-{number}", title="A pair", target=model))
+    environ = {"HOME": str(tmp_path), "LLAMA_CACHE": str(folder)}
+    assert find_embedder(environ) == tmp_path / "own" / "embed.gguf"
 
 
 def test_models_are_known_by_their_headers(folder: Path) -> None:
