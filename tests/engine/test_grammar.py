@@ -216,19 +216,21 @@ def test_a_trigger_begins_the_grammar_where_llama_cpp_does(
     assert len(masks) > 1, "it never began, so nothing was tested"
 
 
-def test_a_trigger_in_the_middle_of_a_token(vocab: LlamaVocab) -> None:
+@pytest.mark.parametrize("text", ['root ::= "he" "x"', '%llguidance {}\nstart: "he" "x"'])
+def test_a_trigger_in_the_middle_of_a_token(vocab: LlamaVocab, text: str) -> None:
     """The grammar is told of the second part alone."""
     token = next(t for t in range(vocab.n_vocab) if vocab.piece(t) == b" the")
-    grammar = Grammar.of(Sampling(grammar='root ::= "he" "x"', grammar_triggers=("h",)), vocab)
+    grammar = Grammar.of(Sampling(grammar=text, grammar_triggers=("h",)), vocab)
     grammar.accept(token)
     fitting = {vocab.piece(int(t)) for t in np.flatnonzero(grammar.allows(np.arange(vocab.n_vocab)))}
     assert fitting == {b"x"}
 
 
 @pytest.mark.parametrize("prompt", ["<|assistant|>\none t", "<|assistant|>\n one t", "say zone t", "something else"])
-def test_a_reply_that_has_begun_goes_on_in_its_grammar(vocab: LlamaVocab, prompt: str) -> None:
+@pytest.mark.parametrize("text", ['root ::= "one two" "!"', '%llguidance {}\nstart: "one two" "!"'])
+def test_a_reply_that_has_begun_goes_on_in_its_grammar(vocab: LlamaVocab, prompt: str, text: str) -> None:
     """Wherever the tokens of the prompt are cut, and whatever they say."""
-    settings = Sampling(grammar='root ::= "one two" "!"')
+    settings = Sampling(grammar=text)
     sampler = make_sampler(settings, vocab.n_vocab, vocab, vocab.tokenize(prompt, special=True), "one t")
     row = row_of(1, vocab.n_vocab)
     assert {vocab.piece(int(token)) for token in sampler.dist(row).ids} <= {b"w", b"wo", b"wo!"}
