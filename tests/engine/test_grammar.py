@@ -292,6 +292,31 @@ def test_a_grammar_that_is_none(text: str, said: str, vocab: LlamaVocab, capfd: 
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("start: (", r"2\(9\): Expected token '\)'"),
+        ("start: /(/", r'2\(8\): invalid regex "\(" .*unclosed group'),
+        ('start: "a" other', 'unknown name: "other"'),
+        ('start: %json {"not": {}}', "not"),
+        ("rule: /a/", "start"),
+    ],
+)
+def test_lark_that_is_none(text: str, said: str, vocab: LlamaVocab, capfd: Any) -> None:
+    """Refused with the place, with or without a model, and nothing reaches the terminal."""
+    with pytest.raises(UsageError, match=said):
+        check_grammar(f"%llguidance {{}}\n{text}")
+    with pytest.raises(UsageError, match=said):
+        make_sampler(Sampling(grammar=f"%llguidance {{}}\n{text}"), vocab.n_vocab, vocab)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_grammar_without_sentences_is_named(vocab: LlamaVocab) -> None:
+    sampler = make_sampler(Sampling(grammar="%llguidance {}\nstart: start"), vocab.n_vocab, vocab)
+    with pytest.raises(UsageError, match="no text fits the grammar here"):
+        sampler.dist(row_of(1, vocab.n_vocab))
+
+
 def doubling(alternatives: str, levels: int, last: str = '"a"') -> str:
     """A grammar whose rules, {} in the alternatives, each refer twice to the next."""
     rules = [f"r{n} ::= {alternatives.replace('{}', f'r{n + 1}')}\n" for n in range(levels)]

@@ -32,6 +32,7 @@ _WORD_BITS = 32
 _KEPT_N = 8
 _FEW_N = 4096
 """Tokens that are sooner looked at than searched for among the likeliest."""
+_ANNOUNCED, _ERROR, _NO_WAY_ON = "regex parse error:", "error: ", "NoExtensionBias"
 _SIMPLER = "Simplify the grammar or the JSON Schema."
 
 _tokenizers: WeakKeyDictionary[LlamaVocab, LLTokenizer] = WeakKeyDictionary()
@@ -150,11 +151,13 @@ def _tokenizer(vocab: LlamaVocab) -> LLTokenizer:
 
 
 def _said(message: str) -> str:
-    """The first line of what the library says, or all of them where the first only announces the others."""
+    """The library's sentence, without the picture of the place that may stand below it."""
     lines = [line.strip() for line in message.split("<state>")[0].strip().splitlines() if line.strip()]
-    if lines and lines[0].endswith("parse error:"):
-        lines = [lines[-1].removeprefix("error: ")]
-    return lines[0] if lines else "llguidance does not say why"
+    first = lines[0] if lines else "llguidance does not say why"
+    if first.startswith(_NO_WAY_ON):
+        return "no text fits the grammar here"
+    errors = [line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)]
+    return f"{first.removesuffix(_ANNOUNCED)}{errors[0]}" if first.endswith(_ANNOUNCED) and errors else first
 
 
 def _refused(why: str) -> UsageError:
