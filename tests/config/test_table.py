@@ -17,11 +17,11 @@ from localspec.config.table import SECTIONS
 from localspec.engine import drafters
 from localspec.engine.settings import Sampling
 from localspec.models.pairs import BUILTIN_ID
-from localspec.runtime.chat_config import ChatConfig, Outlets
+from localspec.runtime.chat_config import ChatConfig, Outlets, ToolChoice
 from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.options import LoadOptions
 
-TAKEN_BY = (LoadOptions, ReplyOptions, Sampling, Outlets, ChatConfig, Preferences)
+TAKEN_BY = (LoadOptions, ReplyOptions, Sampling, Outlets, ToolChoice, ChatConfig, Preferences)
 ELSEWHERE = {"pair", "ctx", "preset", "json_schema", "persona", "truth"}
 """Settings that become a field of another name."""
 AS_OPTIONS = [each for each in SETTINGS if each.option]
@@ -45,7 +45,7 @@ def test_every_setting_is_taken(each: Setting) -> None:
     assert (each.key in defaults()) != (each.key in ELSEWHERE)
 
 
-@pytest.mark.parametrize("kind", [Sampling, ReplyOptions, LoadOptions, Outlets])
+@pytest.mark.parametrize("kind", [Sampling, ReplyOptions, LoadOptions, Outlets, ToolChoice])
 def test_every_field_can_be_set(kind: type[Any]) -> None:
     """But for files and tools, the context by its shorter name, and the sampling, which has fields of its own."""
     known = {each.key for each in AS_OPTIONS} | {"target", "draft", "projector", "n_ctx", "sampling", "tools"}

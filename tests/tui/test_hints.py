@@ -42,12 +42,13 @@ ARROWS = set("←→↑↓")
 def new_keys() -> Iterator[str]:
     """Keys that no action has of itself, as many as are needed."""
     for modifier, number in product(
-        ("ctrl+", "alt+", "ctrl+alt+", "ctrl+shift+", "alt+shift+", "super+"), range(1, 25)
+        ("ctrl+", "alt+", "ctrl+alt+", "ctrl+shift+", "alt+shift+", "super+", "ctrl+super+"), range(1, 25)
     ):
         yield f"{modifier}f{number}"
 
 
 NEW = dict(zip(known(), new_keys(), strict=False))
+assert len(NEW) == len(known()), "every action has one"
 
 
 @pytest.fixture
