@@ -395,6 +395,28 @@ async def test_a_flood_of_events_is_drawn_five_times_a_second(
         assert len(drawn) < 50
 
 
+async def test_thousands_of_pairs_are_listed_in_parts_around_the_highlight(
+    world: FakeWorld, engine: FakeEngine
+) -> None:
+    """What is not among the rows is counted, and the keys and the filter reach all."""
+    world.pairs = (*world.pairs, *(replace(BEST, id=f"p{n:04}", title=f"P{n:04}") for n in range(5000)))
+    with app_of(world, engine) as app:
+        async with app.run_test(size=(100, 40)) as pilot:
+            await ready(pilot, engine)
+            await opened(pilot)
+            rows = pilot.app.screen.query_one(PairList)
+            assert len(listed(pilot)) < 200
+            assert "more below; type to filter" in str(rows.get_option(":below").prompt)
+            for _ in range(6):
+                await pilot.press("pagedown")
+            reached = marked(pilot)
+            assert reached is not None
+            assert reached.startswith("p0")
+            await wait_until(pilot, lambda: ":above" in listed(pilot) or listed(pilot)[-1] == ":below")
+            await pilot.press(*"p4999")
+            await wait_until(pilot, lambda: listed(pilot) == ["p4999"])
+
+
 async def test_a_click_highlights_and_starts_nothing(app: ChatApp, world: FakeWorld, engine: FakeEngine) -> None:
     async with app.run_test() as pilot:
         await ready(pilot, engine)

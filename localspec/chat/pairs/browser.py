@@ -54,6 +54,8 @@ class Browser:
         self._marked = marked
         self._found: str | None = None
         """The pair that the user chose among those that pass the filter."""
+        self._listed: tuple[tuple[object, ...], list[Entry], dict[str, Entry]] | None = None
+        """The entries with what they follow from, and by id: thousands of them are made once."""
         self._confirming: str | None = None
         """The pair whose download begins with the next Enter."""
 
@@ -77,7 +79,16 @@ class Browser:
     @property
     def entries(self) -> list[Entry]:
         """The pairs that pass the filter: first the queue of downloads, then the others in the catalogue's order."""
-        return [entry for entry in self._everything() if entry.passes(self._text)]
+        made_of = self._made_of()
+        if self._listed is None or self._listed[0] != made_of:
+            everything = self._everything()
+            passing = [entry for entry in everything if entry.passes(self._text)] if self._text.strip() else everything
+            self._listed = made_of, passing, {entry.pair.id: entry for entry in passing}
+        return self._listed[1]
+
+    def _made_of(self) -> tuple[object, ...]:
+        """The values that the entries follow from: they are made anew when these are others."""
+        return self._library.pairs, self.in_use, self._text, *self._library.downloads.all
 
     @property
     def queue_heading(self) -> str:
@@ -90,6 +101,8 @@ class Browser:
         downloads = self._library.downloads
         entries = [Entry(pair, downloads.get(pair.id), pair.id == self.in_use) for pair in self._library.pairs]
         places = {download.pair_id: place for place, download in enumerate(downloads.queue)}
+        if not places:
+            return entries
         return sorted(entries, key=lambda entry: places.get(entry.pair.id, len(places)))
 
     @property
@@ -107,7 +120,7 @@ class Browser:
         """The id of the highlighted row: the user's choice, else the best match; None if there is no row."""
         entries = self.entries
         gone_to = self._found if self._text.strip() else self._marked
-        if gone_to in {entry.pair.id for entry in entries} | {row_of(model) for model in self.models}:
+        if self._entry(gone_to) is not None or gone_to in {row_of(model) for model in self.models}:
             return gone_to
         nearest = self._nearest(entries)
         if nearest is not None:
@@ -117,8 +130,14 @@ class Browser:
     @property
     def marked(self) -> Entry | None:
         """The highlighted pair; None if a repository is highlighted, or nothing."""
-        row = self.marked_row
-        return next((entry for entry in self.entries if entry.pair.id == row), None)
+        return self._entry(self.marked_row)
+
+    def _entry(self, row: str | None) -> Entry | None:
+        """The entry of a row; None if it is another's."""
+        entries = self.entries
+        if self._listed is not None and self._listed[1] is entries:
+            return self._listed[2].get(row or "")
+        return next((entry for entry in entries if entry.pair.id == row), None)
 
     @property
     def marked_model(self) -> HubModel | None:
@@ -149,6 +168,8 @@ class Browser:
     def _nearest(self, entries: list[Entry]) -> Entry | None:
         """The pair whose name is the filter, or contains it, or the first."""
         wanted = " ".join(self._text.lower().split())
+        if not wanted:
+            return next(iter(entries), None)
         names = [(entry, (entry.pair.id, entry.pair.title.lower())) for entry in entries]
         called = [entry for entry, each in names if wanted in each]
         named = [entry for entry, each in names if any(wanted in name for name in each)]
@@ -243,6 +264,9 @@ class PageBrowser(Browser):
     @property
     def _page(self) -> ModelPage | LocalSpecError | None:
         return self._library.hub.page(self._model.name)
+
+    def _made_of(self) -> tuple[object, ...]:
+        return self._page, self._text
 
     def _everything(self) -> list[Entry]:
         page = self._page

@@ -156,10 +156,15 @@ class Downloads:
         return job.now if job else None
 
     @property
+    def all(self) -> list[Download]:
+        """Every download of this start, also those that are done."""
+        with self._lock:
+            return [job.now for job in self._jobs.values()]
+
+    @property
     def queue(self) -> list[Download]:
         """The downloads that are not done, in their order."""
-        with self._lock:
-            return [job.now for job in self._jobs.values() if job.now.stage is not Stage.DONE]
+        return [download for download in self.all if download.stage is not Stage.DONE]
 
     @property
     def active(self) -> list[Download]:
