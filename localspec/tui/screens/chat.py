@@ -11,7 +11,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.actions import SkipAction
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.events import Event, Key, Paste
 from textual.message import Message
@@ -250,16 +250,8 @@ class ChatScreen(RowScreen[None], CommandTarget):
             *(self._marking, self._reading, self._calls, self._focus, self._conversations),
             *(self._transcript, self._prompt, self),
         )
-        front_end = ScreenFrontEnd(self._settings, self.say, self._ask, self._put)
+        front_end = ScreenFrontEnd(self._settings, self.say, partial(_ask, self.app), self._put)
         return common_handlers(front_end) | turns | own
-
-    def _ask(
-        self, title: str, about: str, fields: Mapping[str, str], then: Callable[[Mapping[str, str]], None]
-    ) -> None:
-        """Have the fields written in a form."""
-        from localspec.tui.screens.form import FormScreen
-
-        self.app.push_screen(FormScreen(title, about, fields, then))
 
     def _put(self, message: str) -> None:
         """Put a message into the prompt, in front of what is written there."""
@@ -437,3 +429,12 @@ class ChatScreen(RowScreen[None], CommandTarget):
 
     def _welcome(self) -> Welcome:
         return Welcome(self._session.chat_config, self._palette, self._controller.welcome())
+
+
+def _ask(
+    app: App[object], title: str, about: str, fields: Mapping[str, str], then: Callable[[Mapping[str, str]], None]
+) -> None:
+    """Have the fields written in a form."""
+    from localspec.tui.screens.form import FormScreen
+
+    app.push_screen(FormScreen(title, about, fields, then))
