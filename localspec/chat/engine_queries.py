@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from localspec.chat.race import Race
+from localspec.chat.comparison import Comparison
+from localspec.chat.race import Race, Runs
 from localspec.chat.reading_ahead import ReadingAhead
 from localspec.chat.titles import TitleWriter
 from localspec.chat.token_queries import QueryAnswer, TokenQueries
 from localspec.chat.turn import Turn
 from localspec.engine.events import Event
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import Failed, Request
 
 
@@ -22,8 +25,8 @@ class EngineQueries:
         """Queries about replies that are complete."""
         self.titles = TitleWriter(send, new_id)
         self.reading_ahead = ReadingAhead(send)
-        self.race: Race | None = None
-        """The latest race, under way or over."""
+        self.race: Runs | None = None
+        """The latest race or comparison, under way or over."""
         self._send = send
         self._new_id = new_id
 
@@ -54,10 +57,34 @@ class EngineQueries:
 
     def begin_race(self, prompt: tuple[Message, ...] | str, options: ReplyOptions, seed: int) -> Race:
         """Have a message answered with and without speculation."""
+        race = Race(self._send, self._new_id, prompt, options, seed)
+        self._begin(race)
+        return race
+
+    def begin_comparison(
+        self,
+        prompt: tuple[Message, ...] | str,
+        chat_configs: Sequence[ChatConfig],
+        load: Callable[[ChatConfig], PairInfo | None],
+    ) -> Comparison:
+        """Have a message answered by several pairs; see ``Comparison``."""
+        comparison = Comparison(self._send, self._new_id, prompt, chat_configs, load)
+        self._begin(comparison)
+        return comparison
+
+    def _begin(self, race: Runs) -> None:
         self.withdraw()
-        self.race = Race(self._send, self._new_id, prompt, options, seed)
-        self.race.start()
-        return self.race
+        self.race = race
+        race.start()
+
+    def loaded(self, info: PairInfo) -> None:
+        """Take in that a pair is loaded."""
+        if isinstance(self.race, Comparison):
+            self.race.loaded(info)
+
+    def load_failed(self, failure: Failed) -> bool:
+        """Take in that a pair cannot be loaded; True if it was loaded for a comparison."""
+        return isinstance(self.race, Comparison) and self.race.load_failed(f"{failure.message} {failure.hint}")
 
     def hear(self, request_id: int, event: Event) -> None:
         """Take in an event that is not of the conversation."""
@@ -73,4 +100,6 @@ class EngineQueries:
         """Take in a failure; True if it ends a race or a title."""
         if self.titles.fail(failure.request_id):
             return True
-        return self.race is not None and self.race.fail(failure.request_id, f"{failure.message} {failure.hint}")
+        return self.race is not None and self.race.fail(
+            failure.request_id, f"{failure.message} {failure.hint}", died=failure.died
+        )

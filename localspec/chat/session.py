@@ -25,12 +25,13 @@ from localspec.chat.changes import (
     TokenCountAnswered,
     written,
 )
+from localspec.chat.comparing import PairComparisons
 from localspec.chat.core import ChatCore
 from localspec.chat.engine_queries import EngineQueries
 from localspec.chat.history import History
 from localspec.chat.pacing import Pacer
 from localspec.chat.pair_slot import EngineHandle, EnginePairSlot, Phase
-from localspec.chat.race import Race
+from localspec.chat.race import Race, Runs
 from localspec.chat.token_queries import QueryAnswer, TokenQueries
 from localspec.chat.tools.approvals import Verdict
 from localspec.chat.turn import Turn
@@ -84,6 +85,10 @@ class ChatSession(ChatCore):
         self._ids = count(1)
         self._changes: list[Change] = []
         self._engine_queries = EngineQueries(engine.send, partial(next, self._ids))
+        self.comparisons = PairComparisons(
+            self, self._slot, self._engine_queries, partial(next, self._ids), self._change_pair
+        )
+        """Comparisons of pairs, outside the conversation."""
 
     @property
     def busy(self) -> bool:
@@ -116,8 +121,8 @@ class ChatSession(ChatCore):
         return self._engine_queries.titles.busy
 
     @property
-    def race(self) -> Race | None:
-        """The latest race, under way or over."""
+    def race(self) -> Runs | None:
+        """The latest race or comparison, under way or over."""
         return self._engine_queries.race
 
     @property
@@ -251,6 +256,7 @@ class ChatSession(ChatCore):
             case Loaded(info) if self._slot.loaded(info):
                 self.token_queries.pair = self.chat_config.load
                 self._changes.append(PairReady(info))
+                self._engine_queries.loaded(info)
                 self._send_next()
             case Emitted(request_id, event):
                 self._heard(request_id, event)
@@ -389,6 +395,8 @@ class ChatSession(ChatCore):
         error = error_from_code(failure.exit_code, failure.message, failure.hint)
         concerns_load = failure.request_id is None
         if concerns_load and not self._slot.refused():
+            return
+        if concerns_load and self.comparisons.load_failed(failure):
             return
         active_reply = self._active_reply
         if active_reply is not None and (failure.died or failure.request_id == active_reply.asked.request_id):

@@ -7,7 +7,7 @@ from textual.keys import Keys, _character_to_key
 
 from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.keymap import KEYMAPS, Keymap, resolve_keymap
-from localspec.chat.commands.places import IN_RACE, PLACES, known
+from localspec.chat.commands.places import PLACES, RACE_AGAIN, RACE_CLOSE, RACE_END, known
 from localspec.chat.pair_slot import Phase
 from localspec.chat.race import Race
 from localspec.chat.tokens.marking import ReplyFormat
@@ -174,7 +174,7 @@ async def test_the_inspector_and_the_race_answer_to_the_files_keys() -> None:
         app.push_screen(screen)
         await pilot.pause()
         assert str(screen.query_one("#race-hints").render()) == "Esc back", "while it runs"
-        screen._hint(*IN_RACE.commands)
+        screen._hint(RACE_AGAIN, RACE_END, RACE_CLOSE)
         assert str(app.screen.query_one("#race-hints").render()) == "x side by side  Space to the end  Esc back"
         await pilot.press("escape")
         turn = Turn("Hello")

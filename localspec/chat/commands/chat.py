@@ -126,7 +126,17 @@ RACE = CHAT.add(
         "Answer the latest message, or the one after /race, twice: with guesses and without, and compare them.",
         slash="race",
         argument="PROMPT",
-        also=("compare",),
+    )
+)
+COMPARE = CHAT.add(
+    Command(
+        "compare",
+        "alt+shift+v",
+        "compare pairs",
+        "Answer the latest message, or the one behind the pairs, with each of these pairs; one reply can be kept.",
+        slash="compare",
+        argument="PAIRS",
+        also=("several models", "side by side"),
     )
 )
 PREVIOUS = CHAT.add(

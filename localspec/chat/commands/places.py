@@ -40,11 +40,16 @@ INSPECTOR_PANEL_DOWN = IN_INSPECTOR.add(
 INSPECTOR_MARKS = IN_INSPECTOR.add(Command("inspector-marks", "m,f2", "marks", "Change how tokens are marked."))
 INSPECTOR_CLOSE = IN_INSPECTOR.add(Command("inspector-close", "escape,q,f3", "back", "Return to the conversation."))
 
-IN_RACE = Place("During a race")
+IN_RACE = Place("During a race or a comparison")
 RACE_AGAIN = IN_RACE.add(
     Command("race-again", "r", "side by side", "Replay both side by side, each at the speed it had.")
 )
 RACE_END = IN_RACE.add(Command("race-end", "space,end", "to the end", "Skip to the end of the replay."))
+RACE_LEFT = IN_RACE.add(Command("race-left", "left,h", "before", "Go to the column before, in a comparison of pairs."))
+RACE_RIGHT = IN_RACE.add(Command("race-right", "right,l", "next", "Go to the next column, in a comparison of pairs."))
+RACE_KEEP = IN_RACE.add(
+    Command("race-keep", "enter,k", "keep this reply", "Keep the column's reply in the conversation, and return to it.")
+)
 RACE_CLOSE = IN_RACE.add(
     Command("race-close", "escape,q", "back", "Return to the conversation; a race that is running ends.")
 )

@@ -31,6 +31,7 @@ from localspec.chat.settings.preferences import Preferences
 from localspec.chat.tour import QUESTION
 from localspec.store import Hit
 from localspec.tui.controllers.calls import CallController
+from localspec.tui.controllers.comparing import ComparisonController
 from localspec.tui.controllers.conversations import ConversationController
 from localspec.tui.controllers.editing import EditingController
 from localspec.tui.controllers.focus import FocusController
@@ -146,6 +147,9 @@ class ChatScreen(RowScreen[None], CommandTarget):
             clock,
         )
         self._focus = FocusController(self._transcript, self._prompt, self._foot.hints, self._reading, self._editing)
+        self._comparing = ComparisonController(
+            session, controller, settings, self._turns, self._prompt, palette, self._wake
+        )
         self._conversations = ConversationController(
             session, settings, self._turns, self._prompt, self._focus, self._pending, controller, self._welcome
         )
@@ -247,7 +251,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
             name: partial(self._change_turn, each) for name, each in handlers_of(self._editing, self._summaries).items()
         }
         own = handlers_of(
-            *(self._marking, self._reading, self._calls, self._focus, self._conversations),
+            *(self._marking, self._comparing, self._reading, self._calls, self._focus, self._conversations),
             *(self._transcript, self._prompt, self),
         )
         front_end = ScreenFrontEnd(self._settings, self.say, partial(_ask, self.app), self._put)

@@ -1,4 +1,4 @@
-"""The race on screen: two lanes, each drawn while it runs, and replayed side by side on one clock."""
+"""A race or a comparison on screen: lanes, each drawn while it runs, and replayed side by side on one clock."""
 
 from __future__ import annotations
 
@@ -13,29 +13,40 @@ from textual.content import Content
 from textual.widgets import Static
 
 from localspec.chat.commands.command import Command
-from localspec.chat.commands.places import IN_RACE, RACE_AGAIN, RACE_CLOSE, RACE_END
-from localspec.chat.race import Lane, Race, lane_line, lanes, verdict, waiting_line
+from localspec.chat.commands.places import (
+    IN_RACE,
+    RACE_AGAIN,
+    RACE_CLOSE,
+    RACE_END,
+    RACE_KEEP,
+    RACE_LEFT,
+    RACE_RIGHT,
+)
+from localspec.chat.comparison import Comparison
+from localspec.chat.race import Lane, Runs, lane_line, waiting_line
 from localspec.chat.tokens.inspectable_reply import InspectableReply
 from localspec.chat.tokens.marking import MarkMode
-from localspec.engine.events import Token
+from localspec.engine.events import FinishReason, Token
 from localspec.tui.keys.bindings import bindings_of, hint_line, key_of
 from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.tokens.palette import Palette
 from localspec.tui.tokens.token_view import TokenView
 
-STATEMENT = "The same message twice, at temperature 0: without guesses and with them."
 REPLAY = "Side by side on one clock, each at the speed it had."
 _FRAME_S = 1 / 15
+_COLUMN = 38
+"""The least width of a lane beside another."""
 
 
 class LaneView(Container):
-    """One of the two runs: its figures above its tokens."""
+    """One run: its figures above its tokens."""
 
     DEFAULT_CSS = """
     LaneView { width: 1fr; height: 1fr; }
+    LaneView.-chosen .lane-line { background: $panel; color: $foreground; }
     LaneView .lane-line { height: auto; margin: 0 0 1 0; color: $quiet; text-wrap: nowrap; }
-    RaceScreen.-narrow LaneView .lane-line { margin: 0; }
+    RaceScreen.-stacked LaneView .lane-line { margin: 0; }
     LaneView VerticalScroll { height: 1fr; scrollbar-size-vertical: 0; }
     """
 
@@ -58,6 +69,11 @@ class LaneView(Container):
         yield self._line
         with self._scroll:
             yield self._tokens
+
+    @property
+    def lane(self) -> Lane:
+        """The run that it shows."""
+        return self._lane
 
     @property
     def shown_n(self) -> int:
@@ -103,11 +119,13 @@ class LaneView(Container):
         self._line.update(one if len(one) <= self.size.width else rows)
 
 
-class RaceScreen(RowScreen[None], CommandTarget):
-    """Shows both runs as they write, says which was faster and why, and replays them."""
+class RaceScreen(RowScreen[Lane | None], CommandTarget):
+    """Shows runs as they write, says which was faster and why, and replays them.
+
+    Of a comparison it returns the run to keep the reply of; None to keep none.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(IN_RACE.commands)
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-wide")]  # noqa: RUF012 - Textual declares it so
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
     RaceScreen { background: $background; color: $foreground; padding: 0 2; }
@@ -116,22 +134,25 @@ class RaceScreen(RowScreen[None], CommandTarget):
     RaceScreen #race-head { margin: 0 0 1 0; }
     RaceScreen #race-verdict { min-height: 2; }
     RaceScreen.-tall #race-verdict { margin: 1 0 0 0; }
-    RaceScreen #race-lanes { height: 1fr; layout: vertical; }
-    RaceScreen.-wide #race-lanes { layout: horizontal; }
-    RaceScreen.-wide LaneView { padding: 0 2 0 0; }
+    RaceScreen #race-lanes { height: 1fr; layout: horizontal; }
+    RaceScreen LaneView { padding: 0 2 0 0; }
+    RaceScreen.-stacked #race-lanes { layout: vertical; }
+    RaceScreen.-stacked LaneView { padding: 0; }
     """
 
     def __init__(
         self,
-        race: Race,
+        race: Runs,
         palette: Callable[[], Palette],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
         self._race = race
         self._clock = clock
-        self._lanes = [LaneView(lane, palette) for lane in lanes(race)]
-        self._head = Static(STATEMENT, id="race-head", markup=False)
+        self._lanes = [LaneView(lane, palette) for lane in race.shown]
+        self._chosen = 0 if isinstance(race, Comparison) else None
+        """The column that is chosen; None where none can be."""
+        self._head = Static(race.statement, id="race-head", markup=False)
         self._verdict = Static("", id="race-verdict", markup=False)
         self._hints = Static("", id="race-hints", markup=False)
         self._replayed_from: float | None = None
@@ -146,12 +167,42 @@ class RaceScreen(RowScreen[None], CommandTarget):
 
     def on_mount(self) -> None:
         self._timer = self.set_interval(_FRAME_S, self._frame)
+        self._choose(0)
         self._hint(RACE_CLOSE)
+
+    def on_resize(self) -> None:
+        self.set_class(self.size.width < _COLUMN * len(self._lanes), "-stacked")
 
     @handles(RACE_CLOSE)
     def leave(self) -> None:
         self._race.stop()
-        self.dismiss()
+        self.dismiss(None)
+
+    @handles(RACE_LEFT)
+    def choose_before(self) -> None:
+        self._choose(-1)
+
+    @handles(RACE_RIGHT)
+    def choose_next(self) -> None:
+        self._choose(1)
+
+    @handles(RACE_KEEP)
+    def keep(self) -> None:
+        if self._chosen is not None and self._keepable:
+            self._race.stop()
+            self.dismiss(self._lanes[self._chosen].lane)
+
+    @property
+    def _keepable(self) -> bool:
+        """True if the chosen column has a whole reply."""
+        lane = self._lanes[self._chosen].lane if self._chosen is not None else None
+        return lane is not None and lane.finished is not None and lane.finished.reason is not FinishReason.CANCELLED
+
+    def _choose(self, step: int) -> None:
+        if self._chosen is not None:
+            self._chosen = (self._chosen + step) % len(self._lanes)
+            for number, view in enumerate(self._lanes):
+                view.set_class(number == self._chosen, "-chosen")
 
     @handles(RACE_AGAIN)
     async def replay(self) -> None:
@@ -167,7 +218,7 @@ class RaceScreen(RowScreen[None], CommandTarget):
     @handles(RACE_END)
     def finish(self) -> None:
         if self._replayed_from is not None:
-            self._replayed_from = self._clock() - max(lane.took_s for lane in lanes(self._race)) - 1
+            self._replayed_from = self._clock() - max(lane.took_s for lane in self._race.shown) - 1
 
     def _hint(self, *commands: Command) -> None:
         hints = [(key_of(self, command), command.title) for command in commands]
@@ -179,15 +230,16 @@ class RaceScreen(RowScreen[None], CommandTarget):
             elapsed_s = self._clock() - self._replayed_from
             arrived = [lane.run_to(elapsed_s) for lane in self._lanes]
             if all(arrived):
-                self._end(verdict(race))
+                self._end(race.verdict())
             return
         for lane in self._lanes:
             lane.follow(race.running)
         if race.failure or race.ready:
-            self._end(race.failure or verdict(race))
+            self._end(race.failure or race.verdict())
 
     def _end(self, said: str) -> None:
         """Show the result, and stop drawing."""
         self._verdict.update(Content(said))
-        self._hint(*((RACE_AGAIN,) if self._race.ready else ()), RACE_CLOSE)
+        choices = (RACE_LEFT, RACE_RIGHT, RACE_KEEP) if self._chosen is not None else ()
+        self._hint(*choices, *((RACE_AGAIN,) if self._race.ready else ()), RACE_CLOSE)
         self._timer.pause()

@@ -1,0 +1,161 @@
+"""Several pairs answer the same message, one after the other; one of the replies can be kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from localspec.base.errors import UsageError
+from localspec.chat.comparison import named_pairs
+from localspec.runtime.messages import Message, Role
+from localspec.runtime.worker.messages import Cancel, Failed, Load, Loaded
+from localspec.tui.app import ChatApp
+from localspec.tui.screens.race import LaneView, RaceScreen
+from localspec.tui.theme import DARK, LIGHT
+from tests.tui.looks import LARGE, MEDIUM, hold_still
+from tests.tui.pairs_support import BEST, SMALL, TOO_BIG, FakeWorld, described, shelf_of
+from tests.tui.support import INFO, LAUNCH, Clock, FakeEngine, chat, notice_text, rounds_of, send, session, wait_until
+from tests.tui.test_conversations import answer, ready
+from tests.tui.test_race import drawn, texts
+
+HERE = replace(BEST, available=True, state="here", reason="")
+WORLD = (SMALL, HERE, described("huge", "Huge", state="here", fit=TOO_BIG), described("away", "Away"))
+
+
+@pytest.fixture
+def engine() -> FakeEngine:
+    return FakeEngine()
+
+
+@pytest.fixture
+def app(engine: FakeEngine) -> ChatApp:
+    return ChatApp(replace(LAUNCH, pair_id=SMALL.id), engine, engine.inbox, Clock(), shelf_of(FakeWorld(WORLD)))
+
+
+def loads(engine: FakeEngine) -> list[str]:
+    """The targets that were to be loaded."""
+    return [request.options.target.stem for request in engine.sent if isinstance(request, Load)]
+
+
+async def compared(pilot: Pilot[Any], engine: FakeEngine, *replies: str | None) -> RaceScreen:
+    """The screen, after these replies by the pair in use and by the other; None for a pair that cannot be loaded."""
+    await wait_until(pilot, lambda: isinstance(pilot.app.screen, RaceScreen))
+    screen = pilot.app.screen
+    assert isinstance(screen, RaceScreen)
+    for number, reply in enumerate(replies):
+        if number:
+            await wait_until(pilot, lambda: len(loads(engine)) == 1)
+            loaded = Loaded(INFO) if reply is not None else Failed(None, 4, "There is no file.", "Check it.")
+            engine.inbox.put(loaded)
+        if reply is not None:
+            lane = screen._lanes[number].lane
+            await wait_until(pilot, lambda lane=lane: lane.request_id is not None)  # type: ignore[misc]
+            engine.start()
+            engine.write(rounds_of(reply))
+            engine.finish()
+            await wait_until(pilot, lambda lane=lane: lane.finished is not None)  # type: ignore[misc]
+    await wait_until(pilot, lambda: str(screen.query_one("#race-verdict").render()))
+    return screen
+
+
+async def test_one_after_the_other_and_one_is_kept(engine: FakeEngine, app: ChatApp) -> None:
+    """Each pair is loaded for its run; the reply that is kept stands beside the first, and the pair comes back."""
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, "Why?")
+        await answer(pilot, engine, 0, "First.")
+        await send(pilot, f"/compare {HERE.id}")
+        screen = await compared(pilot, engine, "one two", "three four")
+        assert texts(screen) == ["one two", "three four"]
+        assert [view.lane.name for view in screen.query(LaneView)] == [SMALL.id, HERE.id]
+        assert all(request.prompt == engine.prompts[0].prompt for request in engine.prompts)
+        assert "was the fastest, with" in str(screen.query_one("#race-verdict").render())
+        await pilot.press("right", "enter")
+        await wait_until(pilot, lambda: pilot.app.screen is chat(pilot))
+        assert loads(engine) == [HERE.id, "target"], "the pair of the conversation is loaded again"
+        engine.inbox.put(Loaded(INFO))
+        await wait_until(pilot, lambda: not session(pilot).busy)
+        thread = session(pilot).thread
+        assert [turn.text for turn in thread.turns] == ["three four"]
+        assert thread.versions(thread.turns[0])[1] == (2, 2)
+        assert thread.stored.last_made_with.pair_id == HERE.id
+        assert session(pilot).chat_config.pair_id == SMALL.id
+        kept = screen._lanes[1].lane
+        assert thread.turns[0].reply.tokens == [token for round_ in kept.rounds for token in round_.tokens]
+
+
+async def test_a_new_message_and_a_pair_that_cannot_be_loaded(engine: FakeEngine, app: ChatApp) -> None:
+    """The message goes into the conversation with the reply that is kept; the other column says why it is empty."""
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, f"/compare {SMALL.id} {HERE.id} Count to two")
+        screen = await compared(pilot, engine, "one two", None)
+        assert engine.prompts[0].prompt[-1] == Message(Role.USER, "Count to two")
+        assert "no reply" in drawn(screen, 1)
+        assert f"{HERE.id} has no reply: There is no file." in str(screen.query_one("#race-verdict").render())
+        await pilot.press("right", "enter")
+        assert pilot.app.screen is screen, "there is no reply to keep"
+        await pilot.press("left", "enter")
+        await wait_until(pilot, lambda: pilot.app.screen is chat(pilot))
+        turns = session(pilot).thread.turns
+        assert [(turn.prompt, turn.text) for turn in turns] == [("Count to two", "one two")]
+
+
+async def test_leaving_stops_a_load_and_brings_the_pair_back(engine: FakeEngine, app: ChatApp) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, f"/compare {HERE.id} {SMALL.id} Why?")
+        await wait_until(pilot, lambda: loads(engine) == [HERE.id])
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: loads(engine) == [HERE.id, "target"])
+        assert any(isinstance(request, Cancel) for request in engine.sent)
+        engine.inbox.put(Loaded(INFO))
+        engine.inbox.put(Loaded(INFO))
+        await wait_until(pilot, lambda: not session(pilot).busy)
+        assert not session(pilot).thread.turns
+        assert session(pilot).race.running is None
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "two to 4 pairs"),
+        ("nosuch", "two to 4 pairs"),
+        (f"{SMALL.id} Why?", "two to 4 pairs"),
+        ("away Why?", "Away cannot be compared"),
+        ("huge Why?", "larger than the whole memory"),
+        (HERE.id, "no message to compare with"),
+    ],
+)
+async def test_a_comparison_that_cannot_be(engine: FakeEngine, app: ChatApp, text: str, why: str) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, f"/compare {text}")
+        await wait_until(pilot, lambda: why in notice_text(pilot))
+        assert not loads(engine)
+
+
+def test_named_pairs_come_before_the_message() -> None:
+    known = {"a", "b", "c"}
+    assert named_pairs("a b c is a letter", known, None) == (["a", "b", "c"], "is a letter")
+    assert named_pairs("b  two  spaces", known, "a") == (["a", "b"], "two  spaces")
+    assert named_pairs("a a b", known, "c") == (["a", "b"], "")
+    for text in ("", "a", "why a b", "a a"):
+        with pytest.raises(UsageError, match="two to 4 pairs"):
+            named_pairs(text, known, None)
+
+
+@pytest.mark.parametrize(("size", "theme"), [(MEDIUM, DARK.name), (LARGE, LIGHT.name)])
+def test_looks(snap_compare: Any, engine: FakeEngine, app: ChatApp, size: tuple[int, int], theme: str) -> None:
+    async def play(pilot: Pilot[Any]) -> None:
+        app.theme = theme
+        await ready(pilot, engine)
+        await send(pilot, f"/compare {HERE.id} Why is the sky blue?")
+        await compared(pilot, engine, "Sunlight is scattered by air", "Because of Rayleigh scattering")
+        await pilot.press("right")
+        await hold_still(pilot)
+
+    assert snap_compare(app, terminal_size=size, run_before=play)
