@@ -19,7 +19,7 @@ from localspec.runtime.messages import Role, ToolCall
 from localspec.runtime.worker.messages import Emitted
 from localspec.tui.screens.approval import ApprovalScreen
 from localspec.tui.screens.tools import ToolsScreen
-from tests.tui.support import LAUNCH, FakeEngine, chat, make_app, send, session, views, wait_until
+from tests.tui.support import LAUNCH, FakeEngine, chat, make_app, notice_text, send, session, views, wait_until
 
 ARGUMENTS = '{"path": "a.txt", "more": "\x1b]0;owned\x07"}'
 
@@ -106,3 +106,15 @@ async def test_tools_are_switched_in_their_list() -> None:
         await pilot.press("escape")
         await send(pilot, "/tools get_time")
         await wait_until(pilot, lambda: read_config().values.get("tools.tool") == ("count_words",))
+
+
+async def test_a_server_that_cannot_be_reached_is_told() -> None:
+    """The message is answered without its tools."""
+    engine = FakeEngine()
+    app = make_app(engine, replace(LAUNCH, tools=ToolChoice(mcp=("lost",))))
+    async with app.run_test(size=(80, 24)) as pilot:
+        engine.load()
+        await send(pilot, "Hello")
+        await wait_until(pilot, lambda: engine.prompts)
+        await wait_until(pilot, lambda: "no MCP server lost" in notice_text(pilot))
+        assert engine.prompts[-1].options.tools == ()

@@ -36,8 +36,23 @@ class CallController:
         self._turns = turns
         self._prompt = prompt
         self._wake = wake
+        self._starting = False
+        """True while the message sent last waits for servers."""
         self._asked: ActiveCall | None = None
         """The call that the user was asked about last."""
+
+    def sent(self) -> None:
+        """Say that the message sent last waits for servers, if it does."""
+        self._starting = not self._session.tool_use.toolbox.ready
+        if self._starting:
+            self._turns.say(self._turns.keymap.worded("The servers of tools are started first; {stop} takes it back."))
+
+    def begun(self, turn: Turn) -> None:
+        """Say which servers could not be reached for a message whose reply begins."""
+        troubles = self._session.tool_use.toolbox.troubles if turn.prompt else ()
+        if troubles or self._starting:
+            self._turns.say(" ".join(troubles))
+        self._starting = False
 
     def called(self, turn: Turn) -> None:
         """Draw the calls of a turn, and ask about the one that waits for that."""

@@ -146,6 +146,7 @@ class ReplyController:
         self._prompt.belong_to(self._session.thread.stored.id)
         self._pending.begun(turn)
         self._turns.begin(turn)
+        self._calls.begun(turn)
         self._pairs.replying()
 
     def _write(self, change: Wrote) -> None:

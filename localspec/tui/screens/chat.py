@@ -203,6 +203,8 @@ class ChatScreen(RowScreen[None], CommandTarget):
         await self._transcript.add_turn(turn)
         if self._pending.waits(turn):
             self._notices.say("Waits for the reply; Up takes it back.")
+        else:
+            self._calls.sent()
         self._wake()
 
     def on_welcome_picked(self, event: Welcome.Picked) -> None:
