@@ -86,6 +86,7 @@ async def test_typing_goes_on_while_the_hub_is_slow(app: ChatApp, world: FakeWor
         await searching(pilot, engine, "gguf")
         await wait_until(pilot, lambda: "hub:unsloth/Qwen3-4B-GGUF" in listed(pilot))
         assert "searching" in heading(pilot)
+        assert said(pilot, "#pairs-count").endswith("searching the Hub"), "the heading may be out of sight"
         await pilot.press(*" 4b")
         assert pilot.app.screen.query_one(Input).value == "gguf 4b"
         await wait_until(pilot, lambda: of_hub(pilot) == ["hub:unsloth/Qwen3-4B-GGUF"])
@@ -107,6 +108,7 @@ async def test_a_hub_that_cannot_be_asked_says_why(app: ChatApp, world: FakeWorl
     async with app.run_test(size=(100, 40)) as pilot:
         await searching(pilot, engine, "qwen3")
         await wait_until(pilot, lambda: "hub" in listed(pilot) and "Check the connection" in heading(pilot))
+        assert said(pilot, "#pairs-count").endswith("the Hub cannot be searched")
         world.hub_error = None
         await pilot.press("ctrl+f", "ctrl+f")
         await wait_until(pilot, lambda: len(listed(pilot)) == 4)

@@ -221,13 +221,15 @@ class Browser:
 
     @property
     def heading(self) -> str:
-        """The number of pairs, and the meaning of the star."""
+        """The number of pairs, and the state of the search of the Hub or else the meaning of the star."""
         if self._library.refused is not None:
             return f"Not added: {self._library.refused.message}"
         shown_n, all_n = len(self.entries), len(self._library.pairs)
         if not all_n:
             return ""
         counted = f"{shown_n} of {all_n} pairs" if self._text.strip() else f"{shown_n} pairs"
+        if state := self._library.hub.state:
+            return f"{counted}, {state}"
         if not self._library.judged:
             return f"{counted}, measuring what fits"
         return f"{counted}, * recommended for this machine"

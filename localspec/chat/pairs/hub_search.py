@@ -59,6 +59,15 @@ class HubSearch:
             else "On the Hub: no name has all these words"
         )
 
+    @property
+    def state(self) -> str:
+        """The state of the search in a few words, as its rows may be out of sight; empty while there is none."""
+        if self._job is None:
+            return ""
+        if self._job.error is not None:
+            return "the Hub cannot be searched"
+        return f"{len(self.found)} on the Hub below" if self._job.over else "searching the Hub"
+
     def ask(self, text: str) -> None:
         """Search for ``text``, in place of any earlier search."""
         words = " ".join(text.split())
