@@ -234,6 +234,9 @@ class FakeWorld:
         self.pairs = (*self.pairs, replace(chosen.described, id=pair_id))
         return pair_id
 
+    def collect(self, path: Path) -> str:
+        raise AssertionError("no test adds files here")
+
     def drafts(self, pair_id: str) -> Iterator[DraftCandidate]:
         if self.hub_error is not None:
             raise self.hub_error

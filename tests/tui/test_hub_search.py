@@ -15,22 +15,25 @@ from localspec.base.errors import DownloadError
 from localspec.chat.pairs.browser import Browser
 from localspec.chat.pairs.facts import files
 from localspec.chat.pairs.hub_words import gate
+from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.offer import news
 from localspec.chat.pairs.source import LocalPairs
 from localspec.chat.settings.controller import NoSettings
+from localspec.doctor.native_probe import NativeReport
 from localspec.models.discovery.drafts import DraftCandidate
 from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.expectation import Expectation
 from localspec.tui.app import ChatApp
 from localspec.tui.screens.pairs import PairsScreen
 from localspec.tui.widgets.pair_list import PairList
+from tests.gguf_files import write
 from tests.hub import HubServer
 from tests.models.download.conftest import server as server
 from tests.models.pairs.support import BIG
 from tests.models.pairs.support import SMALL as SMALL_MODEL
 from tests.tiny_models import write_tiny
 from tests.tiny_projectors import write_projector
-from tests.tui.pairs_support import MB, FakeWorld, hub_model, progressed, shelf_of
+from tests.tui.pairs_support import MB, FakeWorld, at_once, hub_model, progressed, shelf_of
 from tests.tui.support import LAUNCH, FakeEngine, wait_until
 from tests.tui.test_pairs import app_of, listed, marked, opened, ready, said
 
@@ -252,3 +255,22 @@ def test_a_model_that_cannot_be_added_says_why() -> None:
     assert news(library, None, "F3", "Ctrl+L").endswith("is gated. Accept its terms.")
     library.seen()
     assert news(library, None, "F3", "Ctrl+L") == ""
+
+
+def test_a_path_in_the_filter_adds_what_lies_there(tmp_path: Path) -> None:
+    """The models become pairs, which the path then lists; what became none is named with the reason."""
+    write(tmp_path / "mine" / "whole-Q4_0.gguf", BIG)
+    write(tmp_path / "mine" / "broken.gguf", b"GGUF")
+    library = PairLibrary(LocalPairs(NoSettings(LAUNCH)), at_once)
+    library.world._native = NativeReport(version="1", threads=2)  # type: ignore[attr-defined]
+    library.look()
+    browser = Browser(library)
+    browser.text = str(tmp_path / "mine")
+    assert browser.empty == "Enter adds the models of this file or folder as pairs."
+    assert browser.add_files()
+    assert [each.pair.title for each in browser.entries] == ["whole-Q4_0"]
+    assert browser.heading.startswith("Not added: broken.gguf: ")
+    assert not browser.add_files(), "it is listed, and Enter uses it"
+    browser.text = str(tmp_path / "none.gguf")
+    browser.add_files()
+    assert "There is no file or folder" in browser.empty

@@ -5,9 +5,11 @@ The rows are the pairs that pass the filter and, while the Hub is searched, the 
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localspec.base.errors import LocalSpecError
@@ -31,6 +33,8 @@ Line = tuple[str, str, str]
 
 _FIRST = ("note", "speed-up", "source", "recommended", "fit", "speed", "state", "memory", "licence")
 _NAME_CELLS = 13
+_OF_PATHS = ("/", "~", "./", "../")
+"""The beginnings of paths."""
 _QUEUED: Mapping[str, Callable[[Download], bool]] = {
     "under way": lambda download: download.active,
     "waiting": lambda download: download.stage is Stage.WAITING,
@@ -82,9 +86,24 @@ class Browser:
         made_of = self._made_of()
         if self._listed is None or self._listed[0] != made_of:
             everything = self._everything()
-            passing = [entry for entry in everything if entry.passes(self._text)] if self._text.strip() else everything
+            words = self._text if self.path is None else str(self.path)
+            passing = [entry for entry in everything if entry.passes(words)] if words.strip() else everything
             self._listed = made_of, passing, {entry.pair.id: entry for entry in passing}
         return self._listed[1]
+
+    @property
+    def path(self) -> Path | None:
+        """The path that was typed in place of a filter; None for other words."""
+        text = self._text.strip()
+        return Path(os.path.expanduser(text)) if text.startswith(_OF_PATHS) else None  # noqa: PTH111 -- never raises
+
+    def add_files(self) -> bool:
+        """Add the models at the path that was typed, unless pairs of it are listed; False if there is no path."""
+        path = self.path
+        if path is None or not self.searches or self.marked_row is not None:
+            return False
+        self._library.collect(path)
+        return True
 
     def _made_of(self) -> tuple[object, ...]:
         """The values that the entries follow from: they are made anew when these are others."""
@@ -241,6 +260,9 @@ class Browser:
             return str(self._library.problem)
         if not self._library.pairs:
             return "Reading the list of pairs."
+        if self.path is not None and self.searches:
+            refused = self._library.refused
+            return str(refused).strip() if refused else "Enter adds the models of this file or folder as pairs."
         if self.text.strip().lower().endswith(".gguf"):
             return "`localspec pairs add --target FILE --draft FILE` adds a pair of files that you have."
         nothing = f"No pair has all of {self.text!r} in its name, files, licence, state or fit."

@@ -90,6 +90,21 @@ class PairLibrary:
         """Add the target of a pair with a draft as a pair, and put its download into the queue."""
         self._adopt(lambda: self.world.pair_with(pair_id, draft))
 
+    def collect(self, path: Path) -> None:
+        """Add the models in a file or a folder as pairs; ``refused`` has the reason for those that were not."""
+        self.refused = None
+
+        def write() -> None:
+            try:
+                if reasons := self.world.collect(path):
+                    self.refused = LocalSpecError(reasons, "")
+            except LocalSpecError as error:
+                self.refused = error
+            self.look()
+            self.change_signal.set()
+
+        self._spawn(write)
+
     def adopt(self, chosen: Quantisation) -> None:
         """Add a model of the Hub as a pair, and put its download into the queue."""
         self._adopt(lambda: self.world.adopt(chosen))

@@ -89,6 +89,10 @@ class PairSource(Protocol):
         """Make a model of the Hub, with the projector beside it, a pair, and return its id. Raises LocalSpecError."""
         ...
 
+    def collect(self, path: Path) -> str:
+        """Add the models in a file or a folder as pairs; return why others were not. Raises LocalSpecError."""
+        ...
+
     def drafts(self, pair_id: str) -> Iterator[DraftCandidate]:
         """What can draft for the target of a pair, proved by headers. Raises LocalSpecError."""
         ...
@@ -213,6 +217,11 @@ class LocalPairs:
         with self._hub() as context:
             return take(f"{chosen.target.repo}:{chosen.file}", context).id
 
+    def collect(self, path: Path) -> str:
+        from localspec.models.pairs.collecting import collect
+
+        return " ".join(f"{each.path.name}: {each.reason}" for each in collect([path]) if each.pair is None)
+
     def drafts(self, pair_id: str) -> Iterator[DraftCandidate]:
         from localspec.doctor.native_probe import expect_with_here
         from localspec.models.discovery.drafts import find_drafts
@@ -288,6 +297,9 @@ class NoPairs:
 
     def adopt(self, chosen: Quantisation) -> str:
         raise NotFoundError("Nothing can be added here.", "Start LocalSpec with --pair.")
+
+    def collect(self, path: Path) -> str:
+        return ""
 
     def drafts(self, pair_id: str) -> Iterator[DraftCandidate]:
         yield from ()

@@ -135,6 +135,8 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         if model is not None:
             self.app.push_screen(PairsScreen(self._controller, self._browser.page(model)), self._choose)
             return
+        if self._browser.add_files():
+            return
         if marked is None or not self._browser.action(marked):
             return
         if marked.action is PairAction.USE and self._browser.searches:
