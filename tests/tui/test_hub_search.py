@@ -251,7 +251,7 @@ def test_a_model_that_cannot_be_added_says_why() -> None:
     world.hub_error = DownloadError("Qwen/Qwen3-8B-GGUF is gated.", "Accept its terms.")
     library.adopt(page.quantisations[0])
     library.take()
-    assert Browser(library).heading == "Not added: Qwen/Qwen3-8B-GGUF is gated."
+    assert Browser(library).details(80, "", "")[0][1] == "Not added: Qwen/Qwen3-8B-GGUF is gated. Accept its terms."
     assert news(library, None, "F3", "Ctrl+L").endswith("is gated. Accept its terms.")
     library.seen()
     assert news(library, None, "F3", "Ctrl+L") == ""
@@ -269,7 +269,7 @@ def test_a_path_in_the_filter_adds_what_lies_there(tmp_path: Path) -> None:
     assert browser.empty == "Enter adds the models of this file or folder as pairs."
     assert browser.add_files()
     assert [each.pair.title for each in browser.entries] == ["whole-Q4_0"]
-    assert browser.heading.startswith("Not added: broken.gguf: ")
+    assert browser.details(80, "", "")[0][1].startswith("Not added: broken.gguf: ")
     assert not browser.add_files(), "it is listed, and Enter uses it"
     browser.text = str(tmp_path / "none.gguf")
     browser.add_files()

@@ -164,12 +164,19 @@ class Browser:
         row = self.marked_row
         return next((model for model in self.models if row_of(model) == row), None)
 
+    @property
+    def refusal(self) -> str:
+        """What could not be added, with the reason; empty if all was."""
+        refused = self._library.refused
+        return f"Not added: {refused}".strip() if refused is not None else ""
+
     def details(self, cells: int, take: str, question: str) -> list[Line]:
         """All that is known of the highlighted row, in lines of ``cells``; ``take`` is the key for its action."""
+        lines = list(_wrapped("", self.refusal, cells, ERROR))
         if (model := self.marked_model) is not None:
-            return model_details(model, cells)
+            return [*lines, *model_details(model, cells)]
         entry = self.marked
-        return details(entry, cells, take, question) if entry else []
+        return [*lines, *details(entry, cells, take, question)] if entry else lines
 
     def action(self, entry: Entry | None) -> str:
         """The effect of Enter on a row of a pair, with its cost; empty if it has none."""
@@ -241,8 +248,6 @@ class Browser:
     @property
     def heading(self) -> str:
         """The number of pairs, and the state of the search of the Hub or else the meaning of the star."""
-        if self._library.refused is not None:
-            return f"Not added: {self._library.refused.message}"
         shown_n, all_n = len(self.entries), len(self._library.pairs)
         if not all_n:
             return ""

@@ -42,7 +42,7 @@ class PairDetails(VerticalScroll):
     def show(self, browser: Browser, question: str = "") -> None:
         """Draw the highlighted row's if it differs; another row, and a ``question`` about it, begins at the top."""
         subject = browser.marked or browser.marked_model
-        state = (subject, question, self.size.width)
+        state = (subject, f"{question}{browser.refusal}", self.size.width)
         if state == self._shown:
             return
         before, _, _ = self._shown
