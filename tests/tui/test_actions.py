@@ -17,8 +17,10 @@ from localspec.tui.keys.bindings import prompt_bindings, screen_bindings
 from localspec.tui.keys.handling import marked_methods
 from localspec.tui.prompt.area import PromptArea
 from localspec.tui.prompt.prompt import Prompt
+from localspec.tui.screens.approval import ApprovalScreen
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.commands import ActionCommands, CommandSearch, settings_called
+from localspec.tui.screens.form import FormScreen
 from localspec.tui.screens.help import HelpScreen
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.links import LinksScreen
@@ -27,6 +29,7 @@ from localspec.tui.screens.race import RaceScreen
 from localspec.tui.screens.search import SearchScreen
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.screens.stats import StatsScreen
+from localspec.tui.screens.tools import ToolsScreen
 from localspec.tui.widgets.sidebar import Sidebar
 from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, wait_until
 
@@ -54,8 +57,8 @@ async def test_every_command_has_one_handler() -> None:
         area = chat(pilot).query_one(Prompt).area
         handled = [*chat(pilot).handlers, *app.handlers, *area.handlers]
     assert sorted(handled) == sorted(command.id for command in CHAT.commands)
-    classes = (InspectorScreen, RaceScreen, LinksScreen, Sidebar, PairsScreen, SearchScreen)
-    others = (CommandSearch, StatsScreen, SettingsScreen, HelpScreen)
+    classes = (InspectorScreen, RaceScreen, LinksScreen, ApprovalScreen, ToolsScreen, FormScreen)
+    others = (Sidebar, PairsScreen, SearchScreen, CommandSearch, StatsScreen, SettingsScreen, HelpScreen)
     for kind, place in zip((*classes, *others), PLACES[1:], strict=True):
         assert sorted(name for name, _, _ in marked_methods(kind)) == sorted(
             command.id for command in place.commands

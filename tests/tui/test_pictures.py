@@ -136,20 +136,23 @@ def test_looks(
     engine = FakeEngine()
     app = make_app(engine)
 
-    async def attach(pilot: Pilot[Any], name: str) -> None:
+    async def attach(pilot: Pilot[Any], name: str, width: int) -> None:
         await paste(pilot, name)
         widget = chat(pilot).query_one(Prompt).query_one(Pictures)
-        await wait_until(pilot, lambda: widget._drawn and widget.display)
+        await wait_until(pilot, lambda: [image.width for image in widget._images] == [width])
+        await wait_until(pilot, lambda: widget.display and set(widget._images) <= set(widget._drawn))
 
     async def play(pilot: Pilot[Any]) -> None:
         app.theme = theme
         await ready(pilot, engine)
-        await attach(pilot, "flag.png")
+        await attach(pilot, "flag.png", 640)
         await pilot.press(*"What is this?", "enter")
         await answer(pilot, engine, 0, "A flag.")
         widget = views(pilot)[0].query_one(Pictures)
         await wait_until(pilot, lambda: widget._drawn)
-        await attach(pilot, "sea.png")
+        await attach(pilot, "sea.png", 300)
+        await pilot.press("x", "backspace")  # the cursor is seen after a key
+        chat(pilot).query_one(Prompt).area.cursor_blink = True
         await hold_still(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=play)
