@@ -29,6 +29,8 @@ _BLOCK_VALUE_RATE = 0.1
 """The same for each proposal of a block, of which there are several to a query."""
 _FIRST_PAUSE_N, _LONGEST_PAUSE_N = 16, 64
 """Tokens until a drafter that did not pay is tried again: the first time, and at most."""
+_HOPED = 0.9
+"""The chance of its later proposals that is hoped for when it is tried again."""
 _TRY_WORTH_N = 64
 """A try may cost one in so many tokens' time, so a dear drafter is tried more seldom than that."""
 _SAME_RATE = 1.001
@@ -212,7 +214,8 @@ class _AdaptivePlan:
         instead = self._saved(best, best, 0.0) if best else 0.0
         # Queries are worth less where the next batches are dear: no more than what a certain proposal would save here.
         certain = self._saved(1.0, value.chance, self._costs.further_s(drafter))
-        if self._proposed_n == 0 and value.idle_n >= pause_n and certain > instead:
+        hoped = self._saved(1.0, max(value.chance, _HOPED), self._costs.further_s(drafter))
+        if self._proposed_n == 0 and value.idle_n >= pause_n and hoped > instead:
             value.pause_n = min(2 * value.pause_n, _LONGEST_PAUSE_N)
             self._policy.likelihoods.try_again(drafter)
             return True  # not queried for long: it may have become better
