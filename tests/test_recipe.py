@@ -20,9 +20,9 @@ from localspec.runtime.messages import Message, Role
 from localspec.runtime.template import ChatTemplate
 
 RECIPE = Path(__file__).parent.parent / "assets" / "recipe"
-OUTDATED: frozenset[str] = frozenset()
+OUTDATED = frozenset({"race"})
 """Ids of actions whose key or command has changed since the weights were trained; the model card names them."""
-NEWER = frozenset({"archive", "folder", "passages", "prompt"})
+NEWER = frozenset({"archive", "calls", "compare", "folder", "passages", "prompt", "tools"})
 """Ids of actions that came after that; the model card names them, too."""
 KEY = re.compile(r"(?<![\w+])(?:(?:Ctrl|Alt|Shift)\+)+(?:Page Up|Page Down|[A-Z][a-z]*)|\bF\d+\b")
 SLASH = re.compile(r"(?<![\w.`/<])`?(/[a-z]+)\b(?!/)")

@@ -134,7 +134,7 @@ class ReplyStoppedError(LocalSpecError):
     """The owner's check stopped a reply, or failed; the text that it let pass stays."""
 
     exit_code = 14
-    meaning = "the check of replies stopped the reply, or failed (reply_check in the settings)"
+    meaning = "the check of replies (reply_check) stopped the reply, or failed"
 
 
 HANGUP_EXIT_CODE, INTERRUPTED_EXIT_CODE, TERMINATED_EXIT_CODE = 129, 130, 143

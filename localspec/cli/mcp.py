@@ -156,5 +156,5 @@ def _server(name: str) -> None:
 def _pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
     pairs = [text.partition("=") for text in texts]
     if not all(name and equals for name, equals, _ in pairs):
-        raise UsageError(f"{option} takes NAME=VALUE.", "")
+        raise UsageError(f"{option} takes NAME=VALUE.", "Write a name, an equals sign and the value.")
     return {name: value for name, _, value in pairs}

@@ -442,8 +442,9 @@ SETTINGS: tuple[Setting, ...] = (
     _tools(
         "tool",
         Texts("names of tools", r"[^\s/]+", "NAME"),
-        "Let the model call this tool: get_time, count_words, calculate, read_file or list_files, or SERVER.TOOL or "
-        "SERVER of an MCP server; where nobody can be asked, tools named on the command line are run and no others",
+        "Let the model call this tool: get_time, count_words, calculate, read_file or list_files, or all of an MCP "
+        "server by its name, or one of them by both names with a dot between; where nobody can be asked, tools named "
+        "on the command line are run and no others",
         "none",
         *("functions", "function calling", "agent"),
     ),

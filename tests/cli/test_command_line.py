@@ -199,7 +199,7 @@ def without_figures(text: str) -> str:
 
 def test_every_group_is_held_to_that() -> None:
     groups = [path for path, command in all_commands() if isinstance(command, click.Group) and path]
-    assert groups == [("config",), ("history",), ("pairs",), ("trials",)]
+    assert groups == [("config",), ("history",), ("mcp",), ("pairs",), ("trials",)]
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,10 @@ def test_refusals(localspec: Localspec, folder: Path) -> None:
 def test_check(localspec: Localspec, folder: Path) -> None:
     write_tiny(folder / "tiny.gguf", "llama")
     done = localspec("pairs", "check", folder / "target.gguf", folder / "mmproj-f16.gguf")
-    assert (done.code, done.out) == (0, "target.gguf can read images through mmproj-f16.gguf.\n")
+    assert (done.code, done.out) == (
+        0,
+        "target.gguf can read images through mmproj-f16.gguf.\ntarget.gguf calls tools: Hermes.\n",
+    )
     done = localspec("pairs", "check", folder / "tiny.gguf", folder / "mmproj-f16.gguf", "--json")
     assert done.code == 6
     assert not json.loads(done.out)["fits"]

@@ -375,7 +375,7 @@ def test_what_a_reply_showed_of_chances_is_the_next_ones_prior_only() -> None:
 
 def test_a_draft_that_never_pays_is_tried_more_and_more_seldom() -> None:
     """After 16 tokens, 32, and from then on 64."""
-    policy = World(STEEP, [0.05]).policy()
+    policy = World(FLAT, [0.05]).policy()
     policy.value("draft").first = 0.0
     pauses: list[int] = []
     idle_n = 0

@@ -136,7 +136,7 @@ COMPARE = CHAT.add(
         "Answer the latest message, or the one behind the pairs, with each of these pairs; one reply can be kept.",
         slash="compare",
         argument="PAIRS",
-        also=("several models", "side by side"),
+        also=("side-by-side", "versus"),
     )
 )
 PREVIOUS = CHAT.add(
@@ -567,7 +567,7 @@ CALLS = CHAT.add(
         "calls",
         "Say whether a tool may be called, if a call waits for that; else show what the calls of the reply returned.",
         slash="calls",
-        also=("approve", "tool result"),
+        also=("approve", "results"),
     )
 )
 READ = CHAT.add(

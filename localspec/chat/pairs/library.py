@@ -97,7 +97,7 @@ class PairLibrary:
         def write() -> None:
             try:
                 if reasons := self.world.collect(path):
-                    self.refused = LocalSpecError(reasons, "")
+                    self.refused = LocalSpecError(reasons, "Add other files; the rest of them is in the list.")
             except LocalSpecError as error:
                 self.refused = error
             self.look()

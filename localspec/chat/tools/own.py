@@ -31,7 +31,7 @@ class OwnTool:
         missing = [name for name in self.parameters if not isinstance(arguments.get(name), str)]
         if unknown or missing:
             takes = ", ".join(self.parameters) or "nothing"
-            raise InputError(f"{self.tool.name} takes {takes}, as text.")
+            raise InputError(f"{self.tool.name} was called with other arguments.", f"It takes {takes}, as text.")
         return self.run({name: str(arguments[name]) for name in self.parameters}, folder)
 
 

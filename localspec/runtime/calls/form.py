@@ -52,8 +52,8 @@ class CallForm:
     def in_words(self) -> str:
         """The form in a few words, as "Hermes"."""
         if not self.writes_calls:
-            return f"as {HERMES.name} models do, by a description: its chat template has no syntax that LocalSpec knows"
-        listed = "" if self.lists_tools else ", by a description: its chat template lists no tools"
+            return f"by a description, as {HERMES.name} models do; its chat template has no syntax that LocalSpec knows"
+        listed = "" if self.lists_tools else ", by a description, since its chat template lists no tools"
         return self.syntax.name + listed
 
 

@@ -120,7 +120,7 @@ def test_approval_lasts_for_the_conversation(world: World) -> None:
     world.settle()
     world.reply(read(2, "gone.txt"))
     world.settle()
-    assert world.results == ["secret words", "There is no file gone.txt."]
+    assert world.results == ["secret words", "There is no file gone.txt. list_files tells what there is."]
     world.reply()
     world.session.begin_anew()
     world.session.ask("Read it.")
