@@ -20,6 +20,8 @@ GAP = "  "
 PAUSED_AFTER_N = 4
 """Rounds in a row without proposals that count as a pause."""
 _MOST_BARS, _FEWEST_BARS = 30, 5
+_SELDOM = frozenset({"grammar"})
+"""Drafters that most replies have no use for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +99,13 @@ def _off_line(speed: Sequence[str], why: str, width: int) -> str:
 
 
 def counted(counts: Mapping[str, int], mode: MarkMode, drafters: Collection[str]) -> Mapping[str, int]:
-    """The kinds to be counted: not the drafters that need a model which the pair lacks, unless they have tokens.
+    """The kinds to be counted: no drafter that the pair has no model for, or a reply no use, unless it has tokens.
 
     ``drafters`` are those with a model of the pair.
     """
     if mode is not MarkMode.DRAFTER:
         return counts
-    lacking = DRAFTERS.keys() - set(drafters)
+    lacking = (DRAFTERS.keys() - set(drafters)) | _SELDOM
     return {kind: n for kind, n in counts.items() if n or kind not in lacking}
 
 
