@@ -59,6 +59,13 @@ class QueryCost:
         """The most tokens that a query can read in this time."""
         return 1 + int((spent_s - self.step_s) / self.catch_up_s) if spent_s >= self.step_s else 0
 
+    def least(self, other: QueryCost) -> QueryCost:
+        """The lower of two measurements, price by price: what interrupts makes a price higher, never lower."""
+        row_s = None if self.row_s is None or other.row_s is None else min(self.row_s, other.row_s)
+        return replace(
+            self, step_s=min(self.step_s, other.step_s), catch_up_s=min(self.catch_up_s, other.catch_up_s), row_s=row_s
+        )
+
     def scaled(self, factor: float) -> QueryCost:
         """The same on a machine that takes ``factor`` times as long."""
         row_s = None if self.row_s is None else self.row_s * factor

@@ -141,6 +141,11 @@ def choose_threads(model: TunableModel, prompt: Sequence[int], batch: int, progr
         model.set_threads(n)
         progress.begin("threads", _threads_weight(batch))
         spent_s = _evaluation_s(model, prompt, batch, median)
+        if best_s * _CLEARLY > spent_s and best_n != n:
+            # It may be that something else ran meanwhile: more threads suffer the more from it.
+            model.set_threads(best_n)
+            best_s = min(best_s, _evaluation_s(model, prompt, batch, median))
+            model.set_threads(n)
         if spent_s >= best_s * _CLEARLY:
             break
         best_n, best_s = n, spent_s
@@ -167,6 +172,8 @@ def measure_costs(
         for model in drafters.values():
             model.logits(prompt, 1)
 
+    # Before the batches and again after them: a draft that is priced too high is never asked, nor priced again.
+    queries = {name: _query_cost(model, prompt) for name, model in drafters.items()}
     batches = [batch for batch in _BATCHES if batch <= min(largest, len(prompt))]
     progress.plan(_batches_weight(batches, plain.total_s) + _rest_weight(len(drafters)))
     batches_s = _batches_s(target, prompt, batches, between, progress)
@@ -176,10 +183,9 @@ def measure_costs(
         rollback_s = _rollback_s(target, prompt, batches_s[_VERIFIED_N])
     if largest not in rounds_s and len(rounds_s) > 1:
         rounds_s[largest] = _extrapolated(rounds_s, largest)
-    queries = {}
     for name, model in drafters.items():
         progress.begin(f"drafter {name}", _drafter_weight())
-        queries[name] = _query_cost(model, prompt)
+        queries[name] = queries[name].least(_query_cost(model, prompt))
     return Costs(rounds_s, queries, rollback_s).scaled(plain.total_s / rounds_s[1])
 
 

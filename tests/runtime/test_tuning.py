@@ -240,6 +240,28 @@ def test_the_fastest_number_of_threads_is_taken(
     assert target.threads == expected
 
 
+def test_an_interruption_chooses_no_fewer_threads(clock: Clock) -> None:
+    """Whatever else ran while all of them were measured."""
+
+    def price_s(batch: int, threads: int) -> float:
+        return 8.0 / threads * (9 if clock.now_s < 40 else 1)
+
+    target = model(clock, price_s)
+    assert choose_threads(target, PROMPT, 4, MeasuringProgress()) == 4
+    assert target.threads == 4
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before the batches", "after them"])
+def test_an_interruption_makes_no_drafter_dear(clock: Clock, late: bool) -> None:
+    """One that is priced too high is never asked, and so never priced again."""
+    target = model(clock, stairs)
+    draft = model(
+        clock, lambda batch, threads: 1e-4 * (1 + batch / 10) * (90 if late == (len(target.calls) > 20) else 1)
+    )
+    costs = measure_costs(target, {"draft": draft}, PROMPT, PlainRound(stairs(1, 4), 0.0), 17, MeasuringProgress())
+    assert costs.query_s("draft", 1) == pytest.approx(1.1e-4)
+
+
 class TestProgress:
     """Measuring a slow target takes half a minute: a reader sees that it goes on, at what, and for how long."""
 
