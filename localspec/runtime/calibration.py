@@ -39,7 +39,7 @@ _BATCHES = (4, 2, 8, 16, 12, 9, 5, 3, 6, 7, 17)
 """Batches to measure, the telling ones first, in case time runs out.
 
 Kernels take rows in groups of four or eight, so the sizes just above a full group are the dear ones: without 9 and 12
-the straight line from 8 to 16 makes depths 8 to 10 look cheap that cost nearly as much as 15.
+the straight line from 8 to 16 makes depths 8 to 10 look cheaper than they are.
 """
 _BATCHES_S = 3.0
 _CATCH_UP_N = 16

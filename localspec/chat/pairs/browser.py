@@ -166,7 +166,7 @@ class Browser:
 
     @property
     def refusal(self) -> str:
-        """What could not be added, with the reason; empty if all was."""
+        """The files that could not be added, with the reasons; empty if all were."""
         refused = self._library.refused
         return f"Not added: {refused}".strip() if refused is not None else ""
 

@@ -94,7 +94,7 @@ class PairSource(Protocol):
         ...
 
     def drafts(self, pair_id: str) -> Iterator[DraftCandidate]:
-        """What can draft for the target of a pair, proved by headers. Raises LocalSpecError."""
+        """Drafts and heads for the target of a pair, proved by headers. Raises LocalSpecError."""
         ...
 
     def pair_with(self, pair_id: str, draft: str) -> str:

@@ -34,7 +34,7 @@ class ToolRow:
     about: str
     """The description; of a server its program or address. Text of strangers."""
     note: str = ""
-    """How calls are approved, or what a server lacks."""
+    """The rule by which calls are approved, or the trouble of a server."""
     within: bool = False
     """True for a tool of the server above it."""
 
