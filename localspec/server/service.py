@@ -1,0 +1,96 @@
+"""The service that every API of the server stands on: requests in LocalSpec's own words, and who answers them.
+
+An API is a module that turns its JSON into ``Asked`` and the events of the reply into its own JSON. It knows neither
+processes nor queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from localspec.base.errors import CapacityError
+from localspec.engine.events import Event
+from localspec.runtime.chat_config import ChatConfig
+from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.pair_info import PairInfo
+from localspec.runtime.worker.messages import Answer, Numbered
+
+
+class BusyError(CapacityError):
+    """A queue that is full, or a limit that is reached; the same request may succeed later."""
+
+    status: ClassVar[int] = 503
+
+    def __init__(self, message: str, hint: str = "", *, retry_after_s: float = 1.0) -> None:
+        super().__init__(message, hint)
+        self.retry_after_s = retry_after_s
+
+
+class RateLimitError(BusyError):
+    """A client that asks for more than its key allows."""
+
+    status: ClassVar[int] = 429
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """A pair that can be asked."""
+
+    id: str
+    """The id of the pair; the name that clients use."""
+    name: str
+    """The title of the pair, for people."""
+    created: int
+    """The time of the target's file, in seconds since 1970."""
+    size_bytes: int
+    """The sizes of all its files."""
+    loaded: bool
+    info: PairInfo | None = None
+    """Known while it is loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One reply that a client asks for."""
+
+    model: str
+    """As the client names it; empty for the server's own pair."""
+    prompt: tuple[Message, ...] | str
+    """Messages for the chat template, or raw text in which control tokens count."""
+    options: ReplyOptions
+    prefix: str = ""
+    """The beginning of the reply, which is to be gone on with."""
+    client: str = ""
+    """The name of the client's key; empty without one."""
+
+
+class Service(Protocol):
+    """Every pair that the server has. Its methods are called in one event loop."""
+
+    def models(self) -> Sequence[ServedModel]:
+        """The pairs that can be asked, the server's own first."""
+        ...
+
+    def settings(self, model: str) -> ChatConfig:
+        """The user's settings for a pair, which stand under what a request says. Raises NotFoundError."""
+        ...
+
+    async def info(self, model: str) -> PairInfo:
+        """The pair, which is loaded if need be. Raises LocalSpecError."""
+        ...
+
+    def reply(self, asked: Asked) -> AsyncGenerator[Event, None]:
+        """The events of a reply: ``Started`` first and ``Finished`` last. Closing it ends the reply within a round.
+
+        Raises BusyError or another LocalSpecError, before the first event or between two.
+        """
+        ...
+
+    async def ask(self, model: str, request: Numbered) -> Answer:
+        """The one answer to a question that is no reply (a count, an inspection); the service numbers it.
+
+        Raises LocalSpecError, which is also made of ``Failed``.
+        """
+        ...
