@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from localspec.base.errors import CapacityError
 from localspec.engine.events import Event
@@ -21,8 +21,6 @@ from localspec.runtime.worker.messages import Answer, Numbered
 class BusyError(CapacityError):
     """A queue that is full, or a limit that is reached; the same request may succeed later."""
 
-    status: ClassVar[int] = 503
-
     def __init__(self, message: str, hint: str = "", *, retry_after_s: float = 1.0) -> None:
         super().__init__(message, hint)
         self.retry_after_s = retry_after_s
@@ -30,8 +28,6 @@ class BusyError(CapacityError):
 
 class RateLimitError(BusyError):
     """A client that asks for more than its key allows."""
-
-    status: ClassVar[int] = 429
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,55 @@
+"""The app of the server: the routes of every API, and the answers to requests that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from localspec.base.errors import LocalSpecError
+from localspec.server.failures import HttpError, failure_response
+from localspec.server.service import Service
+
+_BUG = "Something went wrong inside LocalSpec."
+_BUG_HINT = "The server's log has the details."
+
+
+def make_app(service: Service, *, routes: Sequence[BaseRoute] = (), middleware: Sequence[Middleware] = ()) -> Starlette:
+    """The app over ``service``: the APIs and further ``routes``, behind ``middleware`` (the first is the outermost).
+
+    A middleware answers a refusal with ``failure_response``.
+    """
+    return Starlette(
+        routes=list(routes),
+        middleware=middleware,
+        exception_handlers={LocalSpecError: _failed, HTTPException: _refused, Exception: _broken},
+    )
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, LocalSpecError)
+    return failure_response(request, error)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    method, path = request.method, request.url.path
+    messages = {
+        HTTPStatus.NOT_FOUND: f"There is nothing at {path}.",
+        HTTPStatus.METHOD_NOT_ALLOWED: f"{path} does not take {method}.",
+    }
+    message = messages.get(HTTPStatus(error.status_code), error.detail)
+    answer = failure_response(request, HttpError(error.status_code, message))
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    """Starlette raises the error again after this answer, so that uvicorn logs it."""
+    return failure_response(request, LocalSpecError(_BUG, _BUG_HINT))

@@ -1,0 +1,98 @@
+"""Errors as HTTP answers: the one table of statuses, and the JSON that the clients of each API expect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from localspec.base.errors import (
+    CapacityError,
+    DrafterUnavailableError,
+    InputError,
+    LocalSpecError,
+    NotFoundError,
+    ReplyStoppedError,
+    UsageError,
+)
+from localspec.server.service import BusyError, RateLimitError
+
+STATUSES: dict[type[LocalSpecError], HTTPStatus] = {
+    UsageError: HTTPStatus.BAD_REQUEST,
+    DrafterUnavailableError: HTTPStatus.BAD_REQUEST,
+    InputError: HTTPStatus.BAD_REQUEST,
+    NotFoundError: HTTPStatus.NOT_FOUND,
+    CapacityError: HTTPStatus.BAD_REQUEST,
+    ReplyStoppedError: HTTPStatus.FORBIDDEN,
+    BusyError: HTTPStatus.SERVICE_UNAVAILABLE,
+    RateLimitError: HTTPStatus.TOO_MANY_REQUESTS,
+}
+"""By the error's class, or else that of its nearest parent. Every other error is the server's own: 500."""
+
+Shape = Callable[[LocalSpecError], dict[str, Any]]
+"""The JSON object of an error."""
+
+
+class InvalidFieldError(InputError):
+    """A field of a request that is missing, or has a value that it cannot have."""
+
+    def __init__(self, message: str, hint: str = "", *, param: str | None = None) -> None:
+        super().__init__(message, hint)
+        self.param = param
+        """The name of the field, as ``messages[0].content``."""
+
+
+class HttpError(LocalSpecError):
+    """A refusal that HTTP has its own status for: an unknown path, a wrong method, a body that is too large."""
+
+    def __init__(self, status: int, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.status = HTTPStatus(status)
+
+
+def status_of(error: LocalSpecError) -> HTTPStatus:
+    """The HTTP status of an error."""
+    if isinstance(error, HttpError):
+        return error.status
+    known = (STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
+    return next(known, HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def failure_response(request: Request, error: LocalSpecError) -> Response:
+    """The answer to a request that failed before its answer began, in the shape of the API that the path is of."""
+    headers = {"Retry-After": f"{max(1, round(error.retry_after_s))}"} if isinstance(error, BusyError) else None
+    return JSONResponse(shape_of(request.url.path)(error), status_of(error), headers)
+
+
+def shape_of(path: str) -> Shape:
+    """The shape of errors under a path; OpenAI's where no other API is."""
+    found = (shape for prefix, shape in SHAPES if path.startswith(prefix))
+    return next(found, openai_error)
+
+
+def openai_error(error: LocalSpecError) -> dict[str, Any]:
+    """OpenAI's shape, which llama-server has, too."""
+    status = status_of(error)
+    kind = _OPENAI_TYPES.get(status, "server_error" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else None)
+    param = error.param if isinstance(error, InvalidFieldError) else None
+    code = next((code for kinds, code in _OPENAI_CODES if isinstance(error, kinds)), None)
+    return {"error": {"message": str(error), "type": kind or "invalid_request_error", "param": param, "code": code}}
+
+
+_OPENAI_TYPES = {
+    HTTPStatus.UNAUTHORIZED: "authentication_error",
+    HTTPStatus.FORBIDDEN: "permission_error",
+    HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_error",
+}
+_OPENAI_CODES: tuple[tuple[type[LocalSpecError], str], ...] = (
+    (RateLimitError, "rate_limit_exceeded"),
+    (BusyError, "server_busy"),
+    (CapacityError, "context_length_exceeded"),
+    (NotFoundError, "model_not_found"),
+)
+
+SHAPES: tuple[tuple[str, Shape], ...] = ()
+"""Beginnings of paths, with the shape of errors under each."""

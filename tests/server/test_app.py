@@ -1,0 +1,67 @@
+"""The app of the server: errors as answers, whoever raises them."""
+
+from __future__ import annotations
+
+import httpx2
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from localspec.base.errors import ALL_ERRORS, CapacityError, EngineError, LocalSpecError, NotFoundError
+from localspec.server.app import make_app
+from localspec.server.failures import STATUSES, InvalidFieldError, status_of
+from localspec.server.service import BusyError, RateLimitError
+from tests.server.fakes import FakeService, served
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "expected"),
+    [
+        (InvalidFieldError("n is no number.", param="n"), 400, ("invalid_request_error", "n", None)),
+        (CapacityError("It is too long."), 400, ("invalid_request_error", None, "context_length_exceeded")),
+        (NotFoundError("There is no such pair."), 404, ("invalid_request_error", None, "model_not_found")),
+        (RateLimitError("Too much."), 429, ("rate_limit_error", None, "rate_limit_exceeded")),
+        (BusyError("Full.", retry_after_s=2.6), 503, ("server_error", None, "server_busy")),
+        (EngineError("The engine stopped.", "Try again."), 500, ("server_error", None, None)),
+    ],
+)
+async def test_an_error_is_a_status_and_a_sentence(
+    error: LocalSpecError, status: int, expected: tuple[str, str | None, str | None]
+) -> None:
+    async def fail(request: Request) -> Response:
+        raise error
+
+    async with served(make_app(FakeService(), routes=[Route("/fail", fail)])) as url, httpx2.AsyncClient() as client:
+        answer = await client.get(f"{url}/fail")
+    assert answer.status_code == status
+    told = answer.json()["error"]
+    assert told["message"] == str(error)
+    assert (told["type"], told["param"], told["code"]) == expected
+    assert answer.headers.get("retry-after") == {503: "3", 429: "1"}.get(status)
+
+
+async def test_unknown_paths_wrong_methods_and_bugs_are_sentences_too() -> None:
+    async def break_down(request: Request) -> Response:
+        raise ZeroDivisionError
+
+    app = make_app(FakeService(), routes=[Route("/bug", break_down)])
+    async with served(app) as url, httpx2.AsyncClient() as client:
+        answers = [await client.get(url + "/nowhere"), await client.post(url + "/bug"), await client.get(url + "/bug")]
+    assert [answer.status_code for answer in answers] == [404, 405, 500]
+    assert [answer.json()["error"]["message"] for answer in answers] == [
+        "There is nothing at /nowhere.",
+        "/bug does not take POST.",
+        "Something went wrong inside LocalSpec. The server's log has the details.",
+    ]
+    assert set(answers[1].headers["allow"].split(", ")) == {"GET", "HEAD"}
+
+
+def test_every_error_has_a_status() -> None:
+    """Those that are not in the table are the server's own."""
+    own = {kind.__name__ for kind in ALL_ERRORS if status_of(kind("It failed.")) == 500}
+    assert own == {
+        *("LocalSpecError", "ModelFileError", "PairMismatchError", "EngineError", "ConfigError"),
+        *("DownloadError", "StoreError", "CheckFailedError", "OutputError"),
+    }
+    assert set(STATUSES) >= {BusyError, RateLimitError}
