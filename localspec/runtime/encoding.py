@@ -27,6 +27,9 @@ class TextVocab(Protocol):
     """A vocabulary, as far as encoding needs it; ``backends.llama.vocab.LlamaVocab`` is one."""
 
     @property
+    def n_vocab(self) -> int: ...
+
+    @property
     def chat_template(self) -> str | None: ...
 
     @property

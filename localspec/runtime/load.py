@@ -62,11 +62,35 @@ class PairInspector(Protocol):
         ...
 
 
+class PairPrompter(Protocol):
+    """Answers questions about text that no model is evaluated for. Raises as ``OpenPair.reply``."""
+
+    def tokenize(
+        self, text: str, *, special: bool = False, bos: bool = False
+    ) -> tuple[tuple[int, ...], tuple[bytes, ...]]:
+        """The tokens of ``text``, and the bytes that each stands for.
+
+        ``special`` makes control tokens of those that are written out, ``bos`` begins with the model's first token.
+        """
+        ...
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        """The text of tokens, control tokens written out. Raises InputError for one that the vocabulary lacks."""
+        ...
+
+    def rendered(self, messages: Sequence[Message], tools: Sequence[Tool] = (), prefix: str = "") -> tuple[str, int]:
+        """The prompt of all these messages as text, and the number of its tokens."""
+        ...
+
+
 class InspectablePair(OpenPair, Protocol):
-    """A pair that can be asked about its replies, and reads ahead."""
+    """A pair that can be asked about its replies and about text, and reads ahead."""
 
     @property
     def inspector(self) -> PairInspector: ...
+
+    @property
+    def prompter(self) -> PairPrompter: ...
 
     def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> int:
         """Read a piece of what the prompt of these messages begins with however the last one goes on.

@@ -92,7 +92,7 @@ class LoadedPair:
         self._resources = resources
         self._ahead: tuple[tuple[tuple[Message, ...], tuple[Tool, ...]], list[int]] = (((), ()), [])
         """Messages that are read ahead with their tools, and the tokens that their prompt begins with."""
-        self._prompter = Prompter(target.vocab, target.n_ctx, self._check, projector)
+        self.prompter = Prompter(target.vocab, target.n_ctx, self._check, projector)
         self.inspector = Inspector(target, draft, MAX_DEPTH + 1, projector)
 
     @staticmethod
@@ -130,9 +130,9 @@ class LoadedPair:
         policy = self._policy(options.depth)
         try:
             if isinstance(prompt, str):
-                ready = self._prompter.raw(prompt, prefix)
+                ready = self.prompter.raw(prompt, prefix)
             else:
-                ready = self._prompter.chat(prompt, options.max_tokens, prefix, options.tools)
+                ready = self.prompter.chat(prompt, options.max_tokens, prefix, options.tools)
         except Cancelled:
             yield Started(0, 0, options.seed or 0)
             yield Finished(FinishReason.CANCELLED, "", Tally().timings())
@@ -154,7 +154,7 @@ class LoadedPair:
                 self._speeds.observe(event, options)
                 yield event
         finally:
-            self._prompter.remember(context)
+            self.prompter.remember(context)
             if self._memory:
                 self._memory.add(context[len(ready.tokens) :])
             if self._caches:
@@ -165,21 +165,21 @@ class LoadedPair:
 
         A row is valid until the next is asked for. Raises Cancelled.
         """
-        ready = self._prompter.raw(prompt) if isinstance(prompt, str) else self._prompter.chat(prompt, len(reply))
+        ready = self.prompter.raw(prompt) if isinstance(prompt, str) else self.prompter.chat(prompt, len(reply))
         for start in range(0, len(reply), width):
             end = min(start + width, len(reply))
             yield from self._target.logits([*ready.tokens, *reply[: end - 1]], end - start)
 
     def count_tokens(self, text: str) -> int:
         """As ``load.OpenPair.count_tokens``."""
-        return self._prompter.count(text)
+        return self.prompter.count(text)
 
     def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> int:
         """As ``load.OpenPair.read_ahead``."""
         if not self._target.forgets_freely:  # what is read for nothing would have to be read again without it
             return 0
         if self._ahead[0] != (asked := (tuple(messages), tuple(tools))):
-            self._ahead = asked, self._prompter.beginning(messages, tools)
+            self._ahead = asked, self.prompter.beginning(messages, tools)
         tokens = self._ahead[1]
         if self._caches:
             self._caches.before_reply(tokens, self._cancel)
@@ -222,7 +222,7 @@ class LoadedPair:
     ) -> ReplyCalls | None:
         if isinstance(prompt, str) or not options.tools:
             return None
-        return ReplyCalls.of(self._prompter.call_form, options.tools, self._target.vocab, ready.end, prefix, prompt)
+        return ReplyCalls.of(self.prompter.call_form, options.tools, self._target.vocab, ready.end, prefix, prompt)
 
     def _request(self, tokens: list[int], options: ReplyOptions, policy: DepthPolicy, prefix: str) -> Request:
         check_ranges(options.sampling)

@@ -79,6 +79,38 @@ class Prompter:
     def _count(self, text: MarkedText) -> int:
         return len(self._encoder.tokenize(text))
 
+    def tokenize(
+        self, text: str, *, special: bool = False, bos: bool = False
+    ) -> tuple[tuple[int, ...], tuple[bytes, ...]]:
+        """As ``load.PairPrompter.tokenize``."""
+        tokens = self._encoder.tokenize(MarkedText.own(text) if special else MarkedText.given(text))
+        if bos and self._vocab.adds_bos and self._vocab.bos is not None:
+            tokens = [self._vocab.bos, *tokens]
+        return tuple(tokens), tuple(map(self._vocab.source, tokens))
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        """As ``load.PairPrompter.detokenize``."""
+        self._check_ids(ids)
+        return b"".join(map(self._vocab.source, ids)).decode("utf-8", errors="replace")
+
+    def rendered(self, messages: Sequence[Message], tools: Sequence[Tool] = (), prefix: str = "") -> tuple[str, int]:
+        """As ``load.PairPrompter.rendered``."""
+        if not messages:
+            raise _empty()
+        prompts = self._tool_prompts(messages, tools)
+        text = self._render(prompts)(self._prepared(messages, prompts)) + MarkedText.given(prefix)
+        written = ("[image]" if isinstance(part, int) else part for part in split_by_images(text))
+        return "".join(written), len(self._encode(text, []))
+
+    def _check_ids(self, ids: Sequence[int]) -> None:
+        """Raise InputError for a token that the vocabulary lacks."""
+        wrong = next((token for token in ids if not 0 <= token < self._vocab.n_vocab), None)
+        if wrong is not None:
+            raise InputError(
+                f"There is no token {wrong} in the model's vocabulary.",
+                f"Its tokens have the ids 0 to {self._vocab.n_vocab - 1}.",
+            )
+
     def raw(self, text: str, prefix: str = "") -> RenderedPrompt:
         """The prompt for plain text: no template, but control tokens written in it count.
 

@@ -25,7 +25,7 @@ from localspec.engine.events import Event, Finished, Origin, Round, Started
 from localspec.engine.head import HeadInputs
 from localspec.engine.settings import Sampling
 from localspec.runtime.calibration import plain_round
-from localspec.runtime.load import OpenPair, open_pair
+from localspec.runtime.load import InspectablePair, OpenPair, open_pair
 from localspec.runtime.measuring_progress import MeasuringProgress
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
@@ -41,7 +41,7 @@ GREEDY = Sampling(temperature=0.0)
 
 
 @pytest.fixture(scope="module")
-def pair() -> Iterator[OpenPair]:
+def pair() -> Iterator[InspectablePair]:
     pair = open_pair(LoadOptions(TARGET, DRAFT), Cancellation())
     yield pair
     pair.close()
@@ -73,6 +73,23 @@ class TestInfo:
         started = next(event for event in pair.reply(text, ReplyOptions(max_tokens=1)) if isinstance(event, Started))
         assert pair.count_tokens(text) in (started.prompt_n, started.prompt_n - 1)  # some models begin with a token
         assert pair.count_tokens("") == 0
+
+    def test_text_and_tokens_are_told_without_a_reply(self, pair: InspectablePair) -> None:
+        """A text comes back from its tokens; a conversation is the very prompt that a reply reads."""
+        text = "A fox, 漢字 and <|end|>."
+        plain, pieces = pair.prompter.tokenize(text)
+        special, _ = pair.prompter.tokenize(text, special=True)
+        assert b"".join(pieces).decode() == pair.prompter.detokenize(special) == text
+        assert len(special) < len(plain)
+        messages = (Message(Role.USER, text),)
+        shown, token_n = pair.prompter.rendered(messages, prefix="So")
+        assert shown.count(text) == 1
+        assert shown.endswith("So")
+        started = next(pair.reply(messages, ReplyOptions(max_tokens=1), "So"))
+        assert isinstance(started, Started)
+        assert started.prompt_n == token_n
+        with pytest.raises(InputError, match="no token -1"):
+            pair.prompter.detokenize([1, -1])
 
     def test_plain_speed_is_measured(self, pair: OpenPair) -> None:
         assert pair.info.plain_per_second is not None

@@ -38,6 +38,7 @@ class FakeVocab:
 
     bos = 0
     eos = 3
+    n_vocab = len(PIECES)
 
     @property
     def written_controls(self) -> dict[bytes, int]:

@@ -25,14 +25,17 @@ from localspec.base.errors import LocalSpecError, NotFoundError
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.events import Finished, FinishReason
 from localspec.engine.tally import Tally
-from localspec.runtime.load import InspectablePair
+from localspec.runtime.load import InspectablePair, PairPrompter
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.worker.codec import decode_request, encode
 from localspec.runtime.worker.inbox import RequestQueue, Work
 from localspec.runtime.worker.messages import (
     KEEP_S,
+    AboutText,
     Answer,
     CountTokens,
+    Detokenize,
+    Detokenized,
     Dropped,
     Emitted,
     Failed,
@@ -45,6 +48,11 @@ from localspec.runtime.worker.messages import (
     LoadProgress,
     Numbered,
     ReadAhead,
+    Render,
+    Rendered,
+    TextAnswer,
+    Tokenize,
+    Tokenized,
     TokensCounted,
     Unloaded,
     Weigh,
@@ -199,6 +207,8 @@ class EngineServer:
                     self._generate(work)
                 case Inspect() | Weigh():
                     self._look_into(work)
+                case Tokenize() | Detokenize() | Render():
+                    self._about_text(work)
                 case CountTokens(text):
                     self._send(TokensCounted(self._count(text)))
                 case ReadAhead():
@@ -265,6 +275,16 @@ class EngineServer:
         except Cancelled:
             self._send(Dropped(work.request_id))
 
+    def _about_text(self, work: AboutText) -> None:
+        try:
+            if self._inbox.cancellation.is_set():
+                raise Cancelled
+            if self._pair is None:
+                raise self._absent
+            self._send(_text_answer(self._pair.prompter, work))
+        except Cancelled:
+            self._send(Dropped(work.request_id))
+
     def _report_progress(self, what: str, fraction: float) -> None:
         self._send(LoadProgress(what, fraction))
 
@@ -286,6 +306,16 @@ class EngineServer:
             f"Something went wrong inside the engine ({type(error).__name__}: {error}).",
             f"The details are in {self._log_file}; please report them. You can go on.",
         )
+
+
+def _text_answer(prompter: PairPrompter, work: AboutText) -> TextAnswer:
+    match work:
+        case Tokenize(request_id, text, special, bos):
+            return Tokenized(request_id, *prompter.tokenize(text, special=special, bos=bos))
+        case Detokenize(request_id, ids):
+            return Detokenized(request_id, prompter.detokenize(ids))
+        case Render(request_id, messages, tools, prefix):
+            return Rendered(request_id, *prompter.rendered(messages, tools, prefix))
 
 
 def _nothing_loaded() -> LocalSpecError:

@@ -24,6 +24,8 @@ from localspec.runtime.worker.messages import (
     Answer,
     Cancel,
     CountTokens,
+    Detokenize,
+    Detokenized,
     Dropped,
     Emitted,
     Failed,
@@ -35,7 +37,11 @@ from localspec.runtime.worker.messages import (
     Loaded,
     LoadProgress,
     ReadAhead,
+    Render,
+    Rendered,
     Request,
+    Tokenize,
+    Tokenized,
     TokensCounted,
     Unload,
     Unloaded,
@@ -48,7 +54,7 @@ Data = Mapping[str, Any]
 
 def encode(message: Request | Answer) -> bytes:
     """One line, its newline included."""
-    return json.dumps(_to_dict(message), separators=(",", ":"), default=os.fspath).encode("ascii") + b"\n"
+    return json.dumps(_to_dict(message), separators=(",", ":"), default=_plain).encode("ascii") + b"\n"
 
 
 def decode_request(line: bytes) -> Request:
@@ -72,6 +78,11 @@ def _to_dict(message: Request | Answer) -> dict[str, Any]:
     if isinstance(message, Emitted):
         return {**kind, "request_id": message.request_id, "event": event_to_dict(message.event)}
     return {**kind, **asdict(message)}
+
+
+def _plain(value: Any) -> Any:
+    """JSON for what it has no form for: a path as its name, bytes as their numbers."""
+    return list(value) if isinstance(value, bytes) else os.fspath(value)
 
 
 def _decode(line: bytes) -> Request | Answer:
@@ -110,6 +121,18 @@ def _inspect(data: Data) -> Inspect:
 def _weigh(data: Data) -> Weigh:
     asked = _generate(data)
     return Weigh(asked.request_id, asked.prompt, asked.options, tuple(data["reply"]), data["start"], data["stop"])
+
+
+def _tokenize(data: Data) -> Tokenize:
+    return Tokenize(data["request_id"], data["text"], data["special"], data["bos"])
+
+
+def _render(data: Data) -> Render:
+    return Render(data["request_id"], _messages(data["messages"]), _tools(data["tools"]), data["prefix"])
+
+
+def _tokenized(data: Data) -> Tokenized:
+    return Tokenized(data["request_id"], tuple(data["ids"]), tuple(map(bytes, data["pieces"])))
 
 
 def _prompt(data: Any) -> tuple[Message, ...] | str:
@@ -181,6 +204,9 @@ _DECODERS: dict[str, Callable[[Data], Request | Answer]] = {
     "ReadAhead": lambda data: ReadAhead(_messages(data["messages"]), _tools(data.get("tools", ()))),
     "Inspect": _inspect,
     "Weigh": _weigh,
+    "Tokenize": _tokenize,
+    "Detokenize": lambda data: Detokenize(data["request_id"], tuple(data["ids"])),
+    "Render": _render,
     "Cancel": lambda data: Cancel(),
     "Unload": lambda data: Unload(),
     "LoadProgress": lambda data: LoadProgress(data["what"], data["fraction"]),
@@ -191,6 +217,9 @@ _DECODERS: dict[str, Callable[[Data], Request | Answer]] = {
     "HasRead": lambda data: HasRead(data["left_n"]),
     "Inspected": lambda data: Inspected(data["request_id"], _inspection(data["inspection"])),
     "Weighed": lambda data: Weighed(data["request_id"], tuple(data["probs"])),
+    "Tokenized": _tokenized,
+    "Detokenized": lambda data: Detokenized(data["request_id"], data["text"]),
+    "Rendered": lambda data: Rendered(data["request_id"], data["text"], data["token_n"]),
     "Dropped": lambda data: Dropped(data["request_id"]),
     "Failed": _failed,
 }

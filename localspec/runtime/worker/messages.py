@@ -1,9 +1,7 @@
 """The messages between the app and the engine process: one JSON object a line, both ways.
 
-App to engine: ``Load``, ``Generate``, ``Inspect``, ``Weigh``, ``CountTokens``, ``ReadAhead``, ``Cancel``, ``Unload``.
-Engine to app: ``LoadProgress``, ``Loaded``, ``Unloaded``, ``Emitted``, ``Inspected``, ``Weighed``, ``Dropped``,
-``TokensCounted``, ``HasRead``, ``Failed``. Closing the engine's standard input ends it: at once, but for caches that
-are being kept.
+Requests go from the app to the engine, answers back (both are listed at the end). Closing the engine's standard input
+ends it: at once, but for caches that are being kept.
 
 The engine does one thing after another, in the order of the requests, and each request but
 ``Cancel`` gets exactly one last answer:
@@ -13,6 +11,9 @@ Load         ``Loaded``; ``Unloaded`` if it was cancelled; else ``Failed(None)``
 Generate     ``Emitted`` with a ``Finished`` event; else ``Failed`` with its ``request_id``
 Inspect      ``Inspected``; ``Dropped`` if it was cancelled; else ``Failed`` with its ``request_id``
 Weigh        ``Weighed``; otherwise as for Inspect
+Tokenize     ``Tokenized``; otherwise as for Inspect
+Detokenize   ``Detokenized``; otherwise as for Inspect
+Render       ``Rendered``; otherwise as for Inspect
 CountTokens  ``TokensCounted``
 ReadAhead    ``HasRead``
 Unload       ``Unloaded``
@@ -103,6 +104,37 @@ class Weigh:
 
 
 @dataclass(frozen=True, slots=True)
+class Tokenize:
+    """Split a text into the target's tokens."""
+
+    request_id: int
+    text: str
+    special: bool = False
+    """True makes control tokens of those that are written out in the text."""
+    bos: bool = False
+    """True begins with the token that the model expects before every text, if it expects one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detokenize:
+    """Join tokens of the target's vocabulary to a text."""
+
+    request_id: int
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Render:
+    """Make the prompt of a conversation, all of its messages in it, without reading it."""
+
+    request_id: int
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    prefix: str = ""
+    """The beginning of the reply, as in ``Generate``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Cancel:
     """End everything that was asked for before this, within a tenth of a second, and nothing that is asked for after.
 
@@ -180,8 +212,38 @@ class Weighed:
 
 
 @dataclass(frozen=True, slots=True)
+class Tokenized:
+    """The answer to a ``Tokenize``."""
+
+    request_id: int
+    ids: tuple[int, ...]
+    pieces: tuple[bytes, ...]
+    """The bytes that each stands for; a character may lie in several. Control tokens are written out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detokenized:
+    """The answer to a ``Detokenize``."""
+
+    request_id: int
+    text: str
+    """Control tokens are written out; bytes that are no character show as U+FFFD."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The answer to a ``Render``."""
+
+    request_id: int
+    text: str
+    """The prompt as the chat template writes it, with a note in place of each image."""
+    token_n: int
+    """The room that it takes in the context."""
+
+
+@dataclass(frozen=True, slots=True)
 class Dropped:
-    """An ``Inspect`` or ``Weigh`` was cancelled."""
+    """The answer to a numbered request other than ``Generate`` that was cancelled."""
 
     request_id: int
 
@@ -201,7 +263,22 @@ class Failed:
     died: bool = False
 
 
-Numbered = Generate | Inspect | Weigh
+AboutText = Tokenize | Detokenize | Render
+"""Questions that no model is evaluated for."""
+Numbered = Generate | Inspect | Weigh | AboutText
 """The requests that need a pair; what answers them carries their number."""
 Request = Load | Numbered | CountTokens | ReadAhead | Cancel | Unload
-Answer = LoadProgress | Loaded | Unloaded | Emitted | Inspected | Weighed | Dropped | TokensCounted | HasRead | Failed
+TextAnswer = Tokenized | Detokenized | Rendered
+Answer = (
+    LoadProgress
+    | Loaded
+    | Unloaded
+    | Emitted
+    | Inspected
+    | Weighed
+    | TextAnswer
+    | Dropped
+    | TokensCounted
+    | HasRead
+    | Failed
+)

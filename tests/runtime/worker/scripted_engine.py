@@ -123,6 +123,10 @@ class ScriptedPair:
         return len(words)
 
     @property
+    def prompter(self) -> ScriptedPrompter:
+        return ScriptedPrompter(self.cancel)
+
+    @property
     def inspector(self) -> ScriptedInspector:
         return ScriptedInspector(self.cancel)
 
@@ -152,6 +156,29 @@ class ScriptedInspector:
         if self.cancel.is_set():
             raise Cancelled
         return tuple(1 / (token + 1) for token in reply[start:stop])
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedPrompter:
+    """A token is a character; a text whose last word is of the script has it done first."""
+
+    cancel: Cancellation
+
+    def tokenize(
+        self, text: str, *, special: bool = False, bos: bool = False
+    ) -> tuple[tuple[int, ...], tuple[bytes, ...]]:
+        text = bos * "^" + text
+        do(text.split()[-1] if text else "", self.cancel)
+        if self.cancel.is_set():
+            raise Cancelled
+        return tuple(map(ord, text)), tuple(letter.encode() for letter in text)
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        return "".join(map(chr, ids))
+
+    def rendered(self, messages: Sequence[Message], tools: Sequence[Tool] = (), prefix: str = "") -> tuple[str, int]:
+        text = "".join(f"{message.role}: {message.content}\n" for message in messages) + prefix
+        return text, len(text)
 
 
 def token_round(index: int) -> Round:

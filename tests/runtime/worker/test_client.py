@@ -26,6 +26,8 @@ from localspec.runtime.worker.messages import (
     Answer,
     Cancel,
     CountTokens,
+    Detokenize,
+    Detokenized,
     Dropped,
     Emitted,
     Failed,
@@ -37,7 +39,11 @@ from localspec.runtime.worker.messages import (
     Loaded,
     LoadProgress,
     ReadAhead,
+    Render,
+    Rendered,
     Request,
+    Tokenize,
+    Tokenized,
     TokensCounted,
     Unload,
     Unloaded,
@@ -521,6 +527,20 @@ def test_a_look_after_a_death_loads_the_pair_again(thread: Talk) -> None:
     thread.send(Inspect(2, "count 1", ReplyOptions(), (0,), 0))
     thread.until(Loaded)
     assert thread.until(Inspected).request_id == 2
+
+
+def test_questions_about_text_are_answered_by_number(thread: Talk) -> None:
+    """They need a pair, and one that fails or is cancelled takes nothing else with it."""
+    thread.send(Tokenize(1, "a"), load(), Tokenize(2, "hi", bos=True), Detokenize(3, (104, 105)))
+    assert thread.until(Failed).request_id == 1
+    assert thread.until(Tokenized) == Tokenized(2, (94, 104, 105), (b"^", b"h", b"i"))
+    assert thread.until(Detokenized) == Detokenized(3, "hi")
+    thread.send(Render(4, (Message(Role.USER, "hi"),), prefix="So"), Tokenize(5, "refuse"), Tokenize(6, "wait"))
+    assert thread.until(Rendered) == Rendered(4, "user: hi\nSo", 11)
+    assert thread.until(Failed).request_id == 5
+    thread.send(Cancel(), ask(7, "count 1"))
+    assert thread.until(Dropped).request_id == 6
+    assert thread.reply(7).text == counted(1)
 
 
 def ahead(text: str) -> ReadAhead:
