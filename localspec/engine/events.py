@@ -105,6 +105,10 @@ class Round:
     """Of draft and target, in nats per verified token, as ``divergence.py`` defines it; None where not measured."""
     price: float | None = None
     """Measured price of verifying this many proposals, in plain rounds; None where it was not measured."""
+    held_n: int = 0
+    """Characters at the end of the reply so far that may be a call of a tool; they are text if none comes of them.
+
+    0 where the reply may call none."""
 
     @property
     def accepted_n(self) -> int:
@@ -170,6 +174,8 @@ class Finished:
     """Calls of tools, in order; only of a reply whose reason is STOP."""
     call_error: str | None = None
     """A sentence for the model about a call in the reply that cannot be read; then there are no ``calls``."""
+    said_n: int | None = None
+    """Characters of ``text`` that are said, before the white space and the first of ``calls``; None without any."""
 
 
 Event = Started | PromptProgress | Round | Finished

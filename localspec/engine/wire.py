@@ -53,7 +53,7 @@ def event_from_dict(data: Mapping[str, Any]) -> Event:
         case "done":
             calls = tuple(ToolCall(each["id"], each["name"], each["arguments"]) for each in data.get("calls", ()))
             timings, error = _timings(data["timings"]), data.get("call_error")
-            return Finished(FinishReason(data["reason"]), data["text"], timings, calls, error)
+            return Finished(FinishReason(data["reason"]), data["text"], timings, calls, error, data.get("said_n"))
         case unknown:
             raise KeyError(f"unknown event {unknown!r}")
 
@@ -66,6 +66,7 @@ def _finished_to_dict(finished: Finished) -> dict[str, Any]:
         "timings": asdict(finished.timings),
         **({"calls": [asdict(call) for call in finished.calls]} if finished.calls else {}),
         **({"call_error": finished.call_error} if finished.call_error is not None else {}),
+        **({"said_n": finished.said_n} if finished.said_n is not None else {}),
     }
 
 
@@ -85,6 +86,7 @@ def _round_to_dict(round_: Round) -> dict[str, Any]:
         "divergence": round_.divergence,
         "price": round_.price,
         **({"failures": [asdict(failure) for failure in round_.failures]} if round_.failures else {}),
+        **({"held_n": round_.held_n} if round_.held_n else {}),
     }
 
 
@@ -129,6 +131,7 @@ def _round_from_dict(data: Mapping[str, Any]) -> Round:
         failures=failures,
         divergence=data.get("divergence"),
         price=data.get("price"),
+        held_n=data.get("held_n", 0),
     )
 
 

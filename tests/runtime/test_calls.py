@@ -6,12 +6,14 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from localspec.chat.tools.said import SaidTokens
 from localspec.chat.turn import Turn
 from localspec.engine.backends.llama.grammar import Grammar
 from localspec.engine.cancel import Cancellation
@@ -123,18 +125,39 @@ def reply_of(
     messages: Sequence[Message] = (),
 ) -> Reply:
     """A reply whose ``parts`` that are in ``controls`` are control tokens, at odd places."""
-    vocabulary = Vocabulary({text.encode(): 1_000 + i for i, text in enumerate(controls)})
-    follower = ReplyCalls(CallForm(syntax), TOOLS, vocabulary, False, prefix, messages)
-    ids = [vocabulary.written_controls[part.encode()] if at % 2 else at for at, part in enumerate(parts)]
-    tokens = tuple(Token(id_, part, Origin.PLAIN) for id_, part in zip(ids, parts, strict=True))
-    events: list[Event] = [
-        Round(0, None, 0, tokens, (), (), 0.0, 0.0, 0.0),
-        Finished(reason, "".join(parts), Tally().timings()),
-    ]
     reply = Reply()
-    for event in follower.follow(iter(events)):
+    for event in events_of(syntax, parts, controls, reason, prefix, messages):
         reply.receive(event)
     return reply
+
+
+def events_of(
+    syntax: CallSyntax,
+    parts: Sequence[str],
+    controls: Sequence[str] = (),
+    reason: FinishReason = FinishReason.STOP,
+    prefix: str = "",
+    messages: Sequence[Message] = (),
+) -> Iterator[Event]:
+    """A round for each part, and the end, as ``ReplyCalls`` passes them on."""
+    vocabulary = Vocabulary({text.encode(): 1_000 + i for i, text in enumerate(controls)})
+    follower = ReplyCalls(CallForm(syntax), TOOLS, vocabulary, False, prefix, messages)
+    named = controls and len(parts) > 1
+    ids = [vocabulary.written_controls[part.encode()] if named and at % 2 else at for at, part in enumerate(parts)]
+    tokens = (Token(id_, part, Origin.PLAIN) for id_, part in zip(ids, parts, strict=True))
+    rounds = (Round(i, None, 0, (token,), (), (), 0.0, 0.0, 0.0) for i, token in enumerate(tokens))
+    yield from follower.follow(chain(rounds, [Finished(reason, "".join(parts), Tally().timings())]))
+
+
+def in_parts(syntax: CallSyntax, text: str) -> list[str]:
+    """``text`` divided so that its markers are the parts at odd places."""
+    markers = [marker for marker in syntax.markers if marker in text and marker != '"']
+    parts, rest = [], text
+    while rest:
+        at, marker = min(((rest.find(each), each) for each in markers if each in rest), default=(len(rest), ""))
+        parts += [rest[:at], marker] if marker else [rest]
+        rest = rest[at + len(marker) :]
+    return parts
 
 
 def test_every_syntax_has_an_example() -> None:
@@ -197,15 +220,10 @@ def test_a_call_that_is_quoted_in_an_argument_is_not_made(syntax: CallSyntax, te
 def test_markers_that_are_control_tokens_are_believed_as_tokens_alone(syntax: CallSyntax) -> None:
     """Text that says the same is text, whoever made the model write it."""
     whole = WRITERS[syntax.name]("first", {"text": "a"})
-    markers = [marker for marker in syntax.markers if marker in whole and marker != '"']
-    parts, rest = [], whole
-    while rest:
-        at, marker = min(((rest.find(each), each) for each in markers if each in rest), default=(len(rest), ""))
-        parts += [rest[:at], marker] if marker else [rest]
-        rest = rest[at + len(marker) :]
-    if markers:
-        assert [call.name for call in reply_of(syntax, parts, markers).calls] == ["first"]
-        assert reply_of(syntax, ["".join(parts)], markers).calls == ()
+    parts = in_parts(syntax, whole)
+    if len(parts) > 1:
+        assert [call.name for call in reply_of(syntax, parts, syntax.markers).calls] == ["first"]
+        assert reply_of(syntax, [whole], syntax.markers).calls == ()
 
 
 @each_syntax
@@ -216,6 +234,53 @@ def test_a_call_that_stands_in_a_message_is_a_quotation(syntax: CallSyntax) -> N
         quoting = reply_of(syntax, [call], messages=(Message(role, f"Read this: {call}"),))
         assert (quoting.calls, quoting.call_error) == ((), None)
     assert reply_of(syntax, [call], messages=(Message(Role.SYSTEM, f"For example: {call}"),)).calls
+
+
+def shown(syntax: CallSyntax, parts: Sequence[str], controls: Sequence[str] = ()) -> tuple[str, list[str]]:
+    """The text of a reply that a front end shows without calls, and what it shows after each part."""
+    written, found = SaidTokens(), [""]
+    for event in events_of(syntax, parts, controls):
+        assert isinstance(event, Round | Finished)
+        found.append(found[-1] + "".join(token.text for token in written.take(event)))
+    return found[-1], found
+
+
+@each_syntax
+def test_a_call_is_not_shown_while_it_is_written(syntax: CallSyntax) -> None:
+    """Neither whole nor its first letters; the text before it is, at once."""
+    said = "" if syntax.bare else "Let me < see {it}."
+    call = WRITERS[syntax.name]("first", {"text": "a < b"})
+    after, steps = shown(syntax, [*said, "\n", *call, "\n", *call])
+    assert after == said
+    assert all(said.startswith(step) for step in steps)
+    assert len(said) - len(steps[len(said)]) <= 1
+    thought = f"{syntax.reasoning[0]}Perhaps {call}?{syntax.reasoning[1]}"
+    assert shown(syntax, [thought, said, call])[0] == thought + said
+
+
+@each_syntax
+def test_control_tokens_of_a_call_are_not_shown(syntax: CallSyntax) -> None:
+    parts = in_parts(syntax, WRITERS[syntax.name]("first", {"text": "a"}))
+    if len(parts) > 1:
+        assert "".join(shown(syntax, parts, syntax.markers)[1]) == ""
+
+
+@each_syntax
+@settings(deadline=None, max_examples=25)
+@given(parts=st.lists(HOSTILE.flatmap(lambda call: st.integers(0, len(call)).map(lambda n: call[:n])) | LINE))
+def test_what_is_no_call_is_shown_in_the_end(syntax: CallSyntax, parts: list[str]) -> None:
+    """All of it, whatever it looked like; nothing is taken back, and nothing told twice."""
+    after, steps = shown(syntax, parts)
+    assert "".join(parts).startswith(after)
+    assert all(later.startswith(step) for step, later in pairwise(steps))
+    if not reply_of(syntax, parts).calls:
+        assert after == "".join(parts)
+
+
+def test_a_reply_about_calls_goes_on_while_it_is_written() -> None:
+    """What has begun as calls do is text after a while."""
+    parts = ["Write <tool_call> ", *["around it. "] * 40]
+    assert len(shown(HERMES, parts)[1][-3]) > 300
 
 
 def test_a_block_of_code_calls_nothing() -> None:

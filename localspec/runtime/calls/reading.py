@@ -74,7 +74,7 @@ class CallReader:
 
         ``messages`` are texts of others in the conversation, which may hold calls that the reply only repeats.
         """
-        start = self._answer_start(text, reasons)
+        start = self.answer_start(text, reasons=reasons)
         if start is None:
             return CallsRead()
         try:
@@ -85,8 +85,8 @@ class CallReader:
             return CallsRead(error=str(error))
         return CallsRead(tuple(found))
 
-    def _answer_start(self, text: str, reasons: bool) -> int | None:
-        """The index after the reasoning; None if that has no end."""
+    def answer_start(self, text: str, *, reasons: bool) -> int | None:
+        """The index after the reasoning; None if that has no end. ``reasons`` is as for ``read``."""
         opening, closing = map(self._markers.written, self._syntax.reasoning)
         if reasons or text.lstrip().startswith(opening):
             end = text.find(closing)
@@ -95,6 +95,14 @@ class CallReader:
         if reasoning is None:
             return 0
         return reasoning.end if reasoning.closed else None
+
+    def begins_at(self, text: str, at: int) -> bool:
+        """True if a call begins at an index of ``text``."""
+        return self._begin.match(text, at) is not None
+
+    def names_tool(self, text: str) -> bool:
+        """True if ``text`` holds the name of an offered tool."""
+        return any(name in text for name in self._schemas)
 
     def _marked(self, text: str, start: int) -> list[FoundCall]:
         """Calls anywhere from ``start`` on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -11,6 +12,7 @@ from localspec.engine.events import Event, Finished, FinishReason, Round, Token,
 from localspec.engine.settings import Sampling
 from localspec.runtime.calls.constraint import held
 from localspec.runtime.calls.form import CallForm
+from localspec.runtime.calls.held_back import HeldBack
 from localspec.runtime.calls.reading import CallReader, CallsRead
 from localspec.runtime.calls.syntax import Markers
 from localspec.runtime.messages import Message, Role, Tool
@@ -50,13 +52,23 @@ class ReplyCalls:
     """The beginning of the reply, which was not written now."""
     messages: Sequence[Message] = ()
     """Those of the conversation."""
-    _tokens: list[Token] = field(default_factory=list)
     _markers: dict[int, str] = field(init=False)
+    _stand_ins: Markers = field(init=False)
+    _reader: CallReader = field(init=False)
+    _held_back: HeldBack = field(init=False)
+    _text: str = field(init=False)
+    """The reply as it is read, with stand-ins for markers that are control tokens."""
+    _ends: list[tuple[int, int]] = field(default_factory=list)
+    """The ends of the tokens, in that text and in the one that is shown."""
 
     def __post_init__(self) -> None:
-        controls = self.vocab.written_controls
-        named = ((controls.get(marker.encode()), marker) for marker in self.form.syntax.markers)
+        controls, syntax = self.vocab.written_controls, self.form.syntax
+        named = ((controls.get(marker.encode()), marker) for marker in syntax.markers)
         self._markers = {token: marker for token, marker in named if token is not None}
+        self._stand_ins = Markers(self._markers.values())
+        self._reader = CallReader(syntax, self.tools, self._stand_ins)
+        self._held_back = HeldBack(syntax, self._reader, self._stand_ins, reasons=self.reasons)
+        self._text = self.prefix
 
     @staticmethod
     def of(
@@ -84,30 +96,44 @@ class ReplyCalls:
         return held(asked, self.form.syntax, self.tools, controls, reasons=self.reasons)
 
     def follow(self, events: Iterator[Event]) -> Iterator[Event]:
-        """The same events."""
+        """The same events, which say what may be a call, and the last one which calls there are."""
         for event in events:
             if isinstance(event, Round):
-                self._tokens += event.tokens
+                self._take(event.tokens)
+                event = replace(event, held_n=self._shown_n - self._shown(self._held_back.start(self._text)))
             elif isinstance(event, Finished) and event.reason is FinishReason.STOP:
                 event = self._finished(event)
             yield event
 
+    def _take(self, tokens: Sequence[Token]) -> None:
+        shown_n = self._shown_n
+        for token in tokens:
+            marked = token.id in self._markers and (token.text or self.vocab.is_end(token.id))
+            self._text += self._stand_ins.written(self._markers[token.id]) if marked else token.text
+            shown_n += len(token.text)
+            self._ends.append((len(self._text), shown_n))
+
+    @property
+    def _shown_n(self) -> int:
+        return self._ends[-1][1] if self._ends else 0
+
+    def _shown(self, index: int) -> int:
+        """The index in the text that is shown of one in the text that is read, at the begin of a marker or beside."""
+        at = bisect_left(self._ends, index, key=lambda ends: ends[0])
+        if at < len(self._ends) and index == self._ends[at][0]:
+            return self._ends[at][1]
+        read_end, shown_end = self._ends[at - 1] if at else (len(self.prefix), 0)
+        return max(0, shown_end + index - read_end)
+
     def _finished(self, event: Finished) -> Finished:
         read = self._read()
-        calls = (ToolCall(_new_id(), call.name, call.arguments_text) for call in read.calls)
-        return replace(event, calls=tuple(calls), call_error=read.error)
+        calls = tuple(ToolCall(_new_id(), call.name, call.arguments_text) for call in read.calls)
+        said_n = self._shown(len(self._text[: read.calls[0].start].rstrip())) if calls else None
+        return replace(event, calls=calls, call_error=read.error, said_n=said_n)
 
     def _read(self) -> CallsRead:
-        markers = Markers(self._markers.values())
-        written = (
-            markers.written(self._markers[token.id])
-            if token.id in self._markers and (token.text or self.vocab.is_end(token.id))
-            else token.text
-            for token in self._tokens
-        )
         others = [message.content for message in self.messages if message.role in (Role.USER, Role.TOOL)]
-        text = self.prefix + "".join(written)
-        read = CallReader(self.form.syntax, self.tools, markers).read(text, reasons=self.reasons, messages=others)
+        read = self._reader.read(self._text, reasons=self.reasons, messages=others)
         if any(call.start < len(self.prefix) for call in read.calls):
             return CallsRead(error=_IN_PARTS)
         return read

@@ -38,6 +38,8 @@ class CallSyntax:
     """The markers around reasoning."""
     held: str = ""
     """A call as a constraint has it written, with NAME and ARGUMENTS; empty if nothing holds the arguments."""
+    texts: tuple[str, ...] = ()
+    """Texts that a call may begin with, beside the markers of ``begin``."""
     bare: bool = False
     """True if ``begin`` is no sign by itself: calls then name offered tools, and nothing else is in the reply."""
 
@@ -54,6 +56,11 @@ class CallSyntax:
         quotes = () if self.quote == '"' else (self.quote,)
         return tuple(dict.fromkeys((*named, *self.reasoning, *quotes)))
 
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The beginnings of calls, with markers between guillemets."""
+        return (*self.texts, *(f"«{marker}»" for marker in dict.fromkeys(_MARKER.findall(self.begin))))
+
 
 class Markers:
     """The markers of a syntax in one vocabulary. A stand-in of one character takes the place of a control token."""
@@ -65,6 +72,10 @@ class Markers:
     def written(self, marker: str) -> str:
         """The marker as it stands in a text to read."""
         return self._stand_ins.get(marker, marker)
+
+    def in_text(self, head: str) -> str:
+        """A text of the table with its markers as they stand in a text to read."""
+        return _MARKER.sub(lambda found: self.written(found[1]), head)
 
     def compiled(self, pattern: str) -> re.Pattern[str]:
         """A pattern of the table for a text to read."""
@@ -100,12 +111,14 @@ SYNTAXES: Sequence[CallSyntax] = (
         begin=r"(?:<«｜DSML｜»\w+>\s*)?<«｜DSML｜»invoke name=\"" + _NAME + r"\">\s*",
         argument=r"<«｜DSML｜»parameter name=\"(?P<key>[^\"]+)\"[^>]*>(?P<value>.*?)</«｜DSML｜»parameter>\s*",
         end=r"</«｜DSML｜»invoke>(?:\s*</«｜DSML｜»\w+>)?",
+        texts=("<«｜DSML｜»",),
     ),
     CallSyntax(
         "MiniMax",
         begin=r"(?:«<minimax:tool_call>»\s*)?<invoke name=\"" + _NAME + r"\">\s*",
         argument=r"<parameter name=\"(?P<key>[^\"]+)\">(?P<value>.*?)</parameter>\s*",
         end=r"</invoke>(?:\s*«</minimax:tool_call>»)?",
+        texts=("<invoke name=",),
     ),
     CallSyntax(
         "Hermes",
@@ -137,6 +150,7 @@ SYNTAXES: Sequence[CallSyntax] = (
         r"|«<|channel|>»(?:commentary|analysis) to=functions\.(?P<later>[\w.-]+))"
         r"\s*(?:«<|constrain|>»)?(?:json)?\s*«<|message|>»\s*",
         end="(?:«<|call|>»)?",
+        texts=(" to=functions.",),
     ),
     CallSyntax(
         "Gemma",
@@ -152,7 +166,7 @@ SYNTAXES: Sequence[CallSyntax] = (
         end=r"\s*«<|END_ACTION|>»",
         reasoning=("<|START_THINKING|>", "<|END_THINKING|>"),
     ),
-    CallSyntax("Functionary", begin="<function=" + _NAME + r">(?=\{)", end="</function>"),
+    CallSyntax("Functionary", begin="<function=" + _NAME + r">(?=\{)", end="</function>", texts=("<function=",)),
     CallSyntax("GigaChat", begin=r"«<|function_call|>»\s*(?=\{)"),
     CallSyntax(
         "Solar",
@@ -163,6 +177,7 @@ SYNTAXES: Sequence[CallSyntax] = (
         "Llama 3",
         begin=r"(?:«<|python_tag|>»)?\s*(?=\{)",
         held='{"name": "NAME", "parameters": ARGUMENTS}',
+        texts=("{",),
         bare=True,
     ),
 )
