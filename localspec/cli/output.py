@@ -14,10 +14,11 @@ from localspec.chat.compose.attachment import Attachment
 from localspec.chat.marks import Marks, marked
 from localspec.chat.papers.passages import FOUND
 from localspec.chat.tools.chain import ActiveCall
+from localspec.chat.tools.said import SaidTokens
 from localspec.chat.tools.wording import call_record, called, result_record, resulted
 from localspec.cli.report import remark
 from localspec.cli.streams import Status, wants_ansi, wants_colour
-from localspec.engine.events import Event, Finished, PromptProgress, Round
+from localspec.engine.events import Event, Finished, PromptProgress, Round, Token
 from localspec.engine.settings import BANNED
 from localspec.engine.wire import event_to_dict
 from localspec.runtime.chat_config import ChatConfig
@@ -28,12 +29,15 @@ from localspec.store.file_blocks import TextFile
 
 
 class TextOutput:
-    """Writes the text as rounds arrive, marked by origin if wanted."""
+    """Writes the text as rounds arrive, without calls of tools, marked by origin if wanted."""
+
+    for_people = True
 
     def __init__(self, marks: Marks, status: Status) -> None:
         self._marks = marks
         self._status = status
         self._last = "\n"
+        self._said = SaidTokens()
 
     def show(self, event: Event) -> None:
         match event:
@@ -42,11 +46,11 @@ class TextOutput:
                     "encoding an image" if event.image else "reading the prompt", event.done_n / max(event.total_n, 1)
                 )
             case Round():
-                self._status.clear()
-                self._write(event)
+                self._write(self._said.take(event))
             case Finished():
-                self._status.clear()
+                self._write(self._said.take(event))
                 print(end="" if self._last == "\n" else "\n", flush=True)
+                self._last, self._said = "\n", SaidTokens()
 
     def call(self, call: ActiveCall) -> None:
         """Say that a tool is called."""
@@ -57,15 +61,17 @@ class TextOutput:
         """Say what a call returned."""
         remark(resulted(call))
 
-    def _write(self, round_: Round) -> None:
-        plain = "".join(token.text for token in round_.tokens)
-        self._last = plain[-1:] or self._last
-        text = marked(round_.tokens, self._marks, colour=wants_colour(), escape=escape_for(sys.stdout))
+    def _write(self, tokens: Sequence[Token]) -> None:
+        self._status.clear()
+        self._last = "".join(token.text for token in tokens)[-1:] or self._last
+        text = marked(tokens, self._marks, colour=wants_colour(), escape=escape_for(sys.stdout))
         print(text, end="", flush=True)
 
 
 class JsonOutput:
     """Writes one object a line: ``start``, ``round``..., ``done``. ``context`` goes into ``start``."""
+
+    for_people = False
 
     def __init__(self, context: Mapping[str, Any]) -> None:
         self._context = dict(context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -189,15 +190,20 @@ def _with_files(
 
 
 def _reply_with_tools(pair: InProcessPair, prompt: str, observers: Observers, output: JsonOutput | TextOutput) -> Reply:
-    """Reply, make the calls of the reply, and reply to their results, until a reply makes none. Nobody is asked."""
+    """Reply, make the calls of the reply, and reply to their results, until a reply makes none.
+
+    A person at a terminal is asked about calls of tools that the command line does not name.
+    """
     from localspec.chat.in_process import InProcessChat
-    from localspec.chat.tools.approvals import Verdict
-    from localspec.chat.tools.use import named_only
+    from localspec.chat.tools.use import rule_of
     from localspec.chat.turn import Turn
+    from localspec.line.reading import PipedLines
+    from localspec.line.tools import asked_about
 
     chat = InProcessChat(pair, observer=observers)
-    settings = chat.chat_config.settings
-    chat.tool_use.allowed = named_only(settings.overrides if settings is not None else {})
+    settings, lines = chat.chat_config.settings, PipedLines(invited=True)
+    asks = output.for_people and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+    chat.tool_use.rule = rule_of(settings.overrides if settings is not None else {}, asks=asks)
     with closing(chat.store), closing(chat.tool_use):
         turn: Turn | None = chat.ask(prompt)
         while turn is not None:
@@ -207,7 +213,7 @@ def _reply_with_tools(pair: InProcessPair, prompt: str, observers: Observers, ou
             reply = chat.follow(active, output.show)
             turn = None
             if (chain := chat.tool_use.chain) is not None and not pair.interrupted:
-                chain.follow(output.call, output.result, lambda _: Verdict.NO)
+                chain.follow(output.call, output.result, lambda call: asked_about(call, lines.next, remark))
                 turn = chat.after_calls()
     return reply
 

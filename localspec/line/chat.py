@@ -13,7 +13,7 @@ from localspec.chat.compose.file_reading import read_attachment
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
 from localspec.chat.compose.mentions import mentions, readings
 from localspec.chat.compose.message import WrittenMessage
-from localspec.chat.tools.use import named_only
+from localspec.chat.tools.use import rule_of
 from localspec.line.commands import QUIT, file_commands, find_command, names
 from localspec.line.editing_keys import editing_keys, remember
 from localspec.line.reading import InputLine, Lines, PipedLines, TypedLines, read_message
@@ -42,7 +42,7 @@ class LineChat:
             state.ask = self._lines.next
         else:
             named = state.chat.chat_config.settings.overrides if state.chat.chat_config.settings else {}
-            state.chat.tool_use.allowed = named_only(named)
+            state.chat.tool_use.rule = rule_of(named, asks=False)
 
     def run(self) -> None:
         """Answer until the input ends or /quit.

@@ -6,7 +6,7 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -15,8 +15,9 @@ from localspec.base.terminal_stream import escape_for
 from localspec.base.visible import visible, visible_line
 from localspec.chat.marks import Marks, marked
 from localspec.chat.tools.chain import ActiveCall
+from localspec.chat.tools.said import SaidTokens
 from localspec.chat.tools.wording import call_record, called, result_record, resulted
-from localspec.engine.events import Event, FinishReason, PromptProgress, Round, Started
+from localspec.engine.events import Event, Finished, FinishReason, PromptProgress, Round, Started, Token
 from localspec.line.progress import ProgressSentences
 from localspec.line.streaming import StreamUnit, UnitBuffer
 from localspec.runtime.chat_config import ChatConfig
@@ -89,6 +90,7 @@ class TextLineOutput:
         self._colour = colour
         self._escape = escape_for(sys.stdout)
         self._last = "\n"
+        self._said = SaidTokens()
 
     def remark(self, text: str) -> None:
         self._write_aside(text)
@@ -102,6 +104,7 @@ class TextLineOutput:
     def begin(self, chat_config: ChatConfig, info: PairInfo, ids: Mapping[str, str]) -> None:
         self._progress.begin()
         self._last = "\n"
+        self._said = SaidTokens()
 
     def show(self, event: Event) -> None:
         match event:
@@ -109,13 +112,11 @@ class TextLineOutput:
                 self._write_aside(f"The context is full: the {event.dropped_n} oldest messages are left out.")
             case PromptProgress():
                 self._progress.show(_reading(event), event.done_n / max(1, event.total_n))
-            case Round():
-                self._last = "".join(token.text for token in event.tokens)[-1:] or self._last
-                self._write(
-                    self._buffer.push(marked(event.tokens, self.marks, colour=self._colour, escape=self._escape))
-                )
+            case Round() | Finished():
+                self._write_tokens(self._said.take(event))
 
     def end(self, reply: Reply, notes: str) -> None:
+        self._write_tokens(self._said.rest())
         self._write(self._buffer.rest() + ("" if self._last == "\n" else "\n"))
         if reply.finished is not None:
             ending = _ENDINGS.get(reply.finished, "")
@@ -128,6 +129,10 @@ class TextLineOutput:
 
     def result(self, call: ActiveCall) -> None:
         self._write_aside(resulted(call))
+
+    def _write_tokens(self, tokens: Sequence[Token]) -> None:
+        self._last = "".join(token.text for token in tokens)[-1:] or self._last
+        self._write(self._buffer.push(marked(tokens, self.marks, colour=self._colour, escape=self._escape)))
 
     def _write(self, text: str) -> None:
         if text:

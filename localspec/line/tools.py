@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from localspec.base.errors import UsageError
@@ -43,14 +44,17 @@ def make_calls(state: State) -> Turn | None:
 
 def _ask(state: State, call: ActiveCall) -> Verdict:
     assert state.ask is not None, "without a keyboard nothing is asked"
+    return asked_about(call, state.ask, state.output.remark)
+
+
+def asked_about(call: ActiveCall, ask: Callable[[str, str], str | None], remark: Callable[[str], object]) -> Verdict:
+    """The answer to the question about a call. ``ask`` is as in ``State``. Raises KeyboardInterrupt at its end."""
     if call.changed:
-        state.output.remark("This tool has changed since you allowed it always.")
-    while True:
-        typed = state.ask(_QUESTION, "")
-        if typed is None:
-            raise KeyboardInterrupt
+        remark("This tool has changed since you allowed it always.")
+    while (typed := ask(_QUESTION, "")) is not None:
         if (verdict := _ANSWERS.get(typed.strip().lower())) is not None:
             return verdict
+    raise KeyboardInterrupt
 
 
 def tools(state: State, argument: str) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from localspec.base.errors import INTERRUPTED_EXIT_CODE
 from localspec.config import config_file, read_config
 from localspec.engine.cancel import Cancellation
-from localspec.engine.events import Event, Finished, FinishReason
+from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Token
 from localspec.engine.tally import Tally
 from localspec.runtime.load import OpenPair
 from localspec.runtime.messages import Message, ReplyOptions, ToolCall
@@ -19,6 +20,8 @@ from localspec.runtime.options import LoadOptions, Progress
 from tests.chat.test_active_reply import ScriptedPair
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
+from tests.line.test_terminal import ended
+from tests.terminal import Terminal
 from tests.tui.support import INFO
 
 SCRIPT = Path(__file__).parents[1] / "chat" / "tools" / "mcp_server.py"
@@ -72,14 +75,22 @@ def test_a_server_that_is_described_wrongly_is_left_out(table: str, localspec: L
     assert "mcp.one" in str(read.problems[0])
 
 
+CALL = "<tool_call>"
+
+
 class CallingPair(ScriptedPair):
-    """Calls a tool, and then says what it was told."""
+    """Says something and calls tools, and then says something else."""
 
     def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
         assert not isinstance(prompt, str)
         told = [message.content for message in prompt if message.call_id is not None]
         calls = () if told else (ToolCall("c1", "get_time", "{}"), ToolCall("c2", "list_files", '{"folder": "."}'))
-        yield Finished(FinishReason.STOP, "", Tally().timings(), calls)
+        parts = ("Well", " then.") if told else ("I look", f". {CALL}", "{}")
+        tokens = tuple(Token(i, part, Origin.PLAIN) for i, part in enumerate(parts))
+        held_n = 0 if told else len(CALL) + 3
+        yield Round(0, None, 0, tokens, (), (), 0.0, 0.0, 0.0, held_n=held_n)
+        said_n = None if told else len("I look.")
+        yield Finished(FinishReason.STOP, "".join(parts), Tally().timings(), calls, said_n=said_n)
 
 
 class CallingWorld(FakeWorld):
@@ -100,11 +111,13 @@ def test_run_makes_the_calls_of_tools_that_the_command_line_names(localspec: Loc
     ran = localspec("run", "--json", "what is here?", world=CallingWorld())
     kinds = [(event["event"], event.get("state")) for event in events(ran.out)]
     assert kinds == [
+        ("round", None),
         ("done", None),
         ("tool_call", None),
         ("tool_result", "done"),
         ("tool_call", None),
         ("tool_result", "refused"),
+        ("round", None),
         ("done", None),
     ]
     named = localspec("run", "--tool", "list_files", "--tool-folder", str(tmp_path), "x", world=CallingWorld())
@@ -112,6 +125,33 @@ def test_run_makes_the_calls_of_tools_that_the_command_line_names(localspec: Loc
     assert "Call of list_files, with" in named.err
     assert "Done: " in named.err
     assert "Failed: There is no tool get_time." in named.err
+    assert named.out == "I look.\nWell then.\n"
+
+
+AT_TERMINAL = """
+from localspec.cli import main
+from tests.cli.test_mcp import CallingWorld
+main(services=CallingWorld().services())
+"""
+
+
+@pytest.mark.parametrize(("answer", "said"), [("what\ny\n", "Done: "), ("\n", "Refused: "), ("\x03", "^C")])
+def test_run_at_a_terminal_asks_about_a_call_that_is_not_approved(answer: str, said: str) -> None:
+    """Enter allows nothing, Ctrl-C ends the command; the text of the call is not shown."""
+    config_file().parent.mkdir(parents=True, exist_ok=True)
+    config_file().write_text('[tools]\ntool = ["get_time", "list_files"]\ntool_folder = "/"\n')
+    terminal = Terminal([sys.executable, "-c", AT_TERMINAL, "run", "what is here?"], {"TERM": "dumb"}, columns=200)
+    try:
+        terminal.wait_for("never: ", 60)
+        terminal.type(answer)
+        stopped = answer == "\x03"
+        assert ended(terminal) == (INTERRUPTED_EXIT_CODE if stopped else 0)
+        painted = terminal.painted.decode()
+        assert said in painted
+        assert ("Well then." in painted) is not stopped
+        assert CALL not in painted
+    finally:
+        terminal.close()
 
 
 def test_the_line_mode_makes_calls_and_lists_tools(localspec: Localspec) -> None:

@@ -23,8 +23,8 @@ AT_LIMIT = "This call was not made: the limit of calls in a row is reached until
 _LOOK_S = 0.1
 """Seconds between two looks at a call that is waited for."""
 
-Allowed = Callable[[OfferedTool], bool]
-"""True for a tool that may be called without a question where nobody can be asked."""
+Rule = Callable[[OfferedTool], Verdict | None]
+"""The verdict on a tool that the user has not decided about; None to ask."""
 
 
 class CallState(StrEnum):
@@ -71,9 +71,9 @@ class CallChain:
         toolbox: Toolbox,
         approvals: Approvals,
         most: int,
-        allowed: Allowed | None = None,
+        rule: Rule = lambda _: None,
     ) -> None:
-        """``most`` is the limit of calls in a row. With ``allowed`` nobody is asked: it says what may be called."""
+        """``most`` is the limit of calls in a row."""
         self.turn = turn
         self.calls = [ActiveCall(call, toolbox.find(call.name)) for call in turn.reply.calls]
         self._unread = turn.reply.call_error
@@ -86,7 +86,7 @@ class CallChain:
         self._conversation = conversation
         self._toolbox = toolbox
         self._approvals = approvals
-        self._allowed = allowed
+        self._rule = rule
         self._left = max(0, most - calls_in_a_row(conversation.path))
         self._running: Future[CallResult] | None = None
 
@@ -175,11 +175,9 @@ class CallChain:
         if call.tool is None:
             self._end(call, CallState.FAILED, self._unread or f"There is no tool {call.call.name}.")
             return
-        verdict = self._approvals.verdict(call.tool, self._conversation.id)
+        verdict = self._approvals.verdict(call.tool, self._conversation.id) or self._rule(call.tool)
         if verdict is not None:
             self._judge(call, verdict)
-        elif self._allowed is not None:
-            self._judge(call, Verdict.ONCE if self._allowed(call.tool) else Verdict.NO)
         else:
             call.changed = self._approvals.changed(call.tool)
             call.state = CallState.ASKING

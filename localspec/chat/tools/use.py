@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from localspec.chat.tools.approvals import Approvals
-from localspec.chat.tools.chain import Allowed, CallChain
+from localspec.chat.tools.approvals import Approvals, Verdict
+from localspec.chat.tools.chain import CallChain, Rule
 from localspec.chat.tools.toolbox import Toolbox
 from localspec.chat.turn import Turn
 from localspec.runtime.chat_config import ChatConfig
@@ -14,10 +14,14 @@ from localspec.runtime.messages import ReplyOptions
 from localspec.store import StoredConversation
 
 
-def named_only(overrides: Mapping[str, str]) -> Allowed:
-    """Allows the tools and servers that the command line names with ``--tool``, and no others: nobody can be asked."""
+def rule_of(overrides: Mapping[str, str], *, asks: bool) -> Rule:
+    """Allows the tools and servers that the command line names with ``--tool``.
+
+    With ``asks`` the user is asked about others; otherwise they are refused, since nobody can be asked.
+    """
     names = {name.strip() for name in overrides.get("tool", "").split(",") if name.strip()}
-    return lambda tool: tool.full_name in names or tool.server in names
+    other = None if asks else Verdict.NO
+    return lambda tool: Verdict.ONCE if tool.full_name in names or tool.server in names else other
 
 
 class ToolUse:
@@ -26,8 +30,7 @@ class ToolUse:
     def __init__(self, toolbox: Toolbox | None = None, approvals: Approvals | None = None) -> None:
         self.toolbox = toolbox or Toolbox()
         self.approvals = approvals or Approvals()
-        self.allowed: Allowed | None = None
-        """Says what may be called where nobody can be asked; None if somebody can."""
+        self.rule: Rule = lambda _: None
         self.chain: CallChain | None = None
         """The calls of the reply made last, until all have their results."""
         self._most = 0
@@ -58,7 +61,7 @@ class ToolUse:
         """Begin the calls of a reply that has ended; None if it makes none."""
         self.chain = None
         if (turn.reply.calls or turn.reply.call_error) and not turn.is_summary:
-            self.chain = CallChain(turn, conversation, self.toolbox, self.approvals, self._most, self.allowed)
+            self.chain = CallChain(turn, conversation, self.toolbox, self.approvals, self._most, self.rule)
         return self.chain
 
     def _choose(self, chat_config: ChatConfig) -> None:
