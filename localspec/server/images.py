@@ -1,0 +1,44 @@
+"""Images in requests: decoded in a child process, and kept as those of the chat are."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from localspec.chat.images.reading import read_image
+from localspec.runtime.images import image_block
+from localspec.server.failures import InvalidFieldError
+
+_NAME = "image"
+
+
+async def image_from_url(url: str, param: str) -> str:
+    """As ``image_from_base64``, from a ``data:`` URL; nothing is fetched from elsewhere."""
+    head, comma, data = url.partition(",")
+    if not comma or not head.startswith("data:image/") or not head.endswith(";base64"):
+        raise InvalidFieldError(
+            "An image is taken from a data: URL only.", "Send it as data:image/png;base64,...", param=param
+        )
+    return await image_from_base64(data, param)
+
+
+async def image_from_base64(data: str, param: str) -> str:
+    """The block of a message's text that names the image, which is kept.
+
+    ``param`` is the field that errors name. Raises InputError.
+    """
+    try:
+        content = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidFieldError(f"The image in {param} is no base64.", "Encode its bytes.", param=param) from None
+    return await asyncio.to_thread(_kept, content)
+
+
+def _kept(content: bytes) -> str:
+    with TemporaryDirectory(prefix="localspec-") as folder:
+        path = Path(folder) / _NAME
+        path.write_bytes(content)
+        return image_block(_NAME, read_image(path, _NAME))

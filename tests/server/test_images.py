@@ -1,0 +1,36 @@
+"""Images in requests."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from localspec.base.errors import InputError
+from localspec.runtime.images import images_in
+from localspec.server.failures import InvalidFieldError
+from localspec.server.images import image_from_base64, image_from_url
+from tests.tiny_projectors import write_png
+
+
+async def test_an_image_is_kept_and_named_in_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCALSPEC_HOME", str(tmp_path / "home"))
+    write_png(tmp_path / "cat.png", 8, 4)
+    data = base64.b64encode((tmp_path / "cat.png").read_bytes()).decode()
+    block = await image_from_url(f"data:image/png;base64,{data}", "messages[0].content[1]")
+    (image,) = images_in(block)
+    assert (image.width, image.height) == (8, 4)
+    assert image.read()
+    assert await image_from_base64(data, "images[0]") == block
+
+
+@pytest.mark.parametrize(
+    "url", ["https://example.org/cat.png", "data:text/html;base64,AAAA", "data:image/png;base64,?"]
+)
+async def test_other_addresses_and_other_bytes_are_refused(url: str) -> None:
+    with pytest.raises(InvalidFieldError) as caught:
+        await image_from_url(url, "messages[0]")
+    assert caught.value.param == "messages[0]"
+    with pytest.raises(InputError):
+        await image_from_base64(base64.b64encode(b"no image").decode(), "messages[0]")
