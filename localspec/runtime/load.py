@@ -5,8 +5,9 @@ Importing this module loads no library that takes time; ``open_pair`` does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event
@@ -101,8 +102,42 @@ class InspectablePair(OpenPair, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Hears of one reply among several."""
+
+    event: Callable[[Event], None]
+    failed: Callable[[Exception], None]
+    """Called once in place of ``Finished`` if the reply could not be made."""
+
+
+@runtime_checkable
+class ConcurrentPair(InspectablePair, Protocol):
+    """A pair that makes several replies at once; other questions are answered between two steps."""
+
+    @property
+    def room_n(self) -> int:
+        """Replies that can be begun now."""
+        ...
+
+    def begin(
+        self,
+        prompt: Sequence[Message] | str,
+        options: ReplyOptions,
+        prefix: str,
+        listener: Listener,
+        cancel: Cancellation,
+    ) -> None:
+        """Begin a reply, which goes on with each ``step``; ``cancel`` ends it within one."""
+        ...
+
+    def step(self) -> bool:
+        """Let the replies go on, by one evaluation at most; False if none is under way."""
+        ...
+
+
 def open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> InspectablePair:
-    """Check both files, load them, measure plain speed.
+    """Check both files, load them, measure plain speed. A ``ConcurrentPair`` if several replies are asked for.
 
     Raises NotFoundError, ModelFileError, PairMismatchError or CapacityError, and ``engine.cancel.Cancelled``
     if ``cancel`` is set meanwhile; on failure nothing stays loaded. ``cancel`` goes on to stop replies.

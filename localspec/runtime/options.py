@@ -47,6 +47,8 @@ class LoadOptions:
     """Keep the caches of long conversations on disk, so that going back to one does not mean reading it again."""
     mlock: bool = False
     """Keep the weights in RAM, so that the system cannot swap them out."""
+    replies: int = 1
+    """Replies that are made at once, each with a context of its own; fewer where the pair cannot (see ``PairInfo``)."""
 
 
 Progress = Callable[[str, float], None]

@@ -45,3 +45,5 @@ class PairInfo:
     """The drafters that evaluate a model: of a draft file, of the target's MTP layers, or of both."""
     template_digest: str | None = None
     """The digest of the target's chat template, in 16 hexadecimal digits."""
+    replies: int = 1
+    """Replies that it makes at once."""

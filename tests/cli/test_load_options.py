@@ -50,7 +50,7 @@ def words() -> list[str]:
 
 
 def test_no_option_is_forgotten_here() -> None:
-    assert {field.name for field in fields(LoadOptions)} == {"target", "draft", *GIVEN}
+    assert {field.name for field in fields(LoadOptions)} == {"target", "draft", "replies", *GIVEN}
 
 
 @pytest.mark.parametrize("command", ["run", "chat"])

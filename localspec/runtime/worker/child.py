@@ -23,9 +23,9 @@ from typing import BinaryIO, NoReturn
 
 from localspec.base.errors import LocalSpecError, NotFoundError
 from localspec.engine.cancel import Cancellation, Cancelled
-from localspec.engine.events import Finished, FinishReason
+from localspec.engine.events import Event, Finished, FinishReason
 from localspec.engine.tally import Tally
-from localspec.runtime.load import InspectablePair, PairPrompter
+from localspec.runtime.load import ConcurrentPair, InspectablePair, Listener, PairPrompter
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.worker.codec import decode_request, encode
 from localspec.runtime.worker.inbox import RequestQueue, Work
@@ -193,9 +193,20 @@ class EngineServer:
 
     def serve(self) -> None:
         """Work until the inbox is closed."""
-        while (work := self._inbox.take()) is not None:
+        while (work := self._next()) is not None:
             self._do(work)
         self._close_pair()
+
+    def _next(self) -> Work | None:
+        """The next work; until there is some, replies under way go on. None when there will be no more."""
+        while isinstance(self._pair, ConcurrentPair) and not self._inbox.closed and self._pair.step():
+            if (work := self._inbox.poll(self._may_begin)) is not None:
+                return work
+        return self._inbox.take()
+
+    def _may_begin(self, work: Work) -> bool:
+        """False for a reply that has to wait until another is over."""
+        return not (isinstance(work, Generate) and isinstance(self._pair, ConcurrentPair) and not self._pair.room_n)
 
     def _do(self, work: Work) -> None:
         request_id = work.request_id if isinstance(work, Numbered) else None
@@ -217,10 +228,9 @@ class EngineServer:
                     self._close_pair()
                     self._send(Unloaded())
         except Exception as error:  # noqa: BLE001 -- the worker's edge: whatever it is, the app must hear of it
-            failure = self._as_localspec_error(error)
+            failure = self._fail(request_id, error)
             if isinstance(work, Load):
                 self._absent = failure
-            self._send(Failed(request_id, failure.exit_code, failure.message, failure.hint))
 
     def _load(self, options: LoadOptions) -> None:
         self._close_pair()
@@ -237,13 +247,37 @@ class EngineServer:
         self._send(Loaded(self._pair.info) if self._pair else Unloaded())
 
     def _generate(self, work: Generate) -> None:
-        if self._inbox.cancellation.is_set():
+        if self._inbox.cancelled:
             self._send(Emitted(work.request_id, Finished(FinishReason.CANCELLED, "", Tally().timings())))
             return
         if self._pair is None:
             raise self._absent
+        if isinstance(self._pair, ConcurrentPair):
+            self._begin(self._pair, work)
+            return
         for event in self._pair.reply(work.prompt, work.options, work.prefix):
             self._send(Emitted(work.request_id, event))
+
+    def _begin(self, pair: ConcurrentPair, work: Generate) -> None:
+        """Begin a reply beside others."""
+        number = work.request_id
+
+        def event(event: Event) -> None:
+            if isinstance(event, Finished):
+                self._inbox.forget(number)
+            self._send(Emitted(number, event))
+
+        def failed(error: Exception) -> None:
+            self._inbox.forget(number)
+            self._fail(number, error)
+
+        cancel = self._inbox.follow(number)
+        pair.begin(work.prompt, work.options, work.prefix, Listener(event, failed), cancel)
+
+    def _fail(self, number: int | None, error: Exception) -> LocalSpecError:
+        failure = self._as_localspec_error(error)
+        self._send(Failed(number, failure.exit_code, failure.message, failure.hint))
+        return failure
 
     def _count(self, text: str) -> int | None:
         try:
@@ -263,7 +297,7 @@ class EngineServer:
 
     def _look_into(self, work: Inspect | Weigh) -> None:
         try:
-            if self._inbox.cancellation.is_set():
+            if self._inbox.cancelled:
                 raise Cancelled
             if self._pair is None:
                 raise self._absent

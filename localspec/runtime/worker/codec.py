@@ -207,7 +207,7 @@ _DECODERS: dict[str, Callable[[Data], Request | Answer]] = {
     "Tokenize": _tokenize,
     "Detokenize": lambda data: Detokenize(data["request_id"], tuple(data["ids"])),
     "Render": _render,
-    "Cancel": lambda data: Cancel(),
+    "Cancel": lambda data: Cancel(data.get("request_id")),
     "Unload": lambda data: Unload(),
     "LoadProgress": lambda data: LoadProgress(data["what"], data["fraction"]),
     "Loaded": lambda data: Loaded(_info(data["info"])),

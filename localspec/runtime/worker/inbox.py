@@ -1,4 +1,4 @@
-"""Requests in order, and the rule of cancelling: a Cancel ends everything sent before it, nothing sent after.
+"""Requests in order, and the rule of cancelling: a Cancel ends what was sent before it, nothing sent after.
 
 Filled by the thread that reads them, emptied by the one that does the work.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 
 from localspec.engine.cancel import Cancellation
 from localspec.runtime.worker.messages import (
@@ -31,35 +32,91 @@ class RequestQueue:
         self._waiting: deque[Work] = deque()
         self._taken_n = 0
         self._cancelled_n = 0
+        self._dropped: set[int] = set()
+        """Numbers of requests that were cancelled while they waited."""
+        self._latest: int | None = None
+        """The number of the work taken last."""
+        self._under_way: dict[int, Cancellation] = {}
+        """Work that goes on beside the work taken last, by number."""
         self._closed = False
 
+    @property
+    def closed(self) -> bool:
+        """True if nobody asks any more."""
+        return self._closed
+
+    @property
+    def cancelled(self) -> bool:
+        """True if the work taken last was cancelled, be it by number or with everything."""
+        return self.cancellation.is_set() or self._latest in self._dropped
+
     def put(self, request: Request) -> None:
-        """Queue work, or cancel, at once, all that was queued."""
+        """Queue work, or cancel, at once, what was queued."""
         with self._changed:
-            if isinstance(request, Cancel):
-                self._cancelled_n = self._taken_n + len(self._waiting)
-                self.cancellation.set()
-            else:
+            if not isinstance(request, Cancel):
                 self._waiting.append(request)
                 self._changed.notify()
+            elif request.request_id is None:
+                self._cancel_all()
+            else:
+                self._cancel(request.request_id)
 
     def take(self) -> Work | None:
         """Wait for work; None when there will be no more.
 
-        The cancellation is set from the start if the work was cancelled while it waited.
+        The cancellation is set from the start if the work was cancelled with all others while it waited.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closed)
+            return self._take()
+
+    def poll(self, may: Callable[[Work], bool]) -> Work | None:
+        """The next work, without waiting; None if there is none, or it may not be begun yet."""
+        with self._changed:
+            return self._take() if self._waiting and may(self._waiting[0]) else None
+
+    def follow(self, number: int) -> Cancellation:
+        """The cancellation of work that goes on beside what is taken after it; ``forget`` it when it is over."""
+        with self._changed:
+            self._under_way[number] = cancellation = Cancellation()
             if self._closed:
-                return None
-            self._taken_n += 1
-            if self._taken_n > self._cancelled_n:
-                self.cancellation.clear()
-            return self._waiting.popleft()
+                cancellation.set()
+            return cancellation
+
+    def forget(self, number: int) -> None:
+        """The work with this number is over."""
+        with self._changed:
+            self._under_way.pop(number, None)
 
     def close(self) -> None:
         """Nobody asks any more: end the work under way and forget what waits."""
         with self._changed:
             self._closed = True
-            self.cancellation.set()
+            self._cancel_all()
             self._changed.notify()
+
+    def _take(self) -> Work | None:
+        if self._closed:
+            return None
+        work = self._waiting.popleft()
+        self._taken_n += 1
+        if self._taken_n > self._cancelled_n:
+            self.cancellation.clear()
+        if self._latest is not None:
+            self._dropped.discard(self._latest)
+        self._latest = work.request_id if isinstance(work, Numbered) else None
+        return work
+
+    def _cancel_all(self) -> None:
+        self._cancelled_n = self._taken_n + len(self._waiting)
+        self.cancellation.set()
+        for cancellation in self._under_way.values():
+            cancellation.set()
+
+    def _cancel(self, number: int) -> None:
+        if any(isinstance(work, Numbered) and work.request_id == number for work in self._waiting):
+            self._dropped.add(number)
+        elif (cancellation := self._under_way.get(number)) is not None:
+            cancellation.set()
+        elif number == self._latest:
+            self.cancellation.set()

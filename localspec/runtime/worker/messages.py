@@ -3,8 +3,8 @@
 Requests go from the app to the engine, answers back (both are listed at the end). Closing the engine's standard input
 ends it: at once, but for caches that are being kept.
 
-The engine does one thing after another, in the order of the requests, and each request but
-``Cancel`` gets exactly one last answer:
+The engine does one thing after another, in the order of the requests; a pair that is loaded for several replies makes
+those at once, and answers questions in between. Each request but ``Cancel`` gets exactly one last answer:
 
 ===========  =============================================================================
 Load         ``Loaded``; ``Unloaded`` if it was cancelled; else ``Failed(None)``
@@ -141,6 +141,9 @@ class Cancel:
     A reply ends with ``Finished(CANCELLED)``, also one that had not begun; a load ends with ``Unloaded``; what is
     asked about a reply with ``Dropped``.
     """
+
+    request_id: int | None = None
+    """End this one alone; among several replies it takes until the next of their rounds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,7 @@ class EngineProcess:
         self._deliver(answer)
 
     def _settle(self, answer: Answer) -> Request | None:
-        """The request that ``answer`` is the last answer to; the engine does them in order."""
+        """The request that ``answer`` is the last answer to."""
         match answer:
             case Emitted(event=event) if not isinstance(event, Finished):
                 return None
@@ -134,10 +134,20 @@ class EngineProcess:
                 return None
             case _:
                 with self._lock:
-                    request = self._open_requests.popleft() if self._open_requests else None
+                    request = self._take_answered(answer)
                     if not isinstance(request, Numbered | CountTokens | ReadAhead):
                         self._holds_pair = isinstance(answer, Loaded)
                     return request
+
+    def _take_answered(self, answer: Answer) -> Request | None:
+        """The first open request that this can answer: those without a number are answered in order."""
+        number = getattr(answer, "request_id", None)
+        for request in self._open_requests:
+            if (request.request_id if isinstance(request, Numbered) else None) == number:
+                self._open_requests.remove(request)
+                return request
+        # The engine did not even understand what it could not answer.
+        return self._open_requests.popleft() if number is None and self._open_requests else None
 
     def _on_exit(self) -> None:
         """Answer every open request with what happened, before anything newer can be received."""

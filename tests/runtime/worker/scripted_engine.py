@@ -25,7 +25,7 @@ from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.events import Event, Finished, FinishReason, Origin, PromptProgress, Round, Started, Token
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.tally import Tally
-from localspec.runtime.load import InspectablePair
+from localspec.runtime.load import InspectablePair, Listener
 from localspec.runtime.messages import Message, ReplyOptions, Tool
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_info import PairInfo
@@ -42,7 +42,7 @@ def open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | N
     if cancel.is_set():
         raise Cancelled
     progress("loading target", 1.0)
-    return ScriptedPair(options, cancel)
+    return ScriptedPair(options, cancel) if options.replies == 1 else ScriptedPairs(options, cancel)
 
 
 def do(what: str, cancel: Cancellation) -> None:
@@ -86,7 +86,7 @@ def paper_info(options: LoadOptions) -> PairInfo:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ScriptedPair:
     options: LoadOptions
     cancel: Cancellation
@@ -134,6 +134,59 @@ class ScriptedPair:
         """Nothing to free; with ``keep_caches`` a file beside the target is kept."""
         if self.options.keep_caches:
             self.options.target.with_suffix(".kept").touch()
+
+
+class ScriptedPairs(ScriptedPair):
+    """Makes several replies at once, an event of each a step."""
+
+    def __init__(self, options: LoadOptions, cancel: Cancellation) -> None:
+        super().__init__(options, cancel)
+        self.under_way: list[tuple[Iterator[Event], Listener]] = []
+
+    @property
+    def room_n(self) -> int:
+        return self.options.replies - len(self.under_way)
+
+    def begin(
+        self,
+        prompt: Sequence[Message] | str,
+        options: ReplyOptions,
+        prefix: str,
+        listener: Listener,
+        cancel: Cancellation,
+    ) -> None:
+        words = str(prompt).split()
+        reply = ScriptedPair(self.options, cancel).reply(prompt, options)
+        self.under_way.append((self._until(reply, cancel) if words[-1] == "wait" else reply, listener))
+
+    @staticmethod
+    def _until(reply: Iterator[Event], cancel: Cancellation) -> Iterator[Event]:
+        """A reply that waits without stopping the others."""
+        for event in reply:
+            yield event
+            if isinstance(event, Round):
+                break
+        while not cancel.is_set():
+            yield PromptProgress(1, 1)
+        yield Finished(FinishReason.CANCELLED, counted(1), Tally().timings())
+
+    def step(self) -> bool:
+        for entry in list(self.under_way):
+            reply, listener = entry
+            try:
+                event = next(reply)
+            except Exception as error:  # noqa: BLE001 -- told
+                listener.failed(error)
+                self.under_way.remove(entry)
+                continue
+            listener.event(event)
+            if isinstance(event, Finished):
+                self.under_way.remove(entry)
+        return bool(self.under_way)
+
+    def close(self, cancel: Cancellation | None = None) -> None:
+        for _, listener in self.under_way:
+            listener.event(Finished(FinishReason.CANCELLED, "", Tally().timings()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -559,3 +559,42 @@ def test_reading_ahead_is_given_up_at_once_and_never_fails(thread: Talk) -> None
     thread.send(ahead("no engine"))
     assert thread.until(HasRead).left_n == 0
     assert thread.client.pid is None
+
+
+def several(replies: int) -> Load:
+    return Load(LoadOptions(target=Path("/models/fine.gguf"), replies=replies))
+
+
+def test_several_replies_go_on_beside_each_other(thread: Talk) -> None:
+    """One ends by its number while another waits, and questions are answered in between."""
+    thread.send(several(2), ask(1, "count 1 then wait"), ask(2, "count 3 then stop"))
+    assert thread.reply(2).text == counted(3)
+    thread.send(ask(3, "count 2 then wait"), ask(4, "count 3 then stop"), CountTokens("two words"))
+    thread.until_round(3, 0)
+    thread.send(Cancel(4))  # there is no room for it yet
+    thread.send(Cancel(3))
+    assert thread.reply(3).finished is FinishReason.CANCELLED
+    assert thread.reply(4).finished is FinishReason.CANCELLED
+    thread.until(TokensCounted, lambda answer: answer.token_n == 2)
+    thread.send(ask(5, "count 2 then refuse"), ask(6, "count 4 then stop"))
+    assert isinstance(thread.reply(5).error, EngineError)
+    assert thread.reply(6).text == counted(4)
+    thread.send(Cancel())
+    assert thread.reply(1).finished is FinishReason.CANCELLED
+
+
+def test_a_number_ends_the_only_reply_too(thread: Talk) -> None:
+    thread.send(load(), ask(1, "count 1 then wait"), ask(2, "count 1 then stop"), ask(3, "count 1 then stop"))
+    thread.until_round(1, 0)
+    thread.send(Cancel(2), Cancel(1), Cancel(99))
+    assert thread.reply(1).finished is FinishReason.CANCELLED
+    assert thread.reply(2).finished is FinishReason.CANCELLED
+    assert thread.reply(3).finished is FinishReason.STOP
+
+
+def test_unloading_ends_all_replies(thread: Talk) -> None:
+    thread.send(several(2), ask(1, "count 1 then wait"), ask(2, "count 1 then wait"))
+    thread.until_round(2, 0)
+    thread.send(Unload())
+    thread.until(Unloaded)
+    assert [thread.reply_so_far(number).finished for number in (1, 2)] == [FinishReason.CANCELLED] * 2
