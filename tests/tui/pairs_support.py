@@ -159,6 +159,8 @@ class FakeWorld:
     """Held back, the Hub is slow: every result takes one."""
     adopted: list[str] = field(default_factory=list)
     opened_files: list[Path] = field(default_factory=list)
+    collected: list[Path] = field(default_factory=list)
+    """The files and folders that were to be added."""
     candidates: Sequence[DraftCandidate] = ()
     """What can draft for any target, and what cannot."""
     queue: Sequence[QueuedDownload] = ()
@@ -235,7 +237,8 @@ class FakeWorld:
         return pair_id
 
     def collect(self, path: Path) -> str:
-        raise AssertionError("no test adds files here")
+        self.collected.append(path)
+        return ""
 
     def drafts(self, pair_id: str) -> Iterator[DraftCandidate]:
         if self.hub_error is not None:

@@ -24,6 +24,7 @@ from localspec.tui.screens.form import FormScreen
 from localspec.tui.screens.help import HelpScreen
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.links import LinksScreen
+from localspec.tui.screens.model_files import ModelFilesScreen
 from localspec.tui.screens.pairs import PairsScreen
 from localspec.tui.screens.race import RaceScreen
 from localspec.tui.screens.search import SearchScreen
@@ -58,7 +59,16 @@ async def test_every_command_has_one_handler() -> None:
         handled = [*chat(pilot).handlers, *app.handlers, *area.handlers]
     assert sorted(handled) == sorted(command.id for command in CHAT.commands)
     classes = (InspectorScreen, RaceScreen, LinksScreen, ApprovalScreen, ToolsScreen, FormScreen)
-    others = (Sidebar, PairsScreen, SearchScreen, CommandSearch, StatsScreen, SettingsScreen, HelpScreen)
+    others = (
+        Sidebar,
+        PairsScreen,
+        ModelFilesScreen,
+        SearchScreen,
+        CommandSearch,
+        StatsScreen,
+        SettingsScreen,
+        HelpScreen,
+    )
     for kind, place in zip((*classes, *others), PLACES[1:], strict=True):
         assert sorted(name for name, _, _ in marked_methods(kind)) == sorted(
             command.id for command in place.commands

@@ -21,6 +21,7 @@ from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.help import HelpScreen
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.links import LinksScreen
+from localspec.tui.screens.model_files import ModelFilesScreen
 from localspec.tui.screens.pairs import PairsScreen
 from localspec.tui.screens.race import RaceScreen
 from localspec.tui.screens.search import SearchScreen
@@ -187,6 +188,7 @@ async def test_marking_can_begin_in_an_empty_last_row(first: tuple[int, int], la
         HelpScreen,
         InspectorScreen,
         LinksScreen,
+        ModelFilesScreen,
         PairsScreen,
         RaceScreen,
         SearchScreen,

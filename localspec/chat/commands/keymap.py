@@ -77,6 +77,7 @@ KEYMAPS: Mapping[str, Mapping[str, str]] = {
         "history-close": "escape,alt+l",
         "pair-hub": "alt+g",
         "pair-draft": "alt+d",
+        "pair-files": "alt+o",
         "pair-stop": "alt+s",
         "pair-sooner": "alt+up,ctrl+up",
         "pair-later": "alt+down,ctrl+down",

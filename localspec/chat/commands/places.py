@@ -144,12 +144,30 @@ PAIR_DRAFT = IN_PAIRS.add(
         "pair-draft", "ctrl+g", "find a draft", "Find drafts for its target, here and on the Hub, by expected gain."
     )
 )
-PAIR_DETAILS = IN_PAIRS.add(Command("pair-details", "tab", "details", "Go to the details, to scroll them; and back."))
+PAIR_FILES = IN_PAIRS.add(
+    Command("pair-files", "ctrl+o", "files", "Choose a model or a folder on this disk, to add it to the list.")
+)
+PAIR_DETAILS = IN_PAIRS.add(
+    Command("pair-details", "tab", "details", "Go to the details, to scroll them, and back; complete a typed path.")
+)
 PAIR_UP = IN_PAIRS.add(Command("pair-up", "up", "up", "Go to the pair above."))
 PAIR_DOWN = IN_PAIRS.add(Command("pair-down", "down", "down", "Go to the pair below."))
 PAIR_PAGE_UP = IN_PAIRS.add(Command("pair-page-up", "pageup", "page up", "Go up by a page."))
 PAIR_PAGE_DOWN = IN_PAIRS.add(Command("pair-page-down", "pagedown", "page down", "Go down by a page."))
 PAIR_BACK = IN_PAIRS.add(Command("pair-back", "escape,ctrl+l", "back", "Return to the conversation; downloads go on."))
+
+IN_FILES = Place("Among the files of this disk")
+FILE_ADD = IN_FILES.add(Command("file-add", "enter", "open or add", "Open or close the folder; add the file."))
+FILE_FOLDER = IN_FILES.add(Command("file-folder", "a", "add all", "Add every model of the folder."))
+FILE_OPEN = IN_FILES.add(Command("file-open", "right,l", "open", "Open the folder, or go to its first row."))
+FILE_CLOSE = IN_FILES.add(
+    Command("file-close", "left,h,backspace", "folder above", "Close the folder, or go to the one above.")
+)
+FILE_UP = IN_FILES.add(Command("file-up", "up,k", "up", "Go up by a row."))
+FILE_DOWN = IN_FILES.add(Command("file-down", "down,j", "down", "Go down by a row."))
+FILE_PAGE_UP = IN_FILES.add(Command("file-page-up", "pageup", "page up", "Go up by a page."))
+FILE_PAGE_DOWN = IN_FILES.add(Command("file-page-down", "pagedown", "page down", "Go down by a page."))
+FILE_BACK = IN_FILES.add(Command("file-back", "escape,q", "back", "Return to the list of pairs."))
 
 IN_SEARCH = Place("In the search of words", types=True)
 SEARCH_OPEN = IN_SEARCH.add(Command("search-open", "enter", "go there", "Go to this place in the conversation."))
@@ -223,6 +241,7 @@ PLACES = (
     IN_FORM,
     IN_HISTORY,
     IN_PAIRS,
+    IN_FILES,
     IN_SEARCH,
     IN_PALETTE,
     IN_STATS,

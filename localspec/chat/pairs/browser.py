@@ -5,7 +5,6 @@ The rows are the pairs that pass the filter and, while the Hub is searched, the 
 
 from __future__ import annotations
 
-import os
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +16,7 @@ from localspec.chat.pairs import facts, hub_words
 from localspec.chat.pairs.downloads import Download, Stage
 from localspec.chat.pairs.entry import Entry, PairAction
 from localspec.chat.pairs.library import PairLibrary
+from localspec.chat.pairs.model_files import typed_path
 from localspec.models.pairs.state import HERE, MISSING, NOT_HERE
 from localspec.models.pairs.suitability import RED
 from localspec.runtime.figures import size
@@ -33,8 +33,6 @@ Line = tuple[str, str, str]
 
 _FIRST = ("note", "speed-up", "source", "recommended", "fit", "speed", "state", "memory", "licence")
 _NAME_CELLS = 13
-_OF_PATHS = ("/", "~", "./", "../")
-"""The beginnings of paths."""
 _QUEUED: Mapping[str, Callable[[Download], bool]] = {
     "under way": lambda download: download.active,
     "waiting": lambda download: download.stage is Stage.WAITING,
@@ -94,16 +92,20 @@ class Browser:
     @property
     def path(self) -> Path | None:
         """The path that was typed in place of a filter; None for other words."""
-        text = self._text.strip()
-        return Path(os.path.expanduser(text)) if text.startswith(_OF_PATHS) else None  # noqa: PTH111 -- never raises
+        return typed_path(self._text) if self.searches else None
 
     def add_files(self) -> bool:
         """Add the models at the path that was typed, unless pairs of it are listed; False if there is no path."""
         path = self.path
-        if path is None or not self.searches or self.marked_row is not None:
+        if path is None or self.marked_row is not None:
             return False
         self._library.collect(path)
         return True
+
+    def add(self, path: Path) -> None:
+        """Add the models of a file or a folder that was chosen, and list what lies there."""
+        self.text = str(path)
+        self._library.collect(path)
 
     def _made_of(self) -> tuple[object, ...]:
         """The values that the entries follow from: they are made anew when these are others."""
@@ -265,7 +267,7 @@ class Browser:
             return str(self._library.problem)
         if not self._library.pairs:
             return "Reading the list of pairs."
-        if self.path is not None and self.searches:
+        if self.path is not None:
             refused = self._library.refused
             return str(refused).strip() if refused else "Enter adds the models of this file or folder as pairs."
         if self.text.strip().lower().endswith(".gguf"):

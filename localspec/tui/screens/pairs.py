@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -14,6 +15,7 @@ from localspec.base.visible import visible_line
 from localspec.chat.commands import places
 from localspec.chat.pairs.browser import Browser
 from localspec.chat.pairs.entry import Entry, PairAction
+from localspec.chat.pairs.model_files import folder_around
 from localspec.tui.controllers.pairs import PairController
 from localspec.tui.keys.bindings import bindings_of, key_of
 from localspec.tui.keys.handling import CommandTarget, handles
@@ -22,6 +24,7 @@ from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.pair_details import PairDetails
 from localspec.tui.widgets.pair_list import PairList
+from localspec.tui.widgets.path_suggester import PathSuggester
 
 
 class PairsScreen(RowScreen[str | None], CommandTarget):
@@ -39,7 +42,7 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
     PairsScreen #pairs-filter-row Static { width: 2; color: $accent; }
     PairsScreen Input { width: 1fr; height: 1; border: none; padding: 0; background: $surface; }
     PairsScreen Input:focus { border: none; background-tint: $surface 0%; }
-    PairsScreen Input > .input--placeholder { color: $quiet; }
+    PairsScreen Input > .input--placeholder, PairsScreen Input > .input--suggestion { color: $quiet; }
     PairsScreen #pairs-empty { height: 1fr; padding: 0 2; color: $quiet; display: none; }
     PairsScreen PairDetails { height: 9; }
     PairsScreen #pairs-keys { height: 1; padding: 0 2; color: $quiet; text-wrap: nowrap; text-overflow: clip; }
@@ -59,7 +62,8 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         super().__init__()
         self._controller = controller
         self._browser = browser
-        self._filter = Field(browser.text, placeholder=browser.hint, compact=True)
+        suggester = PathSuggester() if browser.searches else None
+        self._filter = Field(browser.text, placeholder=browser.hint, compact=True, suggester=suggester)
         self._list = PairList()
         self._details = PairDetails()
         self._count = Static("", id="pairs-count")
@@ -90,7 +94,7 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         if not self.is_mounted:
             return
         browser = self._browser
-        marked, model = browser.marked, browser.marked_model
+        marked = browser.marked
         empty = browser.marked_row is None
         self.set_class(empty, "-empty")
         self._empty.update(Content(visible_line(browser.empty) if empty else ""))
@@ -99,15 +103,23 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         take = key_of(self, places.PAIR_TAKE)
         question = browser.question(take)
         self._details.show(browser, question)
-        action = browser.action(marked) if model is None else "its files"
-        pairs = [(take, f"once more: {action}" if question else action)] if action else []
-        pairs += self._queue_keys(marked)
+        self._keys.update(fitting(self._hints(marked, question), max(20, self.size.width - 4)))
+
+    def _hints(self, marked: Entry | None, question: str) -> list[tuple[str, str]]:
+        """The keys that count now, with what they do."""
+        browser, take = self._browser, key_of(self, places.PAIR_TAKE)
+        if marked is None and browser.path is not None:
+            keys = [(take, "add"), (key_of(self, places.PAIR_DETAILS), "complete")]
+            return [*keys, (key_of(self, places.PAIR_FILES), "files"), (key_of(self, places.PAIR_BACK), "back")]
+        action = browser.action(marked) if browser.marked_model is None else "its files"
+        keys = [(take, f"once more: {action}" if question else action)] if action else []
+        keys += self._queue_keys(marked)
         if browser.searches:
-            pairs.append((key_of(self, places.PAIR_HUB), "end the search" if browser.hub_heading else "search the Hub"))
-        pairs += [(key_of(self, places.PAIR_DETAILS), "details")] if not empty else []
-        pairs += [(key_of(self, places.PAIR_DRAFT), "drafts")] if browser.searches and marked is not None else []
-        pairs.append((key_of(self, places.PAIR_BACK), "back"))
-        self._keys.update(fitting(pairs, max(20, self.size.width - 4)))
+            keys.append((key_of(self, places.PAIR_HUB), "end the search" if browser.hub_heading else "search the Hub"))
+            keys.append((key_of(self, places.PAIR_FILES), "files"))
+        keys += [(key_of(self, places.PAIR_DETAILS), "details")] if browser.marked_row is not None else []
+        keys += [(key_of(self, places.PAIR_DRAFT), "drafts")] if browser.searches and marked is not None else []
+        return [*keys, (key_of(self, places.PAIR_BACK), "back")]
 
     def _queue_keys(self, marked: Entry | None) -> list[tuple[str, str]]:
         """The keys for a download in the queue."""
@@ -178,8 +190,24 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         self._browser.move(step)
         self.show_pairs()
 
+    @handles(places.PAIR_FILES)
+    def choose_files(self) -> None:
+        if self._browser.searches:
+            from localspec.tui.screens.model_files import ModelFilesScreen
+
+            self.app.push_screen(ModelFilesScreen(folder_around(self._browser.path)), self._add)
+
+    def _add(self, path: Path | None) -> None:
+        """Add what was chosen on the disk: the list then shows it."""
+        if path is not None:
+            self._browser.add(path)
+            self._filter.value = self._browser.text
+            self.show_pairs()
+
     @handles(places.PAIR_DETAILS)
     def read_details(self) -> None:
+        if (self._filter.has_focus and self._filter.complete()) or self._browser.marked_row is None:
+            return
         reading = self._details.has_focus
         self.set_class(not reading, "-reading")
         (self._filter if reading else self._details).focus()

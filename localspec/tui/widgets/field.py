@@ -42,6 +42,14 @@ class Field(Input, inherit_bindings=False):
         """Return True if the field takes a key as text."""
         return not key.startswith("alt+") and super().check_consume_key(key, character)
 
+    def complete(self) -> bool:
+        """Take the rest that is suggested; False if there is none."""
+        if not self._suggestion:
+            return False
+        self.value = self._suggestion
+        self.cursor_position = len(self.value)
+        return True
+
     def on_mount(self) -> None:
         self._around = self.screen
 

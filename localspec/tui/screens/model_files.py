@@ -1,0 +1,120 @@
+"""The choice of a model, or of a folder with models, on this disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.widgets import DirectoryTree, Static, Tree
+
+from localspec.base.visible import visible_line
+from localspec.chat.commands.places import (
+    FILE_ADD,
+    FILE_BACK,
+    FILE_CLOSE,
+    FILE_DOWN,
+    FILE_FOLDER,
+    FILE_OPEN,
+    FILE_PAGE_DOWN,
+    FILE_PAGE_UP,
+    FILE_UP,
+    IN_FILES,
+)
+from localspec.tui.keys.bindings import bindings_of, key_of
+from localspec.tui.keys.handling import CommandTarget, handles
+from localspec.tui.textual_fixes.compositor import RowScreen
+from localspec.tui.widgets.file_tree import FileTree
+from localspec.tui.widgets.hints import fitting
+
+
+class ModelFilesScreen(RowScreen[Path | None], CommandTarget):
+    """Returns the file or the folder to add, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(IN_FILES.commands)
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]  # noqa: RUF012 - Textual declares it so
+    DEFAULT_CSS = """
+    ModelFilesScreen { background: $background; color: $foreground; align-horizontal: center; }
+    ModelFilesScreen > * { width: 100%; max-width: 92; }
+    ModelFilesScreen #files-title { height: 1; padding: 0 2; color: $accent; text-style: bold; margin: 0 0 1 0; }
+    ModelFilesScreen #files-marked { height: 2; padding: 0 2; color: $quiet; margin: 1 0 0 0; }
+    ModelFilesScreen #files-keys { height: 1; padding: 0 2; color: $quiet; text-wrap: nowrap; margin: 1 0 0 0; }
+    ModelFilesScreen.-high #files-title, ModelFilesScreen.-high #files-keys { margin: 1 0; }
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._tree = FileTree(folder)
+        self._about = Static("", id="files-marked")
+        self._keys = Static("", id="files-keys")
+
+    def compose(self) -> ComposeResult:
+        yield Static("Add a model, or all models of a folder", id="files-title")
+        yield self._tree
+        yield self._about
+        yield self._keys
+
+    def on_resize(self) -> None:
+        self._show()
+
+    def on_tree_node_highlighted(self, event: Tree.NodeHighlighted[object]) -> None:
+        self._show()
+
+    def on_tree_node_expanded(self, event: Tree.NodeExpanded[object]) -> None:
+        self._show()
+
+    def on_tree_node_collapsed(self, event: Tree.NodeCollapsed[object]) -> None:
+        self._show()
+
+    def on_directory_tree_file_selected(self, event: DirectoryTree.FileSelected) -> None:
+        self.dismiss(event.path)
+
+    def _show(self) -> None:
+        """Name the highlighted file or folder in full, and the keys that count there."""
+        node, marked = self._tree.cursor_node, self._tree.marked
+        is_file = node is not None and not node.allow_expand
+        empty = node is not None and node.is_root and node.is_expanded and not node.children
+        about = "No folders and no GGUF files here." if empty else f"{marked}  {self._tree.size_of(marked)}"
+        self._about.update(Content(visible_line(about)))
+        enter = "add it" if is_file else "close" if node is not None and node.is_expanded else "open"
+        pairs = [
+            (key_of(self, FILE_ADD), enter),
+            (key_of(self, FILE_FOLDER), "add all of the folder"),
+            (key_of(self, FILE_CLOSE), "folder above"),
+            (key_of(self, FILE_BACK), "back"),
+        ]
+        self._keys.update(fitting(pairs, max(20, self.size.width - 4)))
+
+    # Commands
+
+    @handles(FILE_ADD)
+    def take(self) -> None:
+        self._tree.action_select_cursor()
+
+    @handles(FILE_FOLDER)
+    def take_folder(self) -> None:
+        self.dismiss(self._tree.marked_folder)
+
+    @handles(FILE_OPEN)
+    def open(self) -> None:
+        self._tree.open()
+
+    @handles(FILE_CLOSE)
+    def close_folder(self) -> None:
+        self._tree.close()
+
+    @handles(FILE_UP, -1)
+    @handles(FILE_DOWN, 1)
+    def move(self, step: int) -> None:
+        (self._tree.action_cursor_up if step < 0 else self._tree.action_cursor_down)()
+
+    @handles(FILE_PAGE_UP, -1)
+    @handles(FILE_PAGE_DOWN, 1)
+    def page(self, direction: int) -> None:
+        (self._tree.action_page_up if direction < 0 else self._tree.action_page_down)()
+
+    @handles(FILE_BACK)
+    def leave(self) -> None:
+        self.dismiss(None)

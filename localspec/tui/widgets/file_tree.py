@@ -1,0 +1,97 @@
+"""The folders and models of this disk as a tree, moved by the keys of the screen around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from rich.style import Style
+from rich.text import Text, TextType
+from textual.widgets import DirectoryTree
+from textual.widgets._directory_tree import DirEntry
+from textual.widgets._tree import TreeNode
+
+from localspec.base.visible import visible_line
+from localspec.chat.pairs.model_files import choosable
+from localspec.runtime.figures import size
+
+
+class FileTree(DirectoryTree, can_focus=False, inherit_bindings=False):
+    """Folders and GGUF files with their sizes; hidden ones are left out."""
+
+    DEFAULT_CSS = """
+    FileTree {
+        background: $background; color: $foreground; padding: 0 2; height: 1fr; overflow-x: hidden;
+        scrollbar-size-vertical: 1; scrollbar-gutter: stable; scrollbar-background: $background;
+        scrollbar-color: $panel; scrollbar-color-hover: $quiet; scrollbar-color-active: $accent;
+        scrollbar-background-hover: $background; scrollbar-background-active: $background;
+    }
+    FileTree > .tree--cursor { background: $panel; color: $foreground; text-style: bold; }
+    FileTree:ansi > .tree--cursor { background: $block-cursor-background; color: $block-cursor-foreground; }
+    FileTree > .tree--highlight-line { background: $surface; }
+    FileTree > .directory-tree--folder, FileTree > .directory-tree--extension { text-style: none; }
+    """
+    ICON_NODE_EXPANDED, ICON_NODE, ICON_FILE = "▾ ", "▸ ", "  "
+
+    def __init__(self, folder: Path) -> None:
+        self._sizes: dict[Path, int] = {}
+        super().__init__(folder)
+        self.show_guides = False
+        self.guide_depth = 2
+
+    @property
+    def marked(self) -> Path:
+        """The highlighted file or folder."""
+        node = self.cursor_node
+        return Path(self.path) if node is None or node.data is None else node.data.path
+
+    @property
+    def marked_folder(self) -> Path:
+        """The highlighted folder, or that of the highlighted file."""
+        node = self.cursor_node
+        return self.marked if node is None or node.allow_expand else self.marked.parent
+
+    def size_of(self, path: Path) -> str:
+        """The size of a file as it is shown; empty for a folder."""
+        return size(self._sizes[path]) if path in self._sizes else ""
+
+    def open(self) -> None:
+        """Open the highlighted folder, or go to the first of its rows."""
+        node = self.cursor_node
+        if node is not None and node.is_expanded and node.children:
+            self.move_cursor(node.children[0])
+        elif node is not None and node.allow_expand:
+            node.expand()
+
+    def close(self) -> None:
+        """Close the highlighted folder, or go to the one around; from the first row to the folder above all."""
+        node = self.cursor_node
+        if node is None or node.is_root:
+            self.path = Path(self.path).parent
+        elif node.is_expanded:
+            node.collapse()
+        else:
+            self.move_cursor(node.parent)
+
+    def filter_paths(self, paths: Iterable[Path]) -> Iterable[Path]:
+        """Called in another thread: sizes are asked for here."""
+        for path in choosable(paths):
+            with suppress(OSError):
+                if path.suffix:
+                    self._sizes[path] = path.stat().st_size
+            yield path
+
+    def reset_node(self, node: TreeNode[DirEntry], label: TextType, data: DirEntry | None = None) -> Self:
+        """The folder around all others is named in full."""
+        return super().reset_node(node, str(data.path) if node.is_root and data is not None else label, data)
+
+    def process_label(self, label: TextType) -> Text:
+        return Text(visible_line(str(label)), no_wrap=True)
+
+    def render_label(self, node: TreeNode[DirEntry], base_style: Style, style: Style) -> Text:
+        label = super().render_label(node, base_style, style)
+        if node.data is not None and not node.allow_expand:
+            label.append(f"  {self.size_of(node.data.path)}", style + Style(dim=True, bold=False))
+        return label
