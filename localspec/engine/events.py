@@ -37,6 +37,28 @@ class FinishReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Alternative:
+    """A token that might have stood at a place."""
+
+    id: int
+    piece: bytes
+    """The bytes that it stands for, control tokens written out; a character may lie in several tokens."""
+    logprob: float
+    """The natural logarithm of its probability by the target's softmax, before any sampler; may be -inf."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprobs:
+    """The target's own opinion of a committed token."""
+
+    piece: bytes
+    """The bytes of the token itself; as for ``Alternative``, and so is ``logprob``."""
+    logprob: float
+    top: tuple[Alternative, ...] = ()
+    """The likeliest tokens at its place, the likeliest first, as many as were asked for; it may be among them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Token:
     """One committed token."""
 
@@ -47,6 +69,8 @@ class Token:
     origin: Origin
     drafter: str | None = None
     """The name of the drafter that proposed it, if it was accepted."""
+    logprobs: TokenLogprobs | None = None
+    """None where they were not asked for."""
 
 
 @dataclass(frozen=True, slots=True)

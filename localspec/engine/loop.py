@@ -26,7 +26,8 @@ from localspec.engine.events import (
     Token,
 )
 from localspec.engine.images import begins_image
-from localspec.engine.model import Model
+from localspec.engine.logprobs import LogprobReader
+from localspec.engine.model import Logits, Model
 from localspec.engine.reading import Unread
 from localspec.engine.sampling import Sampler
 from localspec.engine.tally import Tally
@@ -52,6 +53,8 @@ class Request:
     """Prompt tokens evaluated between two checks of the stop signal."""
     written_out: Mapping[int, bytes] = field(default_factory=dict)
     """Control tokens that are shown in the reply, with what is shown for them."""
+    logprobs: LogprobReader | None = None
+    """Reads the log probabilities of committed tokens; None where they were not asked for."""
     plain_per_second: float | None = None
     """Measured plain speed of this target, for the speed-up, if the policy does not know what rounds cost."""
 
@@ -178,7 +181,7 @@ class _Reply:
         rows = self.target.logits(self.context + draft.tokens, len(draft) + 1)
         verified = time.perf_counter()
         verdict = verify(draft, rows, request.sampler, request.rng, is_end)
-        tokens = self._commit(draft, verdict)
+        tokens = self._commit(draft, verdict, rows)
         judged = draft.proposals[: verdict.accepted + (verdict.accepted < len(draft))]
         self._teach(judged, verdict)
         divergence = divergence_of(draft, rows, self.tally.rounds_n)
@@ -262,8 +265,8 @@ class _Reply:
             ]
             drafter.learn([proposal for proposal, _ in own], [target_dist for _, target_dist in own])
 
-    def _commit(self, draft: Draft, verdict: Verdict) -> tuple[Token, ...]:
-        """Append the verdict's tokens to the context, up to the end of the reply."""
+    def _commit(self, draft: Draft, verdict: Verdict, rows: Logits) -> tuple[Token, ...]:
+        """Append the verdict's tokens to the context, up to the end of the reply; ``rows`` has a row for each."""
         ids = draft.tokens[: verdict.accepted]
         sources: list[tuple[Origin, str | None]]
         sources = [(Origin.ACCEPTED, proposal.drafter) for proposal in draft.proposals[: verdict.accepted]]
@@ -271,9 +274,10 @@ class _Reply:
             ids.append(verdict.token)
             sources.append((_origin_of_own(draft, verdict), None))
         tokens: list[Token] = []
-        for token_id, (origin, drafter) in zip(ids, sources, strict=True):
+        read = self.request.logprobs
+        for token_id, (origin, drafter), row in zip(ids, sources, rows, strict=False):
             text = self.utf8.push(token_id)
-            tokens.append(Token(token_id, text, origin, drafter))
+            tokens.append(Token(token_id, text, origin, drafter, read.of(row, token_id) if read else None))
             self.context.append(token_id)
             if self.stops.feed(text) or self.target.vocab.is_end(token_id):
                 self.reason = FinishReason.STOP

@@ -5,12 +5,14 @@ Scripts rely on this: fields may be added, none renamed. Times are milliseconds 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
 from localspec.engine.events import (
+    Alternative,
     DrafterFailure,
     Event,
     Finished,
@@ -21,6 +23,7 @@ from localspec.engine.events import (
     Round,
     Started,
     Token,
+    TokenLogprobs,
     ToolCall,
 )
 from localspec.engine.timings import Timings
@@ -76,7 +79,7 @@ def _round_to_dict(round_: Round) -> dict[str, Any]:
         "index": round_.index,
         "drafter": round_.drafter,
         "depth": round_.depth,
-        "tokens": [asdict(token) for token in round_.tokens],
+        "tokens": [_token_to_dict(token) for token in round_.tokens],
         "rejected": [asdict(proposal) for proposal in round_.rejected],
         "ignored": [asdict(proposal) for proposal in round_.ignored],
         "draft_ms": round_.draft_s * 1e3,
@@ -88,6 +91,21 @@ def _round_to_dict(round_: Round) -> dict[str, Any]:
         **({"failures": [asdict(failure) for failure in round_.failures]} if round_.failures else {}),
         **({"held_n": round_.held_n} if round_.held_n else {}),
     }
+
+
+def _token_to_dict(token: Token) -> dict[str, Any]:
+    data = {"id": token.id, "text": token.text, "origin": token.origin, "drafter": token.drafter}
+    if token.logprobs is None:
+        return data
+    own, top = token.logprobs, token.logprobs.top
+    alternatives = [{"id": other.id, **_logprob_to_dict(other.piece, other.logprob)} for other in top]
+    return data | {"logprobs": {**_logprob_to_dict(own.piece, own.logprob), "top": alternatives}}
+
+
+def _logprob_to_dict(piece: bytes, logprob: float) -> dict[str, Any]:
+    """JSON has no infinity: what is impossible has no ``logprob``."""
+    text = piece.decode("utf-8", errors="replace")
+    return {"text": text, "bytes": list(piece), "logprob": logprob if logprob > -math.inf else None}
 
 
 def why_text(round_: Round) -> str:
@@ -121,7 +139,7 @@ def _round_from_dict(data: Mapping[str, Any]) -> Round:
         index=data["index"],
         drafter=data["drafter"],
         depth=data["depth"],
-        tokens=tuple(Token(t["id"], t["text"], Origin(t["origin"]), t.get("drafter")) for t in data["tokens"]),
+        tokens=tuple(_token(t) for t in data["tokens"]),
         rejected=tuple(Proposal(p["id"], p["text"], p.get("drafter")) for p in data["rejected"]),
         ignored=tuple(Proposal(p["id"], p["text"], p.get("drafter")) for p in data["ignored"]),
         draft_s=data["draft_ms"] / 1e3,
@@ -133,6 +151,20 @@ def _round_from_dict(data: Mapping[str, Any]) -> Round:
         price=data.get("price"),
         held_n=data.get("held_n", 0),
     )
+
+
+def _token(data: Mapping[str, Any]) -> Token:
+    logprobs = _logprobs(data["logprobs"]) if "logprobs" in data else None
+    return Token(data["id"], data["text"], Origin(data["origin"]), data.get("drafter"), logprobs)
+
+
+def _logprobs(data: Mapping[str, Any]) -> TokenLogprobs:
+    top = (Alternative(other["id"], bytes(other["bytes"]), _logprob(other["logprob"])) for other in data["top"])
+    return TokenLogprobs(bytes(data["bytes"]), _logprob(data["logprob"]), tuple(top))
+
+
+def _logprob(value: float | None) -> float:
+    return -math.inf if value is None else value
 
 
 def _timings(data: Mapping[str, Any]) -> Timings:

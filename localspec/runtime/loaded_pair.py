@@ -29,6 +29,7 @@ from localspec.engine.dist import SeededRng
 from localspec.engine.drafter import Drafter
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started
 from localspec.engine.images import text_alone
+from localspec.engine.logprobs import LogprobReader
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Logits
 from localspec.engine.tally import Tally
@@ -236,6 +237,7 @@ class LoadedPair:
             seed=seed,
             max_tokens=options.max_tokens,
             stop=options.stop,
+            logprobs=None if options.logprobs is None else LogprobReader(options.logprobs, vocab.source),
             plain_per_second=self._info.plain_per_second,
         )
 

@@ -63,6 +63,8 @@ class ReplyOptions:
     stop: tuple[str, ...] = ()
     tools: tuple[Tool, ...] = ()
     """Tools that the model is told of; with none, nothing in a reply is a call."""
+    logprobs: int | None = None
+    """Alternatives to tell of each token, beside its own log probability; None tells neither."""
 
 
 @dataclass(slots=True)

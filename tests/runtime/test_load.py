@@ -225,6 +225,22 @@ class TestOptions:
         assert last.timings.speedup_vs_plain == pytest.approx(1.0, abs=0.05)
         assert not last.timings.busy
 
+    def test_log_probabilities_are_the_targets_own_and_change_nothing(self, pair: OpenPair) -> None:
+        """A bias makes the reply another, never what the target thought of it."""
+        biased = Sampling(temperature=0.0, logit_bias=((36, 30.0),))
+        for sampling in (GREEDY, biased):
+            plain, told = (
+                self.ask(pair, ReplyOptions(sampling=sampling, depth=3, max_tokens=12, logprobs=n)) for n in (None, 2)
+            )
+            assert rounds_text(told) == rounds_text(plain)
+            tokens = [token for event in rounds(told) for token in event.tokens]
+            known = [token.logprobs for token in tokens if token.logprobs]
+            assert len(known) == len(tokens)
+            assert all(len(each.top) == 2 and each.top[0].logprob > each.top[1].logprob for each in known)
+            assert all(each.logprob <= each.top[0].logprob <= 0 for each in known)
+            own = [each.top[0].id for each in known] == [token.id for token in tokens]
+            assert own == (sampling is GREEDY)
+
     def test_an_empty_prompt_is_refused_before_the_first_event(self, pair: OpenPair) -> None:
         for prompt in ("", [Message(Role.USER, "  ")]):
             with pytest.raises(InputError):

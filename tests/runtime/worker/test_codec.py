@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from localspec.base.errors import EngineError
 from localspec.engine.events import (
+    Alternative,
     DrafterFailure,
     Finished,
     FinishReason,
@@ -20,6 +21,7 @@ from localspec.engine.events import (
     Round,
     Started,
     Token,
+    TokenLogprobs,
 )
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.settings import Sampling
@@ -95,6 +97,7 @@ reply_options = st.builds(
     max_tokens=maybe(count),
     stop=tuples(text),
     tools=tuples(tool),
+    logprobs=maybe(count),
 )
 message = st.builds(Message, st.sampled_from(Role), text, tuples(call), maybe(text), maybe(text))
 requests: st.SearchStrategy[Request] = st.one_of(
@@ -126,7 +129,9 @@ timings = st.builds(
     accepted_per_pos=tuples(count),
     origins=st.dictionaries(st.sampled_from([str(origin) for origin in Origin]), count),
 )
-token = st.builds(Token, count, text, st.sampled_from(Origin))
+piece, logprob = st.binary(max_size=4), st.floats(max_value=0)
+logprobs = st.builds(TokenLogprobs, piece, logprob, tuples(st.builds(Alternative, count, piece, logprob)))
+token = st.builds(Token, count, text, st.sampled_from(Origin), maybe(text), maybe(logprobs))
 proposals = tuples(st.builds(Proposal, count, text))
 rounds = st.builds(
     Round,

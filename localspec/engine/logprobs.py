@@ -1,0 +1,31 @@
+"""Log probabilities of committed tokens, by the target's own distribution: its softmax, before any sampler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from localspec.engine.events import Alternative, TokenLogprobs
+from localspec.engine.model import Logits
+
+
+@dataclass(frozen=True, slots=True)
+class LogprobReader:
+    """Reads log probabilities off a row of the target's scores."""
+
+    top_n: int
+    """The number of alternatives that are told of each token."""
+    source: Callable[[int], bytes]
+    """The bytes that a token stands for, control tokens written out."""
+
+    def of(self, row: Logits, token: int) -> TokenLogprobs:
+        """Those of ``token``, which was committed at the place of ``row``, and of the likeliest tokens there."""
+        scores = row.astype(np.float64)
+        best = scores.max()
+        total = best + np.log(np.exp(scores - best).sum())
+        few = np.argpartition(-scores, min(self.top_n, len(scores) - 1))[: self.top_n]
+        likeliest = sorted(map(int, few), key=lambda other: (-scores[other], other))
+        top = (Alternative(other, self.source(other), float(scores[other] - total)) for other in likeliest)
+        return TokenLogprobs(self.source(token), float(scores[token] - total), tuple(top))
