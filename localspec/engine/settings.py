@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import inf, isfinite, isnan
 
 from localspec.base.errors import UsageError
@@ -88,6 +88,11 @@ class Sampling:
     def xtc(self) -> bool:
         """True if XTC does something."""
         return self.xtc_probability > 0
+
+    def without_idle(self) -> Sampling:
+        """The settings with the defaults of those that do nothing by themselves."""
+        idle = (name for name, switches in _NEEDS.items() if not any(self._on(switch) for switch in switches))
+        return replace(self, **{name: getattr(_DEFAULTS, name) for name in idle})
 
     def check(self, asked: Collection[str] = ()) -> None:
         """Raise UsageError for a value that would break llama.cpp, contradicts another or has no effect.

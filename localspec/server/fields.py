@@ -1,0 +1,130 @@
+"""JSON objects of requests, read field by field; an error names the field by its place, as ``messages[0].content``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, NoReturn
+
+from starlette.requests import Request
+
+from localspec.server.failures import InvalidFieldError
+
+_LARGEST = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """A JSON object. A field that is null counts as missing. Every method raises InvalidFieldError."""
+
+    values: Mapping[str, Any]
+    place: str = ""
+    """The object's own place; empty for the body of a request."""
+
+    @staticmethod
+    async def of(request: Request) -> Fields:
+        """The body of a request."""
+        return fields_of_json(await request.body())
+
+    def at(self, name: str) -> str:
+        """The place of a field."""
+        return f"{self.place}.{name}" if self.place else name
+
+    def has(self, name: str) -> bool:
+        """True if the field has a value."""
+        return self.values.get(name) is not None
+
+    def raw(self, name: str) -> Any:
+        """The value as it is."""
+        return self.values.get(name)
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A text; without ``default`` it must be there."""
+        value = self.values.get(name)
+        if value is None and default is not None:
+            return default
+        if not isinstance(value, str):
+            self.refuse(name, "a text")
+        return value
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """True or false."""
+        value = self.values.get(name)
+        if value is None:
+            return default
+        return value if isinstance(value, bool) else self.refuse(name, "true or false")
+
+    def number(self, name: str) -> float | None:
+        """A finite number; None if it is missing."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:
+            self.refuse(name, "a number")
+        return value if isfinite(value) else self.refuse(name, "a number")
+
+    def whole(self, name: str) -> int | None:
+        """A whole number, which may be written as 1.0; None if it is missing."""
+        value = self.number(name)
+        if value is None:
+            return None
+        return int(value) if value == int(value) else self.refuse(name, "a whole number")
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of texts, or one text; empty if it is missing."""
+        value = self.values.get(name)
+        listed = [value] if isinstance(value, str) else [] if value is None else value
+        if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
+            self.refuse(name, "a text or a list of texts")
+        return tuple(listed)
+
+    def object(self, name: str) -> Fields | None:
+        """An object; None if it is missing."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        return Fields(value, self.at(name)) if isinstance(value, dict) else self.refuse(name, "an object")
+
+    def objects(self, name: str) -> list[Fields]:
+        """A list of objects; empty if it is missing."""
+        value = self.values.get(name)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            self.refuse(name, "a list of objects")
+        listed = [Fields(each, f"{self.at(name)}[{i}]") for i, each in enumerate(value) if isinstance(each, dict)]
+        return listed if len(listed) == len(value) else self.refuse(name, "a list of objects")
+
+    def refuse(self, name: str, expected: str) -> NoReturn:
+        """Raise the error of a field that is not what is expected, in words, or that is missing."""
+        place = self.at(name)
+        if self.has(name):
+            raise InvalidFieldError(f"{place} is not {expected}.", f"Send {expected}.", param=place)
+        raise InvalidFieldError(f"{place} is missing.", f"Send {expected}.", param=place)
+
+
+def fields_of_json(body: bytes) -> Fields:
+    """The object that a JSON text holds, in whose texts all characters are whole. Raises InvalidFieldError."""
+    try:
+        value = json.loads(body)
+        _check_whole(value)
+    except (ValueError, RecursionError):
+        raise InvalidFieldError("The body of the request is no JSON.", "Send a JSON object, in UTF-8.") from None
+    if not isinstance(value, dict):
+        raise InvalidFieldError("The body of the request is no JSON object.", "Send one.")
+    return Fields(value)
+
+
+def _check_whole(value: Any) -> None:
+    """Raise ValueError for a half of a surrogate pair, which JSON can name and UTF-8 cannot write."""
+    if isinstance(value, str):
+        value.encode()
+    elif isinstance(value, list):
+        for each in value:
+            _check_whole(each)
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            name.encode()
+            _check_whole(each)

@@ -1,0 +1,83 @@
+"""The sampling of a reply: what a request says, over the user's settings for the pair."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import fields as dataclass_fields
+from dataclasses import replace
+from typing import Any
+
+from localspec.config.kinds import Number, RefusedValue
+from localspec.config.table import find_key
+from localspec.engine.settings import BANNED, MIROSTAT_IGNORES, Sampling
+from localspec.server.failures import InvalidFieldError
+from localspec.server.fields import Fields
+
+_NUMBERS = {field.name: field.type for field in dataclass_fields(Sampling) if field.type in ("float", "int")}
+"""The numbers of ``Sampling``, named as llama-server's fields are, with their types."""
+_DEFAULTS = Sampling()
+
+
+def sampling_of(fields: Fields, base: Sampling, names: Mapping[str, str] | None = None) -> Sampling:
+    """``base`` with the numbers that ``fields`` name.
+
+    ``names`` are an API's own names of fields, each with that of ``Sampling``. Raises InvalidFieldError.
+    """
+    asked: dict[str, Any] = {}
+    for name, kind in _NUMBERS.items():
+        for own in (name, *(own for own, meant in (names or {}).items() if meant == name)):
+            value = fields.whole(own) if kind == "int" else fields.number(own)
+            if value is not None:
+                asked[name] = _checked(fields, own, name, value)
+    if breakers := fields.texts("dry_sequence_breakers"):
+        asked["dry_sequence_breakers"] = breakers
+    if asked.get("mirostat", base.mirostat):
+        base = replace(base, **{name: getattr(_DEFAULTS, name) for name in MIROSTAT_IGNORES})
+        asked = {name: value for name, value in asked.items() if name not in MIROSTAT_IGNORES}
+    sampling = replace(base, **asked, logit_bias=_biases(fields) or base.logit_bias).without_idle()
+    sampling.check()
+    return sampling
+
+
+def _checked(fields: Fields, own: str, name: str, value: float) -> float:
+    setting = find_key(name)
+    if setting is not None and isinstance(setting.kind, Number):
+        try:
+            setting.kind.check(value)
+        except RefusedValue:
+            fields.refuse(own, setting.kind.form)
+    return value
+
+
+def _biases(fields: Fields) -> tuple[tuple[int, float], ...]:
+    """The biases, from OpenAI's object or from llama-server's list of pairs, where false rules a token out."""
+    value = fields.raw("logit_bias")
+    pairs = list(value.items()) if isinstance(value, dict) else value or []
+    try:
+        return tuple({int(token): BANNED if bias is False else float(bias) for token, bias in pairs}.items())
+    except (TypeError, ValueError, OverflowError):
+        fields.refuse("logit_bias", "an object of token ids, each with a number")
+
+
+async def held_to_schema(sampling: Sampling, schema: Any) -> Sampling:
+    """The sampling with replies that fit a JSON Schema; ``True`` stands for any JSON object. Raises UsageError."""
+    from localspec.engine.backends.llama.json_schema import grammar_of_schema  # loads a library
+
+    text = json.dumps({"type": "object"} if schema is True else schema)
+    return _held(sampling, await asyncio.to_thread(grammar_of_schema, text))
+
+
+async def held_to_grammar(sampling: Sampling, grammar: str) -> Sampling:
+    """The sampling with replies that a grammar allows. Raises UsageError."""
+    from localspec.engine.backends.llama.grammar import check_grammar  # loads a library
+
+    await asyncio.to_thread(check_grammar, grammar)
+    return _held(sampling, grammar)
+
+
+def _held(sampling: Sampling, grammar: str) -> Sampling:
+    if sampling.mirostat:
+        raise InvalidFieldError("A reply cannot be held to a form with mirostat.", "Leave one of them out.")
+    return replace(sampling, grammar=grammar, grammar_triggers=())
