@@ -16,12 +16,13 @@ from localspec.base.visible import visible_line
 from localspec.chat.pairs.facts import FIT_MEANING, SPEED_UNKNOWN, fit, pace
 from localspec.cli.report import remark
 from localspec.cli.services import Services
-from localspec.cli.tables import Column, columns, fitted, named, paragraph
+from localspec.cli.tables import Column, columns, fitted, hanging, named, paragraph
 from localspec.runtime.figures import short, size
 
 if TYPE_CHECKING:
     from localspec.models.discovery.drafts import DraftCandidate
     from localspec.models.discovery.page import ModelPage
+    from localspec.models.discovery.search import HubModel
 
 _ORDERS = ("downloads", "updated", "likes", "trending")
 _UNITS = {"k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
@@ -55,6 +56,7 @@ class _Number(click.ParamType[float]):
 @click.option("--licence", metavar="ID", help="Only models under this licence, as the Hub names it: apache-2.0.")
 @click.option("--up-to", metavar="N", type=_Number(), help="Only models of at most N parameters: 8B, 500M.")
 @click.option("--limit", metavar="N", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most N.")
+@click.option("--all", "with_all", is_flag=True, help="List models that cannot run here, too, with the reasons.")
 @click.option("--json", "as_json", is_flag=True, help="Write the models as a JSON array.")
 def search(
     words: Sequence[str],
@@ -63,6 +65,7 @@ def search(
     licence: str | None,
     up_to: float | None,
     limit: int,
+    with_all: bool,
     as_json: bool,
 ) -> None:
     """Search the Hub for repositories with GGUF files that have all WORDS in their names."""
@@ -72,13 +75,21 @@ def search(
 
     query = HubQuery(text=" ".join(words), sort=sort, author=author, licence=licence, most_parameters=up_to)
     with download_context() as context:
-        found = list(islice(search_hub(context.hub, query), limit))
+        looked_at = list(islice(search_hub(context.hub, query), limit))
     if as_json:
-        print(json.dumps([asdict(model) for model in found], indent=2))
+        print(json.dumps([asdict(model) for model in looked_at], indent=2))
         return
-    if not found:
+    found = [model for model in looked_at if with_all or not model.obstacle]
+    if not looked_at:
         print("The Hub has no GGUF models like that. Fewer words find more.")
         return
+    _print_found(found)
+    if hidden_n := len(looked_at) - len(found):
+        print(f"{hidden_n} that cannot run here {'is' if hidden_n == 1 else 'are'} hidden; --all lists them.")
+
+
+def _print_found(found: Sequence[HubModel]) -> None:
+    """Print a table of repositories, and below it the reasons why some cannot run."""
     table = (
         Column("NAME", lambda model: model.name),
         Column("SIZE", lambda model: short(model.parameters)),
@@ -87,6 +98,9 @@ def search(
         Column("LICENCE", lambda model: f"{model.licence or '-'}{', gated' if model.gated else ''}", optional=True),
     )
     print("\n".join(fitted(table, found)))
+    for model in found:
+        if model.obstacle:
+            print("\n".join(hanging(f"\n{model.name} cannot run: ", f"{model.obstacle}.")))
     print(f"\n{paragraph(_SHOW)}")
 
 

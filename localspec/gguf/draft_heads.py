@@ -19,7 +19,8 @@ DRAFTERS = {DRAFT: "a draft model", MTP: "MTP heads", EAGLE3: "an EAGLE-3 head",
 DRAFT_TOKENS = "d2t"
 """The tensor with the target's token for each output of a head that proposes a part of the vocabulary."""
 
-_BY_ARCHITECTURE = {"eagle3": EAGLE3, "dflash": DFLASH, "gemma4-assistant": MTP}
+BY_ARCHITECTURE = {"eagle3": EAGLE3, "dflash": DFLASH, "gemma4-assistant": MTP}
+"""The kinds of heads by the architecture of a file that has nothing else."""
 _DSPARK_TENSOR = "markov_w1.weight"
 _CONFIDENCE_TENSOR = "conf_proj.weight"
 _MTP_TENSORS = ("eh_proj", "enorm", "hnorm")
@@ -28,7 +29,7 @@ _MTP_TENSORS = ("eh_proj", "enorm", "hnorm")
 
 def drafter_kind(header: GgufHeader) -> str:
     """The kind of drafter that a file is when it is given as the draft: ``DRAFT`` for a model of its own."""
-    kind = _BY_ARCHITECTURE.get(header.architecture)
+    kind = BY_ARCHITECTURE.get(header.architecture)
     if kind is not None:
         return kind
     names = [tensor.name for tensor in header.tensors]
@@ -59,7 +60,7 @@ def mtp_layers(parts: Sequence[GgufHeader]) -> int:
     """
     header = parts[0]
     announced, blocks = announced_mtp_layers(header), header.block_count or 0
-    if header.architecture in _BY_ARCHITECTURE or not 0 < announced < blocks:
+    if header.architecture in BY_ARCHITECTURE or not 0 < announced < blocks:
         return 0
     names = {tensor.name for part in parts for tensor in part.tensors}
     wanted = (f"blk.{n}.nextn.{name}.weight" for n in range(blocks - announced, blocks) for name in _MTP_TENSORS)

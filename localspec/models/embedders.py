@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from localspec.gguf import GgufHeader
 
 EMBEDDER = "It is an embedding model: passages of attached files are found with it."
-_ARCHITECTURES = {
+EMBEDDING_ARCHITECTURES = {
     *("bert", "modern-bert", "nomic-bert", "nomic-bert-moe", "neo-bert", "jina-bert-v2", "jina-bert-v3", "eurobert"),
     "gemma-embedding",
 }
@@ -44,7 +44,7 @@ def is_embedder(header: GgufHeader) -> bool:
     pooling = header.integer(f"{header.architecture}.pooling_type")
     if pooling is not None:
         return _MEAN <= pooling <= _LAST
-    return header.architecture in _ARCHITECTURES
+    return header.architecture in EMBEDDING_ARCHITECTURES
 
 
 def instructions(header: GgufHeader) -> Instructions:

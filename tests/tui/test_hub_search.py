@@ -106,6 +106,24 @@ def heading(pilot: Pilot[Any]) -> str:
     return str(pilot.app.screen.query_one(PairList).get_option("hub").prompt)
 
 
+async def test_what_cannot_run_is_hidden_until_it_is_asked_for(
+    app: ChatApp, world: FakeWorld, engine: FakeEngine
+) -> None:
+    world.models = (*MODELS, hub_model("x/Qwen3-EAGLE3-GGUF", obstacle="it is an EAGLE-3 head"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await searching(pilot, engine, "qwen3")
+        await wait_until(pilot, lambda: "without 1 that cannot run" in heading(pilot))
+        assert "hub:x/Qwen3-EAGLE3-GGUF" not in of_hub(pilot)
+        assert "F4 show 1 more" in said(pilot, "#pairs-keys")
+        await pilot.press("f4")
+        await wait_until(pilot, lambda: of_hub(pilot)[-1] == "hub:x/Qwen3-EAGLE3-GGUF")
+        await pilot.press("pagedown")
+        await wait_until(pilot, lambda: "it is an EAGLE-3 head" in said(pilot, "PairDetails Static"))
+        assert "(cannot run)" in str(pilot.app.screen.query_one(PairList).get_option(of_hub(pilot)[-1]).prompt)
+        await pilot.press("f4")
+        await wait_until(pilot, lambda: len(of_hub(pilot)) == 2)
+
+
 async def test_a_hub_that_cannot_be_asked_says_why(app: ChatApp, world: FakeWorld, engine: FakeEngine) -> None:
     world.hub_error = DownloadError("The Hub does not answer.", "Check the connection.")
     async with app.run_test(size=(100, 40)) as pilot:

@@ -139,6 +139,9 @@ PAIR_LATER = IN_PAIRS.add(Command("pair-later", "alt+down", "later", "Download i
 PAIR_HUB = IN_PAIRS.add(
     Command("pair-hub", "ctrl+f", "search the Hub", "Search the Hub for these words, as they are typed; and end that.")
 )
+PAIR_HIDDEN = IN_PAIRS.add(
+    Command("pair-hidden", "f4", "hidden", "List models of the Hub that cannot run here, too; and hide them again.")
+)
 PAIR_DRAFT = IN_PAIRS.add(
     Command(
         "pair-draft", "ctrl+g", "find a draft", "Find drafts for its target, here and on the Hub, by expected gain."

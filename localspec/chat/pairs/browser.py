@@ -137,6 +137,16 @@ class Browser:
         return self._library.hub.heading
 
     @property
+    def hidden(self) -> str:
+        """The effect of the key that lists the repositories which cannot be chatted with, or hides them."""
+        hub = self._library.hub
+        return "" if not hub.hidden_n else f"hide {hub.hidden_n}" if hub.with_all else f"show {hub.hidden_n} more"
+
+    def show_hidden(self) -> None:
+        """List also the repositories that cannot be chatted with, or hide them again."""
+        self._library.hub.with_all = not self._library.hub.with_all
+
+    @property
     def marked_row(self) -> str | None:
         """The id of the highlighted row: the user's choice, else the best match; None if there is no row."""
         entries = self.entries

@@ -29,6 +29,8 @@ class HubSearch:
         self._changed = changed
         self._spawn = spawn
         self._pause_s = pause_s
+        self.with_all = False
+        """True if models are listed that cannot be chatted with, too."""
         self._job: _Job | None = None
         self._pages: dict[str, ModelPage | LocalSpecError | None] = {}
 
@@ -40,6 +42,15 @@ class HubSearch:
     @property
     def found(self) -> Sequence[HubModel]:
         """The repositories that were found so far, in the Hub's order; till then, earlier ones that have the words."""
+        return [model for model in self._all if self.with_all or not model.obstacle]
+
+    @property
+    def hidden_n(self) -> int:
+        """The number of repositories that are listed only when asked for: their models cannot be chatted with."""
+        return sum(bool(model.obstacle) for model in self._all)
+
+    @property
+    def _all(self) -> Sequence[HubModel]:
         if self._job is None:
             return ()
         return self._job.found or (() if self._job.over else self._job.before)
@@ -53,11 +64,14 @@ class HubSearch:
             return f"The Hub: {self._job.error}"
         if not self._job.over:
             return "On the Hub: searching"
-        return (
-            "On the Hub, most downloaded first: parameters, last change, downloads"
-            if self.found
-            else "On the Hub: no name has all these words"
-        )
+        if not self._all:
+            return "On the Hub: no name has all these words"
+        if not self.hidden_n:
+            return "On the Hub, most downloaded first: parameters, last change, downloads"
+        first = "On the Hub, most downloaded first"
+        if self.with_all:
+            return f"{first}, {self.hidden_n} that cannot run among them"
+        return f"{first}, without {self.hidden_n} that cannot run"
 
     @property
     def state(self) -> str:
@@ -73,7 +87,7 @@ class HubSearch:
         words = " ".join(text.split())
         if self._job is not None and self._job.text == words:
             return
-        before = [model for model in self.found if all(word in model.name.lower() for word in words.lower().split())]
+        before = [model for model in self._all if all(word in model.name.lower() for word in words.lower().split())]
         self.end()
         job = self._job = _Job(words, before)
         self._spawn(lambda: self._run(job))

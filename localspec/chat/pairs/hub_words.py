@@ -23,7 +23,8 @@ def model_row(model: HubModel, cells: int) -> tuple[str, str]:
     """The row of a repository: its name, and columns for its parameters, its last change and its downloads."""
     columns = f"  {short(model.parameters):>{_SIZE_CELLS}}  {model.updated or '-':>10}  {short(model.downloads):>7}"
     room = cells - 2 - len(columns)
-    name = f"{model.name} (gated)" if model.gated else model.name
+    signs = ", ".join(sign for sign, holds in (("gated", model.gated), ("cannot run", model.obstacle)) if holds)
+    name = f"{model.name} ({signs})" if signs else model.name
     return f"  {name if len(name) <= room else f'{name[: room - 1]}…':<{room}}", columns
 
 
@@ -41,6 +42,7 @@ def model_line(model: HubModel) -> str:
 def model_facts(model: HubModel) -> Facts:
     """All that the Hub says about a repository."""
     known = [
+        ("cannot run", model.obstacle),
         ("parameters", short(model.parameters) if model.parameters else ""),
         ("architecture", model.architecture or ""),
         ("context", f"{model.context_length:,} tokens" if model.context_length else ""),

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from localspec.base.visible import visible_line
+from localspec.models.discovery.runnable import obstacle
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelInfo
@@ -62,6 +63,8 @@ class HubModel:
     context_length: int | None = None
     bases: tuple[str, ...] = ()
     """The repositories that it was made from."""
+    obstacle: str = ""
+    """The reason why it cannot be chatted with, as a clause; empty if nothing is known to stand against it."""
 
 
 def search(hub: Hub, query: HubQuery) -> Iterator[HubModel]:
@@ -93,6 +96,7 @@ def described(info: ModelInfo) -> HubModel | None:
         return None
     tags = [tag for tag in _listed(info.tags) if isinstance(tag, str)]
     gguf = info.gguf if isinstance(info.gguf, dict) else {}
+    architecture = _shown(gguf.get("architecture"))
     return HubModel(
         name=info.id,
         downloads=_count(info.downloads),
@@ -101,9 +105,10 @@ def described(info: ModelInfo) -> HubModel | None:
         licence=next((_shown(tag.removeprefix(_LICENCE)) for tag in tags if tag.startswith(_LICENCE)), None),
         gated=info.gated not in (None, False, "false"),
         parameters=_count(gguf.get("total")),
-        architecture=_shown(gguf.get("architecture")),
+        architecture=architecture,
         context_length=_count(gguf.get("context_length")),
         bases=tuple(dict.fromkeys(base for tag in tags if (base := _base(tag)))),
+        obstacle=obstacle(architecture),
     )
 
 

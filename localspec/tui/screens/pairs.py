@@ -114,11 +114,15 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         action = browser.action(marked) if browser.marked_model is None else "its files"
         keys = [(take, f"once more: {action}" if question else action)] if action else []
         keys += self._queue_keys(marked)
-        if browser.searches:
-            keys.append((key_of(self, places.PAIR_HUB), "end the search" if browser.hub_heading else "search the Hub"))
-            keys.append((key_of(self, places.PAIR_FILES), "files"))
-        keys += [(key_of(self, places.PAIR_DETAILS), "details")] if browser.marked_row is not None else []
-        keys += [(key_of(self, places.PAIR_DRAFT), "drafts")] if browser.searches and marked is not None else []
+        details = [(key_of(self, places.PAIR_DETAILS), "details")] if browser.marked_row is not None else []
+        if not browser.searches:
+            keys += details
+        elif browser.hub_heading:
+            keys += [(key_of(self, places.PAIR_HUB), "end the search"), *details]
+            keys += [(key_of(self, places.PAIR_HIDDEN), browser.hidden)] if browser.hidden else []
+        else:
+            keys += [(key_of(self, places.PAIR_HUB), "search the Hub"), (key_of(self, places.PAIR_FILES), "files")]
+            keys += [*details, (key_of(self, places.PAIR_DRAFT), "drafts")] if marked is not None else details
         return [*keys, (key_of(self, places.PAIR_BACK), "back")]
 
     def _queue_keys(self, marked: Entry | None) -> list[tuple[str, str]]:
@@ -170,6 +174,11 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         if self._browser.searches:
             self._browser.search(on=not self._browser.hub_heading)
             self.show_pairs()
+
+    @handles(places.PAIR_HIDDEN)
+    def show_hidden(self) -> None:
+        self._browser.show_hidden()
+        self.show_pairs()
 
     @handles(places.PAIR_DRAFT)
     def find_draft(self) -> None:

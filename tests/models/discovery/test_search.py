@@ -8,11 +8,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import llama_cpp
 import pytest
 
 from localspec.base.errors import DownloadError, LocalSpecError, NotFoundError
 from localspec.base.machine import MachineMemory
 from localspec.models.discovery.page import ModelPage, read_page
+from localspec.models.discovery.runnable import WRITERS, obstacle
 from localspec.models.discovery.search import HubModel, HubQuery, search
 from localspec.models.fit import Room
 from localspec.models.pairs import Pair, load_catalogue
@@ -256,6 +258,31 @@ def test_search_lists_and_show_describes(repository: HubServer, localspec: Local
     record = json.loads(localspec("pairs", "show", REPO, "--json").out)
     assert [each["label"] for each in record["quantisations"]] == list(SIZES)
     assert localspec("pairs", "show", "nothing").code == 2
+
+
+def test_what_cannot_run_is_listed_when_it_is_asked_for(repository: HubServer, localspec: Localspec) -> None:
+    """A head, and what llama.cpp does not know. Embedders, and models of which nothing is known, are always listed."""
+    for name, architecture in {"head": "eagle3", "odd": "unheard\x1b[2J", "plain": "", "find": "nomic-bert"}.items():
+        gguf = {"total": 1_000_000} | ({"architecture": architecture} if architecture else {})
+        repository.repos[f"Owner/Qwen3-{name}"] = Repo(about=about(gguf=gguf))
+    out = localspec("pairs", "search", "qwen3").out
+    assert "2 that cannot run here are hidden; --all lists them." in out
+    listed = {line.split()[0] for line in out.splitlines() if line.startswith("Owner/")}
+    assert listed == {REPO, "Owner/Qwen3-plain", "Owner/Qwen3-find"}
+    out = localspec("pairs", "search", "qwen3", "--all").out
+    assert "Owner/Qwen3-head cannot run: it is an EAGLE-3 head, which drafts for the model" in out
+    assert "does not know the architecture unheard\u241b[2J." in out
+    records = json.loads(localspec("pairs", "search", "qwen3", "--json").out)
+    assert sum(bool(each["obstacle"]) for each in records) == 2
+
+
+def test_llama_cpp_knows_what_is_said_to_run() -> None:
+    """Each architecture is named in the library that is installed; and what the catalogue has is among them."""
+    library = Path(llama_cpp.__file__).parent / "lib"
+    names = next(path for path in library.iterdir() if path.name.startswith(("libllama.", "llama."))).read_bytes()
+    assert [each for each in WRITERS if each.encode() + b"\0" not in names] == []
+    models = [model for pair in load_catalogue().pairs for model in (pair.target, pair.draft) if model is not None]
+    assert {obstacle(model.architecture) for model in models} == {""}
 
 
 def test_hostile_names_do_not_reach_the_terminal(server: HubServer, localspec: Localspec) -> None:
