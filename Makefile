@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
 CONSTRAINTS := .ci/constraints.txt
-# For a GPU build, for example: make chat CMAKE_ARGS=-DGGML_CUDA=on
+# For a GPU build, for example: make chat CMAKE_ARGS=-DGGML_CUDA=on; for the devices of other machines: -DGGML_RPC=on
 # What llama.cpp was compiled with holds until something else is said; CMAKE_ARGS= goes back to none.
 BUILT_WITH := $(shell cat $(VENV)/.llama 2>/dev/null)
 ifeq ($(origin CMAKE_ARGS),undefined)

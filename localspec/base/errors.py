@@ -89,10 +89,10 @@ class CapacityError(LocalSpecError):
 
 
 class EngineError(LocalSpecError):
-    """An engine process that died or stopped answering."""
+    """An engine process, or an RPC server that computes for it, that died or does not answer."""
 
     exit_code = 8
-    meaning = "the engine stopped unexpectedly"
+    meaning = "the engine stopped unexpectedly, or an RPC server does not answer"
 
 
 class ConfigError(LocalSpecError):

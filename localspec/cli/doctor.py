@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
+from localspec.cli.options import param_of
 from localspec.cli.services import Services
 from localspec.cli.tables import AMBER, GREEN, RED, coloured, hanging, named
 
@@ -19,16 +21,20 @@ _COLOURS = {"ok": GREEN, "note": AMBER, "problem": RED}
 
 
 @click.command(short_help="Check whether everything works, and what would make it faster.")
+@click.option("--rpc", type=param_of("rpc"), help="Ask these RPC servers of llama.cpp (default: those that are set).")
 @click.option("--json", "as_json", is_flag=True, help="Write what was found as a JSON object.")
 @click.pass_obj
-def doctor(services: Services, /, as_json: bool) -> None:
+def doctor(services: Services, /, rpc: str | None, as_json: bool) -> None:
     """Check whether everything works here, and what would make it faster.
 
     The exit code is 0 whatever was found; with --json, healthy says whether there is a problem.
     """
+    from localspec.config import read_config
     from localspec.doctor.examination import examine
 
-    found = examine(services.probe_native, services.try_evaluating, services.measure_kernels)
+    rpc = rpc or str(read_config().values.get("model.rpc") or "")
+    probe = partial(services.probe_rpc, rpc) if rpc else services.probe_native
+    found = examine(probe, services.try_evaluating, services.measure_kernels)
     if as_json:
         print(json.dumps(asdict(found) | {"healthy": found.healthy}, indent=2))
         return

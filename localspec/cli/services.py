@@ -46,6 +46,12 @@ def _probe_native() -> NativeReport:
     return probe_native()
 
 
+def _probe_rpc(addresses: str) -> NativeReport:
+    from localspec.doctor.native_probe import probe_native
+
+    return probe_native(rpc=addresses)
+
+
 def _try_evaluating() -> Evaluation:
     from localspec.doctor.evaluation import try_evaluating
 
@@ -74,6 +80,8 @@ class Services:
     """Returns True if input and output are a terminal that can draw a screen."""
     probe_native: Callable[[], NativeReport] = _probe_native
     """Probes llama.cpp in a process of its own."""
+    probe_rpc: Callable[[str], NativeReport] = _probe_rpc
+    """Probes llama.cpp with these RPC servers, likewise."""
     measure_kernels: Callable[[int], MeasuredKernels | None] = _measure_kernels
     """Measures the speed of llama.cpp's kernels in a process of its own, if the machine is idle."""
     try_evaluating: Callable[[], Evaluation] = _try_evaluating

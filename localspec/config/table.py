@@ -81,6 +81,9 @@ _THREADS = Number(1, 512, whole=True, unit="threads")
 """llama.cpp takes no more (GGML_MAX_N_THREADS), and ends its process over more."""
 _LAYERS = Number(0, whole=True, words=(AUTO,), unit="layers")
 _DEVICES = Text('"none", or names with commas between them', r"[^,\s]+(\s*,\s*[^,\s]+)*", "none|NAME[,NAME]")
+_SERVERS = Text(
+    "HOST:PORT, with commas between several", r"[^,\s:]+:\d{1,5}(\s*,\s*[^,\s:]+:\d{1,5})*", "HOST:PORT[,HOST:PORT]"
+)
 _PERSONA = Text("the name of a persona, or none", r"[^\s/\\.][^/\\]*", "NAME|none")
 _FROM_0 = Number(0)
 _ANY = Number()
@@ -145,7 +148,20 @@ SETTINGS: tuple[Setting, ...] = (
         "auto, all of them where there is a GPU",
     ),
     _model("device", _DEVICES, "Put layers on these devices, by name, or on none", "every GPU there is"),
-    _model("draft_device", _DEVICES, "Put layers of the draft on these devices, or on none", "as --device"),
+    _model(
+        "draft_device",
+        _DEVICES,
+        "Put layers of the draft on these devices, or on none",
+        "as --device, but a draft model not on other machines",
+    ),
+    _model(
+        "rpc",
+        _SERVERS,
+        "Use the devices of these RPC servers of llama.cpp too; nothing protects the connection, so only in a private "
+        "network or through a tunnel",
+        "no other machines",
+        *("network", "cluster", "distributed", "remote"),
+    ),
     _model("require_gpu", Flag(), "Fail if the target would be computed without a GPU", "no"),
     _model("cache_type_k", _CACHE_TYPE, "Keep the keys of the context as this type", "f16", "kv cache", "memory"),
     _model(

@@ -22,6 +22,7 @@ from localspec.runtime.speed.expectation import expected_speed
 from localspec.runtime.speed.measurement import Measure, known_speed, measure_when_idle
 
 _TYPICAL_BYTES = 5 * 10**9
+_LOOPBACK = ("127.", "localhost:")
 _PACKAGES = ("llama-cpp-python", "huggingface-hub", "textual", "numpy")
 
 
@@ -51,6 +52,7 @@ def examine(
     room = room_of(native)
     findings = (
         *_engine(native),
+        *_other_machines(native),
         *_evaluation(evaluation),
         *advise(native, machine, evaluation),
         _memory(room),
@@ -86,6 +88,25 @@ def _engine(native: NativeReport) -> list[Finding]:
         text = f"It was built for a GPU, and sees none: it would use {threads}."
         return [*findings, Finding("engine", NOTE, text, "Check the GPU's driver.")]
     return [*findings, Finding("engine", OK, f"It would use {threads}, and no GPU.")]
+
+
+def _other_machines(native: NativeReport) -> list[Finding]:
+    """About the RPC servers that were asked for."""
+    if native.rpc_problem:
+        return [Finding("rpc", PROBLEM, native.rpc_problem, native.rpc_hint)]
+    addresses = dict.fromkeys(device.description for device in native.devices if device.remote)
+    exposed = [address for address in addresses if not address.startswith(_LOOPBACK)]
+    if not exposed:
+        return []
+    return [
+        Finding(
+            "rpc",
+            NOTE,
+            f"Nothing protects the connection to {' and '.join(exposed)}: whoever can reach an RPC server can read "
+            "what it computes, and take over its machine.",
+            "Use it in a private network only, or through a tunnel: docs/guide.md says how.",
+        )
+    ]
 
 
 def _heads(native: NativeReport) -> Finding:

@@ -23,7 +23,7 @@ _REINSTALL = "`localspec doctor` shows the command that builds it on this machin
 
 @dataclass(frozen=True, slots=True)
 class ProbedDevice:
-    """A GPU as llama.cpp lists it."""
+    """A GPU as llama.cpp lists it, or a device of another machine."""
 
     name: str
     description: str
@@ -32,6 +32,8 @@ class ProbedDevice:
     shares_ram: bool
     used: bool
     """True if LocalSpec uses it by default."""
+    remote: bool = False
+    """True if an RPC server has it; ``description`` is the server's address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,16 @@ class NativeReport:
     """True if it has the functions that MTP layers, EAGLE-3 and DFlash heads need."""
     threads: int | None = None
     devices: tuple[ProbedDevice, ...] = ()
+    rpc_problem: str = ""
+    """A sentence on RPC servers that cannot be used; empty without one."""
+    rpc_hint: str = ""
 
 
-def probe_native(command: Sequence[str] = _CHILD, timeout_s: float = _TIMEOUT_S) -> NativeReport:
-    """Probe llama.cpp. Never raises: a failure is in the report."""
+def probe_native(
+    command: Sequence[str] = _CHILD, timeout_s: float = _TIMEOUT_S, rpc: str | None = None
+) -> NativeReport:
+    """Probe llama.cpp, and the RPC servers at these addresses. Never raises: a failure is in the report."""
+    command = (*command, rpc) if rpc else command
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
@@ -86,7 +94,7 @@ def expect_with_here(report: NativeReport) -> ExpectWith:
 
 def speed_file_of(report: NativeReport) -> SpeedFile:
     """The file with what is known of the speed of this machine and this build."""
-    used = [device.name for device in report.devices if device.used]
+    used = [device.name for device in report.devices if device.used and not device.remote]
     return SpeedFile(machine_name(report.system_info, report.threads or 1, used))
 
 

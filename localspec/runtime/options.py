@@ -31,7 +31,9 @@ class LoadOptions:
     device: str | None = None
     """Names of devices as llama.cpp lists them, commas between, or ``NO_DEVICE``; None leaves it to llama.cpp."""
     draft_device: str | None = None
-    """None takes the target's."""
+    """None takes the target's; a draft model stays off those of other machines unless they are named here."""
+    rpc: str | None = None
+    """Addresses of llama.cpp's RPC servers, HOST:PORT with commas between, whose devices there are too."""
     require_gpu: bool = False
     """Fail instead of evaluating the target on the CPU."""
     cache_type_k: str = "f16"

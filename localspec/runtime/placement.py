@@ -19,9 +19,10 @@ from localspec.engine.backends.llama.devices import Device, choose, list_devices
 from localspec.engine.backends.llama.head import OUTPUTS_N
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.rpc import addresses_of, remote_devices
 from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.dimensions import Hyperparameters
-from localspec.gguf.draft_heads import DFLASH, MTP, drafter_kind, has_confidence, is_dspark, read_layers
+from localspec.gguf.draft_heads import DFLASH, DRAFT, MTP, drafter_kind, has_confidence, is_dspark, read_layers
 from localspec.models.fit import Room, Wanted, check_fits, fits
 from localspec.models.heads import mtp_fault
 from localspec.models.memory_estimate import ContextShape
@@ -59,10 +60,11 @@ def place_models(
 ) -> Placement:
     """Settings that the machine has room for.
 
-    Raises UsageError for contradictions and unknown devices, CapacityError where memory or a GPU is missing.
+    Raises UsageError for contradictions and unknown devices, CapacityError where memory or a GPU is missing,
+    EngineError for an RPC server that does not answer.
     """
     _check_contradictions(options)
-    present = list_devices(native())
+    present = _devices(options)
     if options.require_gpu:
         require_gpu(present)
     plan = Placement(_target(options, target, present), _draft(options, target, draft, present) if draft else None)
@@ -74,6 +76,12 @@ def place_models(
             plan, projector=options.projector, target=replace(plan.target, at_once=needs_one_batch(projector))
         )
     return _fitting(plan, options, target, draft, _image_bytes(projector))
+
+
+def _devices(options: LoadOptions) -> tuple[Device, ...]:
+    """Those of other machines first, as llama.cpp orders them: the first layers' input comes from here anyway."""
+    remote = remote_devices(native(), addresses_of(options.rpc)) if options.rpc else ()
+    return remote + list_devices(native())
 
 
 def _image_bytes(projector: GgufHeader | None) -> int:
@@ -135,7 +143,7 @@ def _draft(
     if options.draft is None:
         return None
     settings = _target(options, target, present)
-    devices = choose(present, options.draft_device or options.device)
+    devices = _draft_devices(options, header, present)
     if drafter_kind(header) == DFLASH:
         confidence = has_confidence(header)
         settings = replace(settings, batch_tokens=BLOCK_BATCH_TOKENS, dspark=is_dspark(header), confidence=confidence)
@@ -151,6 +159,20 @@ def _draft(
         require_gpu=False,
         snapshots=0,  # it goes on token by token, after which no state can be taken back
     )
+
+
+def _draft_devices(options: LoadOptions, header: GgufHeader, present: Sequence[Device]) -> tuple[Device, ...]:
+    """A draft model drafts here unless told otherwise: over a network every single token would wait for an answer.
+
+    A head computes with the target's own tensors, and stays with them.
+    """
+    if options.draft_device is not None:
+        return choose(present, options.draft_device)
+    if drafter_kind(header) != DRAFT:
+        return choose(present, options.device)
+    if options.device is None:
+        return choose([device for device in present if not device.remote], None)
+    return tuple(device for device in choose(present, options.device) if not device.remote)
 
 
 def _n_ctx(options: LoadOptions, header: GgufHeader) -> int:

@@ -55,3 +55,33 @@ def test_what_it_would_use_is_said(localspec: Localspec, kind: str, said: str) -
     if kind == "broken":
         assert record["healthy"] is False
         assert any(finding["command"] for finding in record["findings"])
+
+
+@pytest.mark.parametrize("asked", [("--rpc", "10.0.0.2:50052"), ()])
+def test_rpc_servers_are_asked_and_the_open_connection_is_told_of(localspec: Localspec, asked: tuple[str, ...]) -> None:
+    """Those on the command line, or else those that are set."""
+    remote = ProbedDevice("RPC0", "10.0.0.2:50052", 24_000_000_000, shares_ram=False, used=True, remote=True)
+    seen: list[str] = []
+
+    def probe(addresses: str) -> NativeReport:
+        seen.append(addresses)
+        return dataclasses.replace(REPORTS["cpu"], devices=(remote,))
+
+    services = dataclasses.replace(FakeWorld().services(), probe_rpc=probe, try_evaluating=lambda: EVALUATION)
+    if not asked:
+        localspec("config", "set", "model.rpc", "10.0.0.2:50052")
+
+    done = localspec("doctor", *asked, services=services)
+
+    assert seen == ["10.0.0.2:50052"]
+    assert "It would evaluate on RPC0 (10.0.0.2:50052, 24.0 GB free)" in done.out
+    assert "rpc: Nothing protects the connection to 10.0.0.2:50052" in " ".join(done.out.split())
+
+
+def test_an_rpc_server_that_does_not_answer_is_a_problem(localspec: Localspec) -> None:
+    report = dataclasses.replace(REPORTS["cpu"], rpc_problem="No RPC server can be reached.", rpc_hint="Start it.")
+    services = dataclasses.replace(
+        FakeWorld().services(), probe_rpc=lambda addresses: report, try_evaluating=lambda: EVALUATION
+    )
+
+    assert "problem rpc: No RPC server can be reached." in localspec("doctor", "--rpc", "h:1", services=services).out

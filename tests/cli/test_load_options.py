@@ -27,6 +27,7 @@ GIVEN = {
     "draft_gpu_layers": ("--draft-gpu-layers", 0),
     "device": ("--device", "CUDA0,CUDA1"),
     "draft_device": ("--draft-device", "none"),
+    "rpc": ("--rpc", "10.0.0.2:50052,gpu.local:50052"),
     "require_gpu": ("--require-gpu", True),
     "cache_type_k": ("--cache-type-k", "q8_0"),
     "cache_type_v": ("--cache-type-v", "q4_0"),

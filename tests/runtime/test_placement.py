@@ -23,6 +23,7 @@ from tests.tiny_models import write_tiny
 
 CUDA = Device("CUDA0", "NVIDIA H200", 1, 10**12, integrated=False)
 SECOND = Device("CUDA1", "NVIDIA H200", 2, 10**12, integrated=False)
+REMOTE = Device("RPC0", "10.0.0.2:50052", 4, 10**12, integrated=False, remote=True)
 INTEGRATED = Device("Vulkan0", "Intel Iris", 3, 10**12, integrated=True)
 
 
@@ -104,6 +105,36 @@ class TestPlan:
         for settings in (target, draft):
             assert (settings.n_ctx, settings.cache_type_k, settings.cache_type_v) == (300, "q8_0", "q4_0")
             assert (settings.flash_attn, settings.mmap, settings.mlock) == (True, False, True)
+
+    @pytest.mark.parametrize(
+        ("wishes", "target", "draft"),
+        [
+            ({}, ["RPC0", "CUDA0"], ["CUDA0"]),
+            ({"device": "RPC0"}, ["RPC0"], []),
+            ({"device": "CUDA0,RPC0"}, ["CUDA0", "RPC0"], ["CUDA0"]),
+            ({"device": "none", "draft_device": "RPC0"}, [], ["RPC0"]),
+            ({"draft_device": "RPC0"}, ["RPC0", "CUDA0"], ["RPC0"]),
+        ],
+    )
+    def test_a_draft_model_goes_to_another_machine_only_where_told(
+        self,
+        devices: list[Device],
+        monkeypatch: pytest.MonkeyPatch,
+        wishes: dict[str, Any],
+        target: list[str],
+        draft: list[str],
+    ) -> None:
+        devices.append(CUDA)
+        monkeypatch.setattr("localspec.runtime.placement.remote_devices", lambda native, addresses: (REMOTE,))
+        made = plan(rpc="10.0.0.2:50052", **wishes)
+        assert made.draft is not None
+        assert (names(made.target.devices), names(made.draft.devices)) == (target, draft)
+
+    def test_a_head_stays_with_its_target(self, devices: list[Device], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("localspec.runtime.placement.remote_devices", lambda native, addresses: (REMOTE,))
+        made = plan(draft=DRAFT.with_name("builtin-eagle3.gguf"), rpc="10.0.0.2:50052")
+        assert made.draft is not None
+        assert names(made.draft.devices) == ["RPC0"]
 
     def test_the_draft_may_stay_on_the_cpu_beside_a_target_on_the_gpu(self, devices: list[Device]) -> None:
         devices.append(CUDA)

@@ -37,7 +37,8 @@ class SpeedRecorder:
     @staticmethod
     def of(options: LoadOptions, parts: Sequence[GgufHeader]) -> SpeedRecorder:
         """The recorder of a pair; ``parts`` are the headers of the target."""
-        by_hand = (options.gpu_layers, options.draft_gpu_layers, options.device, options.draft_device) != (None,) * 4
+        layers, devices = (options.gpu_layers, options.draft_gpu_layers), (options.device, options.draft_device)
+        by_hand = any(wish is not None for wish in (*layers, *devices, options.rpc))
         files = [path.name for path in (options.target, options.draft) if path is not None]
         return SpeedRecorder(None if by_hand else SpeedFile(_this_machine(options)), run_key(*files), token_work(parts))
 

@@ -16,7 +16,7 @@ _SHARING_RAM = ("Metal", "MTL")
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A GPU."""
+    """A GPU, or whatever an RPC server computes with."""
 
     name: str
     """As llama.cpp names it: "CUDA0"."""
@@ -26,6 +26,8 @@ class Device:
     free_bytes: int
     integrated: bool
     """It is part of the processor, and llama.cpp takes it only where there is no other."""
+    remote: bool = False
+    """It is another machine's; ``description`` is the address of the RPC server."""
 
     @property
     def shares_ram(self) -> bool:
@@ -33,7 +35,7 @@ class Device:
 
 
 def list_devices(native: Native) -> tuple[Device, ...]:
-    """Every GPU llama.cpp was built for and finds; none in a build for the CPU."""
+    """Every GPU of this machine that llama.cpp was built for and finds; none in a build for the CPU."""
     ggml = native.ggml
     handles = [ggml.ggml_backend_dev_get(i) for i in range(ggml.ggml_backend_dev_count())]
     found = []
@@ -41,11 +43,17 @@ def list_devices(native: Native) -> tuple[Device, ...]:
         kind = ggml.ggml_backend_dev_type(handle)
         if kind not in (_GPU, _IGPU):
             continue
-        free, total = ctypes.c_size_t(), ctypes.c_size_t()
-        ggml.ggml_backend_dev_memory(handle, ctypes.byref(free), ctypes.byref(total))
         name, description = ggml.ggml_backend_dev_name(handle), ggml.ggml_backend_dev_description(handle)
-        found.append(Device(name.decode(), description.decode(errors="replace"), handle, free.value, kind == _IGPU))
+        free = free_bytes(native, handle)
+        found.append(Device(name.decode(), description.decode(errors="replace"), handle, free, kind == _IGPU))
     return tuple(found)
+
+
+def free_bytes(native: Native, handle: int) -> int:
+    """The free memory of a device; 0 if it does not tell."""
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    native.ggml.ggml_backend_dev_memory(handle, ctypes.byref(free), ctypes.byref(total))
+    return free.value
 
 
 def choose(devices: Sequence[Device], wish: str | None) -> tuple[Device, ...]:

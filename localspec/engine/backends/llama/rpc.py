@@ -1,0 +1,146 @@
+"""The devices of other machines, which llama.cpp reaches through its RPC servers.
+
+llama.cpp ends its process where a server cannot be reached, and waits for ever where one takes the connection and says
+nothing. So every server is greeted from here first, in the words of the protocol: a command (1 byte), the size of what
+follows (8 bytes, little endian), and for HELLO 24 bytes of capabilities; the answer is its size and the version.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import socket
+import struct
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+
+from localspec.base.errors import CapacityError, EngineError
+from localspec.engine.backends.llama.devices import Device, free_bytes
+from localspec.engine.backends.llama.native import Native
+
+PROTOCOL = (7, 0)
+"""The version that the llama.cpp of our llama-cpp-python speaks: it takes servers of this major version, and of no
+later minor one. Its library does not tell (RPC_PROTO_MAJOR_VERSION in ggml-rpc.h)."""
+_HELLO = 14
+_CAPABILITIES_N = 24
+_REQUEST = struct.pack(f"<BQ{_CAPABILITIES_N}x", _HELLO, _CAPABILITIES_N)
+_ANSWER = struct.Struct(f"<QBBBx{_CAPABILITIES_N}x")
+ANSWER_S = 5.0
+"""Seconds that a server may take to accept a connection, and to greet."""
+_MOST = 16
+"""llama.cpp's GGML_RPC_MAX_SERVERS."""
+_BUILD = "Build rpc-server there from the same version of llama.cpp: docs/guide.md says how."
+
+
+def addresses_of(wish: str) -> tuple[str, ...]:
+    """The addresses that a list with commas between names, each once, as llama.cpp takes them: HOST:PORT."""
+    return tuple(dict.fromkeys(address.strip() for address in wish.split(",")))
+
+
+def remote_devices(native: Native, addresses: Sequence[str], answer_s: float = ANSWER_S) -> tuple[Device, ...]:
+    """The devices of the servers at these addresses, numbered in this order as llama.cpp does: RPC0, RPC1.
+
+    Raises CapacityError if llama.cpp was built without RPC, EngineError if a server does not answer or is another's.
+    """
+    if not native.c.llama_supports_rpc():
+        raise CapacityError(
+            "This llama.cpp was built without RPC, so it cannot reach the devices of other machines.",
+            "In a checkout: make chat CMAKE_ARGS=-DGGML_RPC=on. Elsewhere: CMAKE_ARGS=-DGGML_RPC=on pip install "
+            "--force-reinstall --no-deps --no-cache-dir --no-binary llama-cpp-python llama-cpp-python==0.3.36",
+        )
+    if len(addresses) > _MOST:
+        raise CapacityError(f"llama.cpp takes at most {_MOST} RPC servers.", "Leave some out of --rpc.")
+    greet(addresses, answer_s)
+    return _numbered(native, addresses)
+
+
+def greet(addresses: Sequence[str], answer_s: float = ANSWER_S) -> None:
+    """Exchange greetings with all servers; raises EngineError for the first that does not answer as it should.
+
+    All connections are held until the last has answered: a server serves one at a time, so two names of the same
+    server, for which llama.cpp would wait for ever, are found out.
+    """
+    with ExitStack() as connections:
+        for address in addresses:
+            host, _, port = address.rpartition(":")
+            try:
+                connection = connections.enter_context(_connect(host, int(port), answer_s))
+            except (OSError, OverflowError, UnicodeError) as error:
+                reason = "it does not answer" if isinstance(error, TimeoutError) else _reason(error)
+                raise EngineError(
+                    f"No RPC server can be reached at {address}: {reason}.",
+                    "Start llama.cpp's rpc-server there, or leave it out of --rpc.",
+                ) from error
+            _check_version(address, _answer(connection, address))
+
+
+def _connect(host: str, port: int, answer_s: float) -> socket.socket:
+    """A connection as llama.cpp makes it, which knows IPv4 alone. Raises OSError."""
+    found = socket.getaddrinfo(host, port, socket.AF_INET, socket.SOCK_STREAM)
+    connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(answer_s)
+        connection.connect(found[0][4])
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _reason(error: Exception) -> str:
+    words = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return words[:1].lower() + words[1:]
+
+
+def _answer(connection: socket.socket, address: str) -> bytes:
+    """What the server answers to a greeting, cut short where it is silent or closes the connection."""
+    answer = b""
+    try:
+        connection.sendall(_REQUEST)
+        while len(answer) < _ANSWER.size and (piece := connection.recv(_ANSWER.size - len(answer))):
+            answer += piece
+    except TimeoutError as error:
+        raise EngineError(
+            f"The RPC server at {address} accepts connections and does not answer.",
+            "It serves one program at a time, and each server may stand in --rpc once: close what uses it, or start it "
+            "again.",
+        ) from error
+    except OSError:
+        pass  # it closed the connection, which is an answer
+    return answer
+
+
+def _check_version(address: str, answer: bytes) -> None:
+    with suppress(struct.error):
+        size, major, minor, patch = _ANSWER.unpack(answer)
+        if size == _ANSWER.size - 8:
+            if major == PROTOCOL[0] and minor <= PROTOCOL[1]:
+                return
+            raise EngineError(
+                f"The RPC server at {address} speaks version {major}.{minor}.{patch} of the protocol, and this "
+                f"llama.cpp {PROTOCOL[0]}.{PROTOCOL[1]}.",
+                _BUILD,
+            )
+    raise EngineError(
+        f"What answers at {address} is no RPC server of llama.cpp, or a much older one.",
+        f"Check the port. {_BUILD}",
+    )
+
+
+def _numbered(native: Native, addresses: Sequence[str]) -> tuple[Device, ...]:
+    """llama.cpp's handles; they stay with the process, and their connections are made when they are used."""
+    ggml = native.ggml
+    for name, result, arguments in (
+        ("rpc_add_server", ctypes.c_void_p, [ctypes.c_char_p]),
+        ("reg_dev_count", ctypes.c_size_t, [ctypes.c_void_p]),
+        ("reg_dev_get", ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t]),
+    ):
+        function = getattr(ggml, f"ggml_backend_{name}")
+        function.restype, function.argtypes = result, arguments
+    found: list[Device] = []
+    for address in addresses:
+        server = ggml.ggml_backend_rpc_add_server(address.encode())
+        for place in range(ggml.ggml_backend_reg_dev_count(server) if server else 0):
+            handle = ggml.ggml_backend_reg_dev_get(server, place)
+            free = free_bytes(native, handle)
+            found.append(Device(f"RPC{len(found)}", address, handle, free, integrated=False, remote=True))
+    return tuple(found)
