@@ -32,11 +32,12 @@ def write_tiny(
     spoil: Callable[[str, Weights], None] | None = None,
     part_tensors: int = 0,
     tokenizer: str = "gpt2",
+    infills: bool = False,
 ) -> Path:
     """A model of ``architecture``, one of ``ARCHITECTURES``; ``spoil`` may change a tensor, given its name.
 
     With ``part_tensors`` it lies in parts of so many tensors, named after ``path``. ``tokenizer`` is what the
-    file calls its own.
+    file calls its own. With ``infills`` its control tokens but the first are those for filling a gap.
     """
     writer = gguf.GGUFWriter(path, architecture, split_max_tensors=part_tensors)
     writer.add_name(f"tiny {architecture}")
@@ -48,6 +49,8 @@ def write_tiny(
     describe, shapes = ARCHITECTURES[architecture]
     describe(writer, n_layers)
     add_tokenizer(writer, tokenizer)
+    for token, name in enumerate(("pre", "suf", "mid") if infills else (), 1):
+        writer.add_uint32(f"tokenizer.ggml.fim_{name}_token_id", token)
     random = np.random.default_rng(seed)
     all_shapes: Shapes = {"token_embd.weight": (N_VOCAB, WIDTH), "output.weight": (N_VOCAB, WIDTH)}
     all_shapes["token_embd_norm.weight" if architecture == "lfm2" else "output_norm.weight"] = (WIDTH,)

@@ -30,6 +30,19 @@ class Vocab(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class InfillTokens:
+    """The control tokens of a model that fills gaps in a text."""
+
+    prefix: int
+    suffix: int
+    middle: int
+    repository: int | None = None
+    """Stands before the name of a project; None in a model that does not know projects."""
+    file: int | None = None
+    """Stands before the name of each file."""
+
+
 class Model(Protocol):
     """Scores for the next token. Pure to its caller; the KV cache is the backend's private matter."""
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from localspec.engine.model import InfillTokens
 from localspec.runtime.template.marked_text import MarkedText
 
 _INPUT = b"\1"
@@ -41,6 +42,11 @@ class TextVocab(Protocol):
     @property
     def adds_bos(self) -> bool:
         """True if every text has to begin with ``bos``."""
+        ...
+
+    @property
+    def infill(self) -> InfillTokens | None:
+        """The control tokens for filling a gap, if there are any."""
         ...
 
     @property

@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event
 from localspec.engine.inspection import Inspection
-from localspec.runtime.messages import Message, ReplyOptions, Tool
+from localspec.runtime.messages import Message, Prompt, ReplyOptions, Tool
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_info import PairInfo
 
@@ -87,6 +87,10 @@ class PairPrompter(Protocol):
 class InspectablePair(OpenPair, Protocol):
     """A pair that can be asked about its replies and about text, and reads ahead."""
 
+    def reply(self, prompt: Prompt, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
+        """As ``OpenPair.reply``, to a prompt of any kind."""
+        ...
+
     @property
     def inspector(self) -> PairInspector: ...
 
@@ -122,7 +126,7 @@ class ConcurrentPair(InspectablePair, Protocol):
 
     def begin(
         self,
-        prompt: Sequence[Message] | str,
+        prompt: Prompt,
         options: ReplyOptions,
         prefix: str,
         listener: Listener,

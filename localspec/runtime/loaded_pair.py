@@ -41,7 +41,7 @@ from localspec.models.projectors import check_projector
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.calls.reply import ReplyCalls
 from localspec.runtime.inspector import Inspector
-from localspec.runtime.messages import Message, ReplyOptions, Tool
+from localspec.runtime.messages import Infill, Message, Prompt, ReplyOptions, TokenIds, Tool
 from localspec.runtime.opened_models import open_models
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_drafters import PairDrafters
@@ -125,15 +125,12 @@ class LoadedPair:
     def info(self) -> PairInfo:
         return self._info
 
-    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
+    def reply(self, prompt: Prompt, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
         """As ``load.OpenPair.reply``."""
         drafters = self._drafters.chosen(options.spec)
         policy = self._policy(options.depth)
         try:
-            if isinstance(prompt, str):
-                ready = self.prompter.raw(prompt, prefix)
-            else:
-                ready = self.prompter.chat(prompt, options.max_tokens, prefix, options.tools)
+            ready = self.prompter.prompt(prompt, options, prefix)
         except Cancelled:
             yield Started(0, 0, options.seed or 0)
             yield Finished(FinishReason.CANCELLED, "", Tally().timings())
@@ -144,7 +141,7 @@ class LoadedPair:
         context = list(ready.tokens)
         if self._caches:
             self._caches.before_reply(context, self._cancel)
-        if not prefix:
+        if not prefix and not isinstance(prompt, TokenIds | Infill):
             self.inspector.remember(prompt, options, context, held)
         try:
             for event in self._events(request, drafters, calls):
@@ -218,10 +215,8 @@ class LoadedPair:
         request.written_out = calls.written_out
         return calls.follow(generate(self._target, drafters, request, self._cancel))
 
-    def _calls(
-        self, prompt: Sequence[Message] | str, options: ReplyOptions, ready: RenderedPrompt, prefix: str
-    ) -> ReplyCalls | None:
-        if isinstance(prompt, str) or not options.tools:
+    def _calls(self, prompt: Prompt, options: ReplyOptions, ready: RenderedPrompt, prefix: str) -> ReplyCalls | None:
+        if isinstance(prompt, str | TokenIds | Infill) or not options.tools:
             return None
         return ReplyCalls.of(self.prompter.call_form, options.tools, self._target.vocab, ready.end, prefix, prompt)
 
@@ -311,6 +306,7 @@ def _describe(
         draft_sample=draft_file.sample if draft_file else None,
         draft_sha256=draft_file.sha256 if draft_file else None,
         template_digest=text_digest(target.vocab.chat_template),
+        infills=target.vocab.infill is not None,
     )
 
 

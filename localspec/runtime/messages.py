@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -36,6 +37,31 @@ class Message:
     """The call that a tool's message answers."""
     name: str | None = None
     """The name of the tool, in a tool's message; empty where that says why a call could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenIds:
+    """A prompt in tokens of the target's vocabulary, which is read as it stands."""
+
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Infill:
+    """A text with a gap that the reply fills; only for a model that has the control tokens for it.
+
+    Nothing that is written in it becomes a control token.
+    """
+
+    prefix: str
+    """The text before the gap. Where room is short its end counts, and of ``suffix`` the beginning."""
+    suffix: str
+    files: tuple[tuple[str, str], ...] = ()
+    """Name and text of other files that the model may look at; where room is short the first are left out."""
+
+
+Prompt = Sequence[Message] | str | TokenIds | Infill
+"""Messages for the chat template, raw text in which control tokens count, tokens, or a text with a gap."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from localspec.engine.model import common_prefix
 from localspec.runtime.calls.form import CallForm, call_form
 from localspec.runtime.calls.prompt import ToolPrompts, speaks_of_calls
 from localspec.runtime.encoding import Encoder, TextVocab
-from localspec.runtime.messages import Message, Role, Tool
+from localspec.runtime.infilling import infill_prompt
+from localspec.runtime.messages import Infill, Message, Prompt, ReplyOptions, Role, TokenIds, Tool
 from localspec.runtime.prompt_images import ImageReader, PromptImages, split_by_images
 from localspec.runtime.template import ChatTemplate
 from localspec.runtime.template.marked_text import MarkedText
@@ -110,6 +111,36 @@ class Prompter:
                 f"There is no token {wrong} in the model's vocabulary.",
                 f"Its tokens have the ids 0 to {self._vocab.n_vocab - 1}.",
             )
+
+    def prompt(self, prompt: Prompt, options: ReplyOptions, prefix: str = "") -> RenderedPrompt:
+        """The prompt of a reply, of any kind, as far as ``prefix``, the beginning of the reply.
+
+        Raises InputError or CapacityError.
+        """
+        match prompt:
+            case str():
+                return self.raw(prompt, prefix)
+            case TokenIds(ids):
+                return self._given(ids, prefix)
+            case Infill():
+                room = self._n_ctx - self._reserve(options.max_tokens)
+                begun = self._encoder.tokenize(MarkedText.given(prefix))
+                return RenderedPrompt([*infill_prompt(prompt, self._vocab, self._encoder, room - len(begun)), *begun])
+            case _:
+                return self.chat(prompt, options.max_tokens, prefix, options.tools)
+
+    def _given(self, ids: Sequence[int], prefix: str) -> RenderedPrompt:
+        if not ids:
+            raise _empty()
+        self._check_ids(ids)
+        tokens = [*ids, *self._encoder.tokenize(MarkedText.given(prefix))]
+        if len(tokens) > self._n_ctx:
+            raise self._too_long(tokens)
+        return RenderedPrompt(tokens)
+
+    def _reserve(self, max_tokens: int | None) -> int:
+        """Tokens to keep free for a reply."""
+        return min(COMFORTABLE_REPLY_N, self._n_ctx // 4, max_tokens or COMFORTABLE_REPLY_N)
 
     def raw(self, text: str, prefix: str = "") -> RenderedPrompt:
         """The prompt for plain text: no template, but control tokens written in it count.
@@ -209,7 +240,7 @@ class Prompter:
         What was left out before stays out if that still fits: another beginning would have the whole
         conversation read again. When more has to go, a quarter of the room is freed at once.
         """
-        reserve = min(COMFORTABLE_REPLY_N, self._n_ctx // 4, max_tokens or COMFORTABLE_REPLY_N)
+        reserve = self._reserve(max_tokens)
         room = self._n_ctx - reserve
         begun = MarkedText.given(prefix)
         end = ""

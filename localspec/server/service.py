@@ -13,7 +13,7 @@ from typing import Protocol
 from localspec.base.errors import CapacityError
 from localspec.engine.events import Event
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.messages import Infill, Message, ReplyOptions, TokenIds
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import Answer, Numbered
 
@@ -53,8 +53,8 @@ class Asked:
 
     model: str
     """As the client names it; empty for the server's own pair."""
-    prompt: tuple[Message, ...] | str
-    """Messages for the chat template, or raw text in which control tokens count."""
+    prompt: tuple[Message, ...] | str | TokenIds | Infill
+    """As ``runtime.messages.Prompt``."""
     options: ReplyOptions
     prefix: str = ""
     """The beginning of the reply, which is to be gone on with."""

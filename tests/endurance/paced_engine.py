@@ -32,10 +32,10 @@ from localspec.engine.events import (
 )
 from localspec.engine.tally import Tally
 from localspec.runtime.load import InspectablePair
-from localspec.runtime.messages import Message, ReplyOptions, Tool
+from localspec.runtime.messages import Message, Prompt, ReplyOptions, Tool
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_info import PairInfo
-from tests.runtime.worker.scripted_engine import ScriptedInspector, ScriptedPair, paper_info
+from tests.runtime.worker.scripted_engine import ScriptedInspector, ScriptedPair, paper_info, text_of
 
 ROUNDS_PER_S = "PACED_ROUNDS_PER_S"
 OPENER = f"{__name__}:open_pair"
@@ -90,8 +90,8 @@ class PacedPair(ScriptedPair):
             plain_per_second=PLAIN_PER_S,
         )
 
-    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
-        message = prompt if isinstance(prompt, str) else prompt[-1].content
+    def reply(self, prompt: Prompt, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
+        message = text_of(prompt)
         pieces = after(pieces_of(message), prefix)
         prompt_n = len(message) // 4 + 1
         tally, text, reason = Tally(plain_per_second=PLAIN_PER_S), "", FinishReason.STOP

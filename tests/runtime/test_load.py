@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ from localspec.engine.settings import Sampling
 from localspec.runtime.calibration import plain_round
 from localspec.runtime.load import InspectablePair, OpenPair, open_pair
 from localspec.runtime.measuring_progress import MeasuringProgress
-from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.messages import Infill, Message, ReplyOptions, Role, TokenIds
 from localspec.runtime.options import LoadOptions
 from tests.builtin import DRAFT, TARGET
 from tests.fake_heads import FakeBlockHead, FakeHead, HiddenTarget
@@ -240,6 +241,24 @@ class TestOptions:
             assert all(each.logprob <= each.top[0].logprob <= 0 for each in known)
             own = [each.top[0].id for each in known] == [token.id for token in tokens]
             assert own == (sampling is GREEDY)
+
+    def test_a_prompt_of_tokens_has_the_reply_of_their_text(self, pair: InspectablePair) -> None:
+        ids, _ = pair.prompter.tokenize("<|user|>\nHello!<|end|>\n<|assistant|>\n", special=True)
+        given = list(pair.reply(TokenIds(ids), ReplyOptions(sampling=GREEDY, depth=0)))
+        assert rounds_text(given) == rounds_text(self.ask(pair, ReplyOptions(sampling=GREEDY, depth=0)))
+
+    def test_a_gap_is_filled_by_a_model_that_has_the_tokens_for_it(self, pair: InspectablePair, tmp_path: Path) -> None:
+        """The tokens are those that the file names; what is written in the text is text."""
+        assert not pair.info.infills
+        with pytest.raises(InputError, match="no tokens for it"):
+            next(pair.reply(Infill("a", "b"), ReplyOptions()))
+        filling = open_pair(LoadOptions(write_tiny(tmp_path / "m.gguf", "llama", infills=True)), Cancellation())
+        with closing(filling):
+            assert filling.info.infills
+            shown = filling.prompter.detokenize(range(1, 4))
+            started = next(filling.reply(Infill(shown, "b"), ReplyOptions(max_tokens=1)))
+            assert isinstance(started, Started)
+            assert started.prompt_n == 3 + len(shown) + 1
 
     def test_an_empty_prompt_is_refused_before_the_first_event(self, pair: OpenPair) -> None:
         for prompt in ("", [Message(Role.USER, "  ")]):

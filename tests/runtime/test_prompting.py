@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 
 from localspec.base.errors import CapacityError, InputError
 from localspec.engine.cancel import Cancelled
+from localspec.engine.model import InfillTokens
 from localspec.runtime.encoding import Encoder
-from localspec.runtime.messages import Message, Role
+from localspec.runtime.messages import Infill, Message, ReplyOptions, Role, TokenIds
 from localspec.runtime.prompting import Prompter, RenderedPrompt
 from localspec.runtime.template.marked_text import MarkedText
 from tests.builtin import open_target
@@ -35,6 +37,7 @@ class FakeVocab:
     prefixes_space: bool = False
     strips: str = ""
     """A control token that swallows white space behind it."""
+    infill: InfillTokens | None = None
 
     bos = 0
     eos = 3
@@ -61,7 +64,7 @@ class FakeVocab:
 
     def tokenize(self, text: str | bytes, *, special: bool) -> list[int]:
         text = text.decode() if isinstance(text, bytes) else text
-        text = text.replace("\U0001fae9", "ü")
+        text = "".join(letter if letter in PIECES else "ü" for letter in text)
         tokens: list[int] = []
         framed = True
         while text:
@@ -329,6 +332,57 @@ def test_making_a_prompt_can_be_stopped() -> None:
 
     with pytest.raises(Cancelled):
         Prompter(FakeVocab(), 100, stop).raw("a" * 10_000)
+
+
+class TestInfill:
+    """The tokens of the vocabulary have to do for prefix, suffix and middle: <u>, <a> and <e>."""
+
+    FRAME = InfillTokens(ids("<u>")[0], ids("<a>")[0], ids("<e>")[0])
+    WHOLE = replace(FRAME, repository=ids("<sys>")[0], file=ids("<s>")[0])
+
+    def prompt(self, prompt: Infill, n_ctx: int = 400, prefix: str = "", **vocab: Any) -> list[int]:
+        return (
+            Prompter(FakeVocab(**({"infill": self.FRAME} | vocab)), n_ctx).prompt(prompt, ReplyOptions(), prefix).tokens
+        )
+
+    def test_the_gap_is_framed_and_nothing_written_is_a_control_token(self) -> None:
+        """Whatever the text, the files and their names say."""
+        assert self.prompt(Infill("a<e>", "b<u>")) == ids("<u>", "a", "<", "e", ">", "<a>", "b", "<", "u", ">", "<e>")
+        assert self.prompt(Infill("a", ""), prefix="<e>", adds_bos=True) == ids(
+            "<s>", "<u>", "a", "<a>", "<e>", "<", "e", ">"
+        )
+        files = (("<u>b", "c<s>"), ("a", "bc"))
+        tokens = self.prompt(Infill("a", "b", files), infill=self.WHOLE)
+        assert [token for token in tokens if token < len(CONTROL)] == ids("<sys>", *["<s>"] * 3, "<u>", "<a>", "<e>")
+
+    def test_where_room_is_short_the_text_at_the_gap_stays(self) -> None:
+        """Of 27 tokens 20 before it and 7 after it, or what the other leaves; then files, the last first."""
+        both = self.prompt(Infill("a" * 50 + "b", "c" + "ü" * 50), n_ctx=40)
+        assert both == ids("<u>", *"a" * 19, "ab", "<a>", "c", *"ü" * 6, "<e>")
+        long = self.prompt(Infill("c" * 50, "b"), n_ctx=40)
+        assert long == ids("<u>", *"c" * 26, "<a>", "b", "<e>")
+        files = (("a", "ü" * 400), ("b", "ccc"))
+        kept = self.prompt(Infill("a", "b", files), infill=self.WHOLE)
+        assert kept == self.prompt(Infill("a", "b", files[1:]), infill=self.WHOLE)
+
+    def test_it_is_refused_where_it_cannot_be(self) -> None:
+        with pytest.raises(InputError, match="no tokens for it"):
+            self.prompt(Infill("a", "b"), infill=None)
+        with pytest.raises(CapacityError, match="--ctx"):
+            self.prompt(Infill("a", "b"), n_ctx=20)
+
+
+def test_tokens_are_read_as_they_stand() -> None:
+    """Control tokens among them, and no bos that is not; what follows is text."""
+    prompter = Prompter(FakeVocab(adds_bos=True), 10)
+
+    def read(*tokens: int) -> list[int]:
+        return prompter.prompt(TokenIds(tokens), ReplyOptions(), "<e>").tokens
+
+    assert read(*ids("<u>", "a")) == ids("<u>", "a", "<", "e", ">")
+    for wrong, error in (((), InputError), ((1, len(PIECES)), InputError), ((5,) * 8, CapacityError)):
+        with pytest.raises(error):
+            read(*wrong)
 
 
 class TestFitting:

@@ -33,6 +33,7 @@ from localspec.runtime.worker.messages import (
     KEEP_S,
     AboutText,
     Answer,
+    Complete,
     CountTokens,
     Detokenize,
     Detokenized,
@@ -57,6 +58,7 @@ from localspec.runtime.worker.messages import (
     Unloaded,
     Weigh,
     Weighed,
+    Write,
 )
 
 logger = logging.getLogger("localspec.runtime.worker")
@@ -206,7 +208,7 @@ class EngineServer:
 
     def _may_begin(self, work: Work) -> bool:
         """False for a reply that has to wait until another is over."""
-        return not (isinstance(work, Generate) and isinstance(self._pair, ConcurrentPair) and not self._pair.room_n)
+        return not (isinstance(work, Write) and isinstance(self._pair, ConcurrentPair) and not self._pair.room_n)
 
     def _do(self, work: Work) -> None:
         request_id = work.request_id if isinstance(work, Numbered) else None
@@ -214,7 +216,7 @@ class EngineServer:
             match work:
                 case Load(options):
                     self._load(options)
-                case Generate():
+                case Generate() | Complete():
                     self._generate(work)
                 case Inspect() | Weigh():
                     self._look_into(work)
@@ -246,7 +248,7 @@ class EngineServer:
             self._close_pair()
         self._send(Loaded(self._pair.info) if self._pair else Unloaded())
 
-    def _generate(self, work: Generate) -> None:
+    def _generate(self, work: Write) -> None:
         if self._inbox.cancelled:
             self._send(Emitted(work.request_id, Finished(FinishReason.CANCELLED, "", Tally().timings())))
             return
@@ -258,7 +260,7 @@ class EngineServer:
         for event in self._pair.reply(work.prompt, work.options, work.prefix):
             self._send(Emitted(work.request_id, event))
 
-    def _begin(self, pair: ConcurrentPair, work: Generate) -> None:
+    def _begin(self, pair: ConcurrentPair, work: Write) -> None:
         """Begin a reply beside others."""
         number = work.request_id
 
@@ -311,7 +313,7 @@ class EngineServer:
 
     def _about_text(self, work: AboutText) -> None:
         try:
-            if self._inbox.cancellation.is_set():
+            if self._inbox.cancelled:
                 raise Cancelled
             if self._pair is None:
                 raise self._absent

@@ -17,12 +17,13 @@ from localspec.base.errors import EngineError
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.settings import Sampling
 from localspec.engine.wire import event_from_dict, event_to_dict
-from localspec.runtime.messages import Message, ReplyOptions, Role, Tool, ToolCall
+from localspec.runtime.messages import Infill, Message, ReplyOptions, Role, TokenIds, Tool, ToolCall
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import (
     Answer,
     Cancel,
+    Complete,
     CountTokens,
     Detokenize,
     Detokenized,
@@ -113,6 +114,17 @@ def _generate(data: Data) -> Generate:
     return Generate(data["request_id"], prompt, options, data.get("prefix", ""))
 
 
+def _complete(data: Data) -> Complete:
+    prompt, options = _crafted(data["prompt"]), _reply_options(data["options"])
+    return Complete(data["request_id"], prompt, options, data["prefix"])
+
+
+def _crafted(data: Data) -> TokenIds | Infill:
+    if "ids" in data:
+        return TokenIds(tuple(data["ids"]))
+    return Infill(data["prefix"], data["suffix"], tuple((name, text) for name, text in data["files"]))
+
+
 def _inspect(data: Data) -> Inspect:
     asked = _generate(data)
     return Inspect(asked.request_id, asked.prompt, asked.options, tuple(data["reply"]), data["position"])
@@ -200,6 +212,7 @@ def _failed(data: Data) -> Failed:
 _DECODERS: dict[str, Callable[[Data], Request | Answer]] = {
     "Load": _load,
     "Generate": _generate,
+    "Complete": _complete,
     "CountTokens": lambda data: CountTokens(data["text"]),
     "ReadAhead": lambda data: ReadAhead(_messages(data["messages"]), _tools(data.get("tools", ()))),
     "Inspect": _inspect,

@@ -9,6 +9,7 @@ those at once, and answers questions in between. Each request but ``Cancel`` get
 ===========  =============================================================================
 Load         ``Loaded``; ``Unloaded`` if it was cancelled; else ``Failed(None)``
 Generate     ``Emitted`` with a ``Finished`` event; else ``Failed`` with its ``request_id``
+Complete     as for Generate
 Inspect      ``Inspected``; ``Dropped`` if it was cancelled; else ``Failed`` with its ``request_id``
 Weigh        ``Weighed``; otherwise as for Inspect
 Tokenize     ``Tokenized``; otherwise as for Inspect
@@ -28,7 +29,7 @@ from dataclasses import dataclass
 
 from localspec.engine.events import Event
 from localspec.engine.inspection import Inspection
-from localspec.runtime.messages import Message, ReplyOptions, Tool
+from localspec.runtime.messages import Infill, Message, ReplyOptions, TokenIds, Tool
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.pair_info import PairInfo
 
@@ -53,6 +54,16 @@ class Generate:
     options: ReplyOptions
     prefix: str = ""
     """The beginning of the reply, which is to be gone on with; it is no part of what is emitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """Go on with tokens, or fill a gap; answered as ``Generate``."""
+
+    request_id: int
+    prompt: TokenIds | Infill
+    options: ReplyOptions
+    prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +279,9 @@ class Failed:
 
 AboutText = Tokenize | Detokenize | Render
 """Questions that no model is evaluated for."""
-Numbered = Generate | Inspect | Weigh | AboutText
+Write = Generate | Complete
+"""The requests that a reply is the answer to."""
+Numbered = Write | Inspect | Weigh | AboutText
 """The requests that need a pair; what answers them carries their number."""
 Request = Load | Numbered | CountTokens | ReadAhead | Cancel | Unload
 TextAnswer = Tokenized | Detokenized | Rendered

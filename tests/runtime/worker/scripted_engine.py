@@ -26,7 +26,7 @@ from localspec.engine.events import Event, Finished, FinishReason, Origin, Promp
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.tally import Tally
 from localspec.runtime.load import InspectablePair, Listener
-from localspec.runtime.messages import Message, ReplyOptions, Tool
+from localspec.runtime.messages import Infill, Message, Prompt, ReplyOptions, TokenIds, Tool
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_info import PairInfo
 
@@ -67,6 +67,19 @@ def do(what: str, cancel: Cancellation) -> None:
             os.write(2, f"{NOISE} without an end".encode())
 
 
+def text_of(prompt: Prompt) -> str:
+    """A raw prompt or a last message; tokens are characters, and a gap is filled like any text before it."""
+    match prompt:
+        case str():
+            return prompt
+        case TokenIds(ids):
+            return "".join(map(chr, ids))
+        case Infill(prefix):
+            return prefix
+        case _:
+            return prompt[-1].content
+
+
 def paper_info(options: LoadOptions) -> PairInfo:
     """What there is to say about a pair that is no model."""
     return PairInfo(
@@ -95,8 +108,8 @@ class ScriptedPair:
     def info(self) -> PairInfo:
         return paper_info(self.options)
 
-    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
-        words = (prompt if isinstance(prompt, str) else prompt[-1].content).split()
+    def reply(self, prompt: Prompt, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
+        words = text_of(prompt).split()
         tally, text = Tally(), ""
         yield Started(prompt_n=len(words), cache_n=0, seed=options.seed or 0)
         yield PromptProgress(len(words), len(words))

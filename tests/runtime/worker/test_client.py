@@ -19,12 +19,13 @@ import pytest
 
 from localspec.base.errors import EngineError, ModelFileError, NotFoundError
 from localspec.engine.events import Finished, FinishReason, Round
-from localspec.runtime.messages import Message, Reply, ReplyOptions, Role
+from localspec.runtime.messages import Infill, Message, Reply, ReplyOptions, Role, TokenIds
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.client import EngineClient
 from localspec.runtime.worker.messages import (
     Answer,
     Cancel,
+    Complete,
     CountTokens,
     Detokenize,
     Detokenized,
@@ -541,6 +542,14 @@ def test_questions_about_text_are_answered_by_number(thread: Talk) -> None:
     thread.send(Cancel(), ask(7, "count 1"))
     assert thread.until(Dropped).request_id == 6
     assert thread.reply(7).text == counted(1)
+
+
+def test_tokens_are_gone_on_with_and_gaps_filled_as_texts_are(thread: Talk) -> None:
+    """Beside what is asked in words, in order."""
+    ids = TokenIds(tuple(map(ord, "count 2")))
+    thread.send(load(), Complete(1, ids, ReplyOptions()), ask(2, "count 1"))
+    thread.send(Complete(3, Infill("count 3", ""), ReplyOptions()))
+    assert [thread.reply(number).text for number in (1, 2, 3)] == [counted(2), counted(1), counted(3)]
 
 
 def ahead(text: str) -> ReadAhead:

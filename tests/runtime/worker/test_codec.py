@@ -26,13 +26,14 @@ from localspec.engine.events import (
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.settings import Sampling
 from localspec.engine.timings import Timings
-from localspec.runtime.messages import Message, ReplyOptions, Role, Tool, ToolCall
+from localspec.runtime.messages import Infill, Message, ReplyOptions, Role, TokenIds, Tool, ToolCall
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.codec import decode_answer, decode_request, encode
 from localspec.runtime.worker.messages import (
     Answer,
     Cancel,
+    Complete,
     CountTokens,
     Detokenize,
     Detokenized,
@@ -100,9 +101,11 @@ reply_options = st.builds(
     logprobs=maybe(count),
 )
 message = st.builds(Message, st.sampled_from(Role), text, tuples(call), maybe(text), maybe(text))
+crafted = st.builds(TokenIds, tuples(count)) | st.builds(Infill, text, text, tuples(st.tuples(text, text)))
 requests: st.SearchStrategy[Request] = st.one_of(
     st.builds(Load, load_options),
     st.builds(Generate, count, text | tuples(message), reply_options, text),
+    st.builds(Complete, count, crafted, reply_options, text),
     st.builds(CountTokens, text),
     st.builds(ReadAhead, tuples(message), tuples(tool)),
     st.builds(Inspect, count, text | tuples(message), reply_options, tuples(count), count),

@@ -9,6 +9,7 @@ from typing import Any
 
 from localspec.base.errors import InputError, ModelFileError
 from localspec.engine.backends.llama.native import Native
+from localspec.engine.model import InfillTokens
 
 _LONGEST_PIECE = 256
 """Bytes that nearly every token has room in."""
@@ -66,6 +67,19 @@ class LlamaVocab:
         n = ctypes.c_int32()
         tokens = self._c.llama_vocab_get_suppress_tokens(self._vocab, ctypes.byref(n))
         return tuple(tokens[: n.value]) if n.value else ()
+
+    @cached_property
+    def infill(self) -> InfillTokens | None:
+        """The tokens for filling a gap; None in a model that was not trained for it."""
+        c, vocab = self._c, self._vocab
+        frame = [
+            _present(find(vocab)) for find in (c.llama_vocab_fim_pre, c.llama_vocab_fim_suf, c.llama_vocab_fim_mid)
+        ]
+        prefix, suffix, middle = frame
+        if prefix is None or suffix is None or middle is None:
+            return None
+        repository, file = _present(c.llama_vocab_fim_rep(vocab)), _present(c.llama_vocab_fim_sep(vocab))
+        return InfillTokens(prefix, suffix, middle, repository, file)
 
     @cached_property
     def written_controls(self) -> Mapping[bytes, int]:
