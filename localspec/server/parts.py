@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum, auto
 
-from localspec.engine.events import Finished, Round, ToolCall
-from localspec.runtime.calls.prompt import said
-from localspec.runtime.calls.syntax import SYNTAXES
+from localspec.engine.events import Finished, Round
 from localspec.runtime.reasoning import NAMES
 
 _TAGS = {f"<{name}>": f"</{name}>" for name in NAMES.split("|")} | {"[THINK]": "[/THINK]"}
 """What opens reasoning, and what closes it."""
-_CALLS = (
-    *("<function=", "<invoke name=", "<｜DSML｜", " to=functions."),
-    *(marker for syntax in SYNTAXES for marker in syntax.markers if marker not in (*syntax.reasoning, syntax.quote)),
-)
-"""Texts that a call may begin with."""
-_CHANNEL = "<|channel|>"
-"""Written by gpt-oss in replies that may make calls."""
 
 
 class PartKind(StrEnum):
@@ -51,81 +42,67 @@ class _State(StrEnum):
 class ReplySplitter:
     """Splits the text of one reply. Text that may turn out to be a tag or a call is held back until it is clear."""
 
-    def __init__(self, *, tools: bool) -> None:
-        """``tools`` is True if the reply may make calls."""
-        self._tools = tools
+    def __init__(self) -> None:
         self._state = _State.BEGIN
         self._closing = ""
-        self._held = ""
-        self._answer = ""
+        self._text = ""
+        self._taken_n = 0
+        """Characters of the text that are told, or left out."""
 
     def receive(self, event: Round) -> Iterator[Part]:
         """The pieces that a round makes certain."""
-        self._held += "".join(token.text for token in event.tokens)
-        if self._state is _State.BEGIN:
-            self._begin()
-        if self._state is _State.REASONING:
-            yield from self._reasoning()
-        if self._state is _State.GAP and (answer := self._held.lstrip()):
-            self._state, self._held = _State.ANSWER, answer
-        if self._state is _State.ANSWER:
-            yield from self._part(PartKind.ANSWER, self._certain_answer())
+        self._text += "".join(token.text for token in event.tokens)
+        yield from self._told(len(self._text) - event.held_n)
 
     def end(self, event: Finished) -> Iterator[Part]:
         """The rest of the reply, but for the text of its calls."""
-        rest, self._held = self._held, ""
+        end = len(self._text) if event.said_n is None else event.said_n
+        yield from self._told(end)
+        rest = self._text[self._taken_n : end]
         if self._state is _State.REASONING:
-            yield from self._part(PartKind.REASONING, rest.rstrip())
-            return
-        if event.calls or (self._tools and _CHANNEL in rest):
-            rest = _without_calls(self._answer + rest, event.calls)[len(self._answer) :]
-        yield from self._part(PartKind.ANSWER, "" if self._state is _State.GAP else rest)
+            yield from _part(PartKind.REASONING, rest.rstrip())
+        elif self._state is not _State.GAP:
+            yield from _part(PartKind.ANSWER, rest)
 
-    def _part(self, kind: PartKind, text: str) -> Iterator[Part]:
-        if text:
-            self._answer += text if kind is PartKind.ANSWER else ""
-            yield Part(kind, text)
+    def _told(self, end: int) -> Iterator[Part]:
+        """The pieces of the text before ``end``, as far as their kind is certain."""
+        if self._state is _State.BEGIN:
+            self._begin(end)
+        if self._state is _State.REASONING:
+            yield from self._reasoning(end)
+        if self._state is _State.GAP and (answer := self._text[self._taken_n : end].lstrip()):
+            self._state, self._taken_n = _State.ANSWER, end - len(answer)
+        if self._state is _State.ANSWER and end > self._taken_n:
+            begin, self._taken_n = self._taken_n, end
+            yield from _part(PartKind.ANSWER, self._text[begin:end])
 
-    def _begin(self) -> None:
+    def _begin(self, end: int) -> None:
         """Leave the state if enough is there."""
-        begun = self._held.lstrip()
+        begun = self._text[:end].lstrip()
         opened = next((tag for tag in _TAGS if begun.startswith(tag)), None)
         if opened is not None:
             if text := begun[len(opened) :].lstrip():
-                self._state, self._closing, self._held = _State.REASONING, _TAGS[opened], text
+                self._state, self._closing, self._taken_n = _State.REASONING, _TAGS[opened], end - len(text)
         elif begun and not any(tag.startswith(begun) for tag in _TAGS):
             self._state = _State.ANSWER
 
-    def _reasoning(self) -> Iterator[Part]:
-        text, closing, rest = self._held.partition(self._closing)
-        if not closing:
-            text = text[: len(text) - _begun_n(text, (self._closing,))]
-        text = text.rstrip()
+    def _reasoning(self, end: int) -> Iterator[Part]:
+        text, closing, _ = self._text[self._taken_n : end].partition(self._closing)
         if closing:
-            self._state, self._held = _State.GAP, rest
+            self._state = _State.GAP
+            self._taken_n += len(text) + len(closing)
+            text = text.rstrip()
         else:
-            self._held = self._held[len(text) :]
-        yield from self._part(PartKind.REASONING, text)
-
-    def _certain_answer(self) -> str:
-        """The text held back that belongs to the answer, whatever follows; the rest stays."""
-        text = self._held
-        if self._tools:
-            begins = [at for at in (text.find(call) for call in _CALLS) if at >= 0]
-            text = text[: min(begins)] if begins else text[: len(text) - _begun_n(text, _CALLS)]
-            # A call of Llama 3 is all of the answer, and nothing but its end tells.
-            text = "" if not self._answer and text.lstrip()[:1] in ("", "{") else text.rstrip()
-        self._held = self._held[len(text) :]
-        return text
+            text = text[: len(text) - _begun_n(text, self._closing)].rstrip()
+            self._taken_n += len(text)
+        yield from _part(PartKind.REASONING, text)
 
 
-def _begun_n(text: str, wholes: Sequence[str]) -> int:
-    """The length of the longest end of ``text`` that one of ``wholes`` begins with."""
-    longest = max(map(len, wholes))
-    ends = range(min(longest - 1, len(text)), 0, -1)
-    return next((n for n in ends if any(whole.startswith(text[-n:]) for whole in wholes)), 0)
+def _part(kind: PartKind, text: str) -> Iterator[Part]:
+    if text:
+        yield Part(kind, text)
 
 
-def _without_calls(answer: str, calls: Sequence[ToolCall]) -> str:
-    """The text before the calls, without channels."""
-    return min((said(answer, calls, syntax) for syntax in SYNTAXES), key=len)
+def _begun_n(text: str, whole: str) -> int:
+    """The length of the longest end of ``text`` that ``whole`` begins with."""
+    return next((n for n in range(len(whole) - 1, 0, -1) if text.endswith(whole[:n])), 0)

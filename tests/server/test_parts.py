@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 
 import pytest
 
 from localspec.engine.events import Finished, Round, ToolCall
-from localspec.server.parts import Part, PartKind, ReplySplitter
+from localspec.server.parts import Part, ReplySplitter
 from tests.server.fakes import said
 
 CALL = ToolCall("call00001", "get_time", '{"zone": "UTC"}')
-HERMES = '<tool_call>\n{"name": "get_time", "arguments": {"zone": "UTC"}}\n</tool_call>'
-LLAMA = '{"name": "get_time", "parameters": {"zone": "UTC"}}'
-GPT_OSS = '<|channel|>commentary to=functions.get_time<|message|>{"zone": "UTC"}<|call|>'
+WRITTEN = '<tool_call>\n{"name": "get_time", "arguments": {"zone": "UTC"}}\n</tool_call>'
 
 
-def split(text: str, piece_n: int, calls: tuple[ToolCall, ...] = (), *, tools: bool = False) -> list[tuple[str, str]]:
-    """The parts, those of one kind joined; the text comes ``piece_n`` characters a token."""
-    parts = ReplySplitter(tools=tools)
+def split(text: str, piece_n: int, said_n: int | None = None) -> list[tuple[str, str]]:
+    """The parts, those of one kind joined; the text comes ``piece_n`` characters a token, held back from ``said_n``."""
+    parts = ReplySplitter()
     found: list[Part] = []
-    pieces = [text[at : at + piece_n] for at in range(0, len(text), piece_n)]
-    for event in said(*pieces, calls=calls):
+    known_n = 0
+    for event in said(*(text[at : at + piece_n] for at in range(0, len(text), piece_n))):
         if isinstance(event, Round):
-            found += parts.receive(event)
+            known_n += sum(len(token.text) for token in event.tokens)
+            held_n = 0 if said_n is None else max(0, known_n - said_n)
+            found += parts.receive(replace(event, held_n=held_n))
         elif isinstance(event, Finished):
-            found += parts.end(event)
+            calls = () if said_n is None else (CALL,)
+            found += parts.end(replace(event, calls=calls, said_n=said_n))
     assert all(part.text for part in found)
     return [(str(kind), "".join(part.text for part in same)) for kind, same in groupby(found, lambda part: part.kind)]
 
@@ -52,18 +54,20 @@ def test_reasoning_is_told_apart(text: str, expected: list[tuple[str, str]], pie
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (HERMES, []),
-        ("<think>Hm.</think>\nI look.\n" + HERMES, [("reasoning", "Hm."), ("answer", "I look.")]),
-        (LLAMA, []),
-        (GPT_OSS, []),
-        ("```\n<tool_call>\n```\n" + HERMES, [("answer", "```\n<tool_call>\n```")]),
+        ("", []),
+        ("I look.", [("answer", "I look.")]),
+        ("<think>Hm.</think>\nI look.", [("reasoning", "Hm."), ("answer", "I look.")]),
+        ("<think>Hm.</think>", [("reasoning", "Hm.")]),
     ],
 )
 def test_the_text_of_calls_is_left_out(text: str, expected: list[tuple[str, str]], piece_n: int) -> None:
-    assert split(text, piece_n, (CALL,), tools=True) == expected
+    assert split(f"{text}\n{WRITTEN}", piece_n, len(text)) == expected
 
 
-@pytest.mark.parametrize("text", [HERMES, LLAMA, "a < b [TOOL", "  {", "x <tool_call> y"])
-def test_what_is_no_call_stays(text: str) -> None:
-    assert split(text, 3, tools=True) == [(str(PartKind.ANSWER), text)]
-    assert split(text, 3) == [(str(PartKind.ANSWER), text)]
+def test_text_that_was_no_call_is_told_at_the_end() -> None:
+    parts = ReplySplitter()
+    _, round_, finished = said("Yes <tool_call>")
+    assert isinstance(round_, Round)
+    assert isinstance(finished, Finished)
+    assert [part.text for part in parts.receive(replace(round_, held_n=12))] == ["Yes"]
+    assert [part.text for part in parts.end(finished)] == [" <tool_call>"]
