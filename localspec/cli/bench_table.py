@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from localspec.base.visible import visible_line
 from localspec.cli.tables import AMBER, DIM, GREEN, RED, coloured, paragraph
+from localspec.gguf.draft_heads import DRAFTERS
 from localspec.insight.bench.compare import BenchChange, BenchComparison, losses
 from localspec.insight.bench.result import BenchResult, PairResult
 from localspec.insight.bench.summary import ALL, Cell, cells
@@ -164,6 +165,8 @@ def _pair_asides(pair: PairResult) -> Iterable[str]:
         sizes = size(facts["target_size_bytes"] + facts["draft_size_bytes"])
         held = f", {size(facts['resident_bytes'])} of memory held" if facts.get("resident_bytes") else ""
         yield f"Models {sizes}{held}; {len(pair.samples)} replies measured."
+        if not set(facts.get("drafters", DRAFTERS)) & set(DRAFTERS):
+            yield "A single model: it drafts from its own text (suffix), and gains where it repeats text."
     if pair.left_out:
         yield f"Left out: {', '.join(f'{prompt} ({reason})' for prompt, reason in pair.left_out.items())}."
     yield from pair.notes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -33,6 +34,7 @@ from localspec.cli.tables import AMBER, DIM, GREEN, RED, Column, coloured, fitte
 from localspec.gguf import read_header
 from localspec.gguf.draft_heads import DRAFT
 from localspec.models.pairs import Pair, PairDescription, describe_all, load_catalogue
+from localspec.models.pairs.scan import find_embedder, passages_found_by
 from localspec.models.pairs.state import MISSING, disk_bytes, pair_verdict
 from localspec.runtime.figures import size
 
@@ -95,15 +97,17 @@ def info(services: Services, /, pair_id: str, as_json: bool) -> None:
     """Show all that is known about the pair ID."""
     pair = load_catalogue().find(pair_id)
     described = next(each for each in _described(services) if each.id == pair.id)
-    verdict = pair_verdict(pair)
+    verdict, embedder = pair_verdict(pair), find_embedder(os.environ)
     if as_json:
         match = None if verdict is None else {"fits": verdict.fits, **asdict(verdict)}
         more = {"sampling": asdict(pair.sampling), "match": match, "calls_tools": _calls_tools(pair)}
+        more["embedder"] = embedder.name if embedder else None
         print(json.dumps(to_json(described) | more, indent=2))
         return
     print(visible_line(described.title))
     tools = [("calls tools", text)] if (text := _calls_tools(pair)) else []
-    print("\n".join(named([*facts(described), *_sampling(pair), *tools])))
+    passages = [("passages", f"of attached files are found by {passages_found_by(embedder)}")]
+    print("\n".join(named([*facts(described), *_sampling(pair), *tools, *passages])))
     if verdict is not None:
         sentences = [verdict.reason] if verdict.reason else [_match(pair), *verdict.warnings]
         print("\n".join(named([("match" if not n else "", text) for n, text in enumerate(sentences)])))

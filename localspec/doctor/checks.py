@@ -12,11 +12,13 @@ from pathlib import Path
 from localspec.base.errors import LocalSpecError
 from localspec.base.paths import user_paths
 from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
+from localspec.gguf.draft_heads import DRAFT
 from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.disk import is_folder, links_below, may_exist
 from localspec.models.pairs.free_space import free_bytes
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.leftovers import find_leftovers
+from localspec.models.pairs.scan import find_embedder, passages_found_by
 from localspec.models.pairs.stores.hub import repositories
 from localspec.runtime.figures import size
 
@@ -35,9 +37,9 @@ def check_folders() -> list[Finding]:
 
 
 def check_cache() -> list[Finding]:
-    """Findings on the cache of the Hub and on the user's own pairs."""
+    """Findings on the cache of the Hub, on pairs and on the embedding model."""
     cache = hub_cache()
-    findings = [_room(cache), _links(cache), _leftovers(cache), _own_pairs()]
+    findings = [_room(cache), _links(cache), _leftovers(cache), _own_pairs(), _passages()]
     return [finding for finding in findings if finding is not None]
 
 
@@ -89,9 +91,18 @@ def _leftovers(cache: Path) -> Finding | None:
 
 def _own_pairs() -> Finding:
     try:
-        return Finding("pairs", OK, f"{len(load_catalogue().pairs)} pairs are known.")
+        known = load_catalogue().pairs
     except LocalSpecError as error:
         return Finding("pairs", PROBLEM, error.message, error.hint)
+    single_n = sum(pair.draft is None and pair.drafter == DRAFT for pair in known)
+    are = "is a single model, which drafts from its" if single_n == 1 else "are single models, which draft from their"
+    single = f" {single_n} {are} own text (suffix)." if single_n else ""
+    return Finding("pairs", OK, f"{len(known)} pairs are known.{single}")
+
+
+def _passages() -> Finding:
+    found_by = passages_found_by(find_embedder(os.environ))
+    return Finding("passages", OK, f"Passages of attached files are found by {found_by}.")
 
 
 def check_network(environ: Mapping[str, str] = os.environ, timeout_s: float = _TIMEOUT_S) -> Finding:

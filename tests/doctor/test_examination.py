@@ -20,11 +20,14 @@ from localspec.doctor.examination import examine
 from localspec.doctor.finding import NOTE, OK, PROBLEM
 from localspec.doctor.hardware import gcc_version, hardware
 from localspec.doctor.native_probe import NativeReport
+from localspec.models.pairs.collecting import collect
 from localspec.models.pairs.hub_cache import hub_cache
 from tests.gguf_files import write
 from tests.hub import HubServer
 from tests.hub.certificates import self_signed
 from tests.models.pairs.support import in_hub, write_own
+from tests.tiny_embedders import write_embedder
+from tests.tiny_models import write_tiny
 
 BUILT = NativeReport(version="1", library="/lib.so", system_info="CPU : ", threads=2)
 NOBODY = "http://127.0.0.1:9"
@@ -131,6 +134,20 @@ def test_pairs_that_cannot_be_read_are_a_problem() -> None:
     write_own("[[pairs]\n")
 
     assert [finding.area for finding in check_cache() if finding.level == PROBLEM] == ["pairs"]
+
+
+def test_single_models_and_the_embedding_model_are_named(tmp_path: Path) -> None:
+    texts = [finding.text for finding in check_cache()]
+    assert texts[-1].endswith("are found by words; no embedding model is on this machine.")
+    assert texts[-2].endswith("pairs are known.")
+
+    (tmp_path / "models").mkdir()
+    single = write_tiny(tmp_path / "models" / "single.gguf", "llama")
+    write_embedder(tmp_path / "models" / "find.gguf")
+    collect([single])
+    texts = [finding.text for finding in check_cache()]
+    assert texts[-1].endswith("are found by words and meaning: find.gguf.")
+    assert texts[-2].endswith("pairs are known. 1 is a single model, which drafts from its own text (suffix).")
 
 
 def test_hardware_is_read_from_the_system(tmp_path: Path) -> None:

@@ -198,6 +198,7 @@ def _facts(info: PairInfo) -> dict[str, Any]:
     return {
         "target": info.target_name,
         "draft": info.draft_name,
+        "drafters": list(info.drafters),
         "device": info.device,
         "draft_device": info.draft_device,
         "threads": info.threads,

@@ -19,9 +19,9 @@ from localspec.models.pairs.pair import Pair
 from localspec.models.pairs.suitability import GREEN, Suitability
 
 RULE = (
-    "the largest target that fits beside its draft, of at most 6 GB where it is read from a PC's RAM; among targets "
-    "of about that size a verified pair first, then one with heads or a draft near a tenth of its target, then the "
-    "first in the list"
+    "the largest target that fits with what drafts for it, of at most 6 GB where it is read from a PC's RAM; among "
+    "targets of about that size one with a draft first, then a verified one, then one with heads or a draft near a "
+    "tenth of its target, then the first in the list"
 )
 MOST_FROM_RAM_BYTES = 6 * 10**9
 """The largest target from a PC's RAM: all weights are read for every token, so larger ones are too slow."""
@@ -47,11 +47,11 @@ def recommend(
     ``speeds`` are expected speeds by pair id; those of unknown speed are left out then. ``quick`` is from
     ``reads_quickly`` and counts where no speed is known.
 
-    A pair without a drafter, with one that llama.cpp cannot run or with little gain is not recommended; the tour only
-    as the last resort.
+    A single model, which the suffix drafter speeds up, is recommended where no pair of about its size is. A pair with
+    a drafter that llama.cpp cannot run or with little gain is not; the tour only as the last resort.
     """
     fitting = [pair for pair, fit in judged if fit.colour == GREEN and pair.recommended]
-    candidates = [pair for pair in fitting if _has_drafter(pair) and not pair.tour]
+    candidates = [pair for pair in fitting if _can_draft(pair) and not pair.tour]
     if not candidates:
         tour = next((pair for pair in fitting if pair.tour), None)
         reason = "the only pair that fits this machine as it is now"
@@ -63,7 +63,7 @@ def recommend(
         small = [pair for pair in candidates if target_bytes(pair) <= MOST_FROM_RAM_BYTES]
         candidates = small or [min(candidates, key=target_bytes)]
     best = _best_of_largest(candidates)
-    return best, f"Recommended: {best.id}, by this rule: {RULE}."
+    return best, f"Recommended: {best.id}, by this rule: {RULE}{_alone(best)}."
 
 
 def _by_speed(timed: Sequence[tuple[Pair, float]]) -> tuple[Pair, str]:
@@ -77,19 +77,29 @@ def _by_speed(timed: Sequence[tuple[Pair, float]]) -> tuple[Pair, str]:
         best, _ = max(timed, key=lambda each: each[1])
         pace = max(1, round(speeds[best.id]))
         why = f"the fastest here, at about {pace} tokens a second: none is fast enough to read along"
-    return best, f"Recommended: {best.id}, {why}."
+    return best, f"Recommended: {best.id}, {why}{_alone(best)}."
+
+
+def _alone(pair: Pair) -> str:
+    """The drafter of a single model, as a clause; empty for a pair."""
+    return "; it is a single model, which drafts from its own text (suffix)" if _is_single(pair) else ""
 
 
 def _best_of_largest(candidates: Sequence[Pair]) -> Pair:
-    """Of targets of about the largest size a verified pair first, then one with a suitable drafter."""
+    """Of targets of about the largest size one with a draft first, then a verified one, then a suitable drafter."""
     largest = max(map(target_bytes, candidates))
     equals = [pair for pair in candidates if target_bytes(pair) * _EQUAL_FACTOR >= largest]
-    return min(equals, key=lambda pair: (not pair.verified, _distance(pair)))
+    return min(equals, key=lambda pair: (_is_single(pair), not pair.verified, _distance(pair)))
 
 
-def _has_drafter(pair: Pair) -> bool:
-    if pair.draft is None and pair.drafter != MTP:
-        return False
+def _is_single(pair: Pair) -> bool:
+    return pair.draft is None and pair.drafter != MTP
+
+
+def _can_draft(pair: Pair) -> bool:
+    """True if llama.cpp can run what drafts for the target; a single model has the suffix drafter."""
+    if _is_single(pair):
+        return True
     architecture = pair.target.architecture
     return architecture is None or can_run(pair.drafter, architecture)
 

@@ -202,6 +202,11 @@ def find_embedder(environ: Mapping[str, str]) -> Path | None:
     return min(sizes, key=lambda path: (sizes[path], path), default=None)
 
 
+def passages_found_by(embedder: Path | None) -> str:
+    """The ways in which passages of attached files are found, for people."""
+    return f"words and meaning: {embedder.name}" if embedder else "words; no embedding model is on this machine"
+
+
 def _files(environ: Mapping[str, str]) -> Iterator[Path]:
     stores: Iterable[Found] = (found for store in STORES.values() for found in store(environ))
     yield from (found.path for found in stores)

@@ -138,7 +138,8 @@ def test_heads_are_counted_beside_their_target() -> None:
         ([pair_of("guessed", 9, 0.9, verified=False), pair_of("verified", 5, 0.5)], "guessed"),
         ([pair_of("close", 8, 4), pair_of("apart", 8, 0.8)], "apart"),
         ([pair_of("first", 8, 0.7), pair_of("second", 8, 0.8)], "first"),
-        ([pair_of("alone", 8), pair_of("pair", 2, 0.2)], "pair"),
+        ([pair_of("alone", 8), pair_of("pair", 2, 0.2)], "alone"),
+        ([pair_of("alone", 9), pair_of("pair", 8, 0.8, verified=False)], "pair"),
     ],
 )
 def test_the_rule(pairs: list[Pair], best: str) -> None:
@@ -227,11 +228,19 @@ def test_heads_are_recommended_where_llama_cpp_can_run_them(drafter: str, archit
     assert (recommend([(with_heads, FITS)]) is not None) is recommended
 
 
-def test_what_gains_little_or_has_no_drafter_is_not_recommended() -> None:
+def test_what_gains_little_is_not_recommended_and_a_single_model_says_what_drafts() -> None:
     little = dataclasses.replace(pair_of("x", 8, 0.8), recommended=False)
+    alone = "it is a single model, which drafts from its own text (suffix)."
 
-    assert recommend([(little, FITS), (pair_of("y", 8), FITS)]) is None
-    assert recommend([(dataclasses.replace(pair_of("z", 8), drafter="mtp"), FITS)]) is not None
+    assert recommend([(little, FITS)]) is None
+    for speeds in ({}, {"y": Expectation(9.0)}, {"y": Expectation(2.0)}):
+        chosen = recommend([(little, FITS), (pair_of("y", 8), FITS)], speeds)
+        assert chosen is not None
+        assert chosen[0].id == "y"
+        assert chosen[1].endswith(alone)
+    with_heads = recommend([(dataclasses.replace(pair_of("z", 8), drafter="mtp"), FITS)])
+    assert with_heads is not None
+    assert alone not in with_heads[1]
 
 
 @pytest.mark.parametrize(("gb", "best"), [(1, "builtin"), (6, "qwen3.5-4b-mtp"), (12, "qwen3-8b"), (64, "qwen3-8b")])
