@@ -13,14 +13,15 @@ from dataclasses import replace
 
 from localspec.base.errors import CapacityError, InputError
 from localspec.engine.backends.llama.grammar import GrammarSampler
-from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.images import text_alone
 from localspec.engine.inspecting import inspect, token_probs
 from localspec.engine.inspection import Inspection
+from localspec.engine.model import Model
 from localspec.engine.sampling import Sampler
 from localspec.engine.settings import Sampling
 from localspec.runtime.messages import Message, ReplyOptions, Tool
+from localspec.runtime.opening import PairTarget
 from localspec.runtime.prompt_images import ImageReader
 from localspec.runtime.prompting import Prompter
 from localspec.runtime.sampling import check_ranges
@@ -35,7 +36,7 @@ class Inspector:
     """Asks both models about replies. It owns neither; what their caches hold afterwards is what was asked last."""
 
     def __init__(
-        self, target: LlamaModel, draft: LlamaModel | None, max_outputs: int, images: ImageReader | None = None
+        self, target: PairTarget, draft: Model | None, max_outputs: int, images: ImageReader | None = None
     ) -> None:
         """``max_outputs`` is how many rows of scores the target is prepared for."""
         self._target = target

@@ -162,7 +162,7 @@ class ScriptedPairs(ScriptedPair):
 
     def begin(
         self,
-        prompt: Sequence[Message] | str,
+        prompt: Prompt,
         options: ReplyOptions,
         prefix: str,
         listener: Listener,
