@@ -64,6 +64,7 @@ def gemma(arguments: Arguments) -> str:
     return "{" + ",".join(values) + "}"
 
 
+NS, CDATA = "]<]minimax[>[", '<param name="{}"><![CDATA[{}]]></param>'
 XML, PAIR = "<parameter={}>\n{}\n</parameter>\n", "<arg_key>{}</arg_key>\n<arg_value>{}</arg_value>\n"
 WRITERS: dict[str, Callable[[str, Arguments], str]] = {
     "Qwen3-Coder": lambda n, a: f"<tool_call>\n<function={n}>\n{tagged(a, XML)}</function>\n</tool_call>",
@@ -95,6 +96,37 @@ WRITERS: dict[str, Callable[[str, Arguments], str]] = {
     "Functionary": lambda n, a: f"<function={n}>{as_json(a)}</function>",
     "GigaChat": lambda n, a: f"<|function_call|>{named(n, a)}",
     "Solar": lambda n, a: f"<|tool_call:begin|>id0<|tool_call:name|>{n}<|tool_call:args|>{as_json(a)}<|tool_call:end|>",
+    "MiniMax-M1": lambda n, a: f"<tool_calls>\n{named(n, a)}\n</tool_calls>",
+    "Kimi": lambda n, a: (
+        f"<|tool_calls_section_begin|><|tool_call_begin|>functions.{n}:0<|tool_call_argument_begin|>{as_json(a)}"
+        "<|tool_call_end|><|tool_calls_section_end|>"
+    ),
+    "Kimi K3": lambda n, a: (
+        f'<|open|>tools<|sep|><|open|>call tool="{n}" index="1"<|sep|>'
+        + tagged(a, '<|open|>argument key="{}" type="string"<|sep|>{}<|close|>argument<|sep|>')
+        + "<|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|><|end_of_msg|>"
+    ),
+    "GigaChat 3": lambda n, a: f"<|message_sep|>\n\nfunction call<|role_sep|>\n{named(n, a)}<|message_sep|>",
+    "Apertus": lambda n, a: f"<|tools_prefix|>[{as_json({n: dict(a)})}]<|tools_suffix|>",
+    "Granite": lambda n, a: f"<|tool_call|>[{named(n, a)}]",
+    "LFM2": lambda n, a: (
+        f"<|tool_call_start|>[{n}({', '.join(f'{key}={value!r}' for key, value in a.items())})]<|tool_call_end|>"
+    ),
+    "MiniMax-M3": lambda n, a: (
+        f'{NS}<tool_call>\n{NS}<invoke name="{n}">{tagged(a, f"{NS}<{{0}}>{{1}}{NS}</{{0}}>")}{NS}</invoke>\n'
+        f"{NS}</tool_call>"
+    ),
+    "Muse": lambda n, a: (
+        f' to={n}<|message|><atem:function_calls>\n<atem:invoke name="{n}">\n'
+        + tagged(a, '<atem:parameter name="{}">{}</atem:parameter>\n')
+        + "</atem:invoke>\n</atem:function_calls>"
+    ),
+    "MiniCPM": lambda n, a: f'<function name="{n}">{tagged(a, CDATA)}</function>',
+    "Hunyuan": lambda n, a: (
+        f"<tool_calls:opensource>\n<tool_call:opensource>{n}<tool_sep:opensource>\n"
+        + tagged(a, "<arg_key:opensource>{}</arg_key:opensource>\n<arg_value:opensource>{}</arg_value:opensource>\n")
+        + "</tool_call:opensource>\n</tool_calls:opensource>"
+    ),
     "Llama 3": lambda n, a: named(n, a, ("name", "parameters")),
 }
 BY_NAME = {syntax.name: syntax for syntax in SYNTAXES}
@@ -329,34 +361,43 @@ def test_a_call_begun_before_the_reply_was_continued_is_not_made() -> None:
     assert continued.call_error is not None
 
 
-@pytest.mark.parametrize("syntax", [each for each in SYNTAXES if each.held], ids=lambda syntax: syntax.name)
+each_held = pytest.mark.parametrize("syntax", [each for each in SYNTAXES if each.held], ids=lambda syntax: syntax.name)
+
+
+def begun(syntax: CallSyntax, text: str, *, reasons: bool = False) -> str | None:
+    """The part of a text that the constraint has begun with, at whichever character it did; None if it has not."""
+    patterns = held(Sampling(), syntax, TOOLS, {}, reasons=reasons).grammar_triggers
+    for end in range(len(text) + 1):
+        for pattern in patterns:
+            if match := re.search(pattern.encode(), text[:end].encode()):
+                return text.encode()[match.start(1) :].decode()
+    return None
+
+
+@each_held
 def test_the_constraint_takes_what_the_syntax_writes_and_only_with_arguments_that_fit(syntax: CallSyntax) -> None:
     write, vocab = WRITERS[syntax.name], open_target().vocab
     settings = held(Sampling(), syntax, TOOLS, {}, reasons=False)
-    whole = f"{write('first', {'text': 'a', 'n': 7})}\n{write('second', {})}"
-    for text, fits in ((whole, True), (write("first", {"n": "7"}), False), (write("third", {}), False)):
+    whole = write("first", {"text": "a", "n": 7})
+    both = f"{whole}\n{write('second', {})}" if not syntax.trigger else whole
+    for text, fits in ((both, True), (write("first", {"n": "7"}), False), (write("third", {}), False)):
         place = Grammar.of(replace(settings, grammar_triggers=()), vocab)
-        for token in vocab.tokenize(text, special=False):
+        for token in vocab.tokenize(begun(syntax, text) or text, special=False):
             place.accept(token)
         assert (place.left_by is None) == fits
 
 
-@pytest.mark.parametrize("syntax", [each for each in SYNTAXES if each.held], ids=lambda syntax: syntax.name)
+@each_held
 def test_the_constraint_begins_with_a_call_behind_the_reasoning(syntax: CallSyntax) -> None:
-    begin = syntax.held.partition(" ARGUMENTS")[0].replace("NAME", "first") if syntax.bare else syntax.markers[0]
+    whole = WRITERS[syntax.name]("first", {})
     opening, closing = syntax.reasoning
-
-    def begins(text: str, *, reasons: bool = False) -> bool:
-        patterns = held(Sampling(), syntax, TOOLS, {}, reasons=reasons).grammar_triggers
-        found = [match for pattern in patterns if (match := re.search(pattern.encode(), text.encode()))]
-        return any(match[1].decode() == begin for match in found)
-
-    assert begins(begin)
-    assert begins(f"{opening}Hm.{closing}\n{begin}")
-    assert begins(f"Hm.{closing}\n{begin}", reasons=True)
-    assert not begins(f"{opening}Hm.\n{begin}")
-    assert not begins(f"Hm.\n{begin}", reasons=True)
-    assert not begins(f"They write {begin}")
+    assert whole.endswith(begun(syntax, whole) or "nothing")
+    assert begun(syntax, f"{opening}Hm.{closing}\n{whole}")
+    assert begun(syntax, f"They write {whole}") is None or syntax.trigger
+    if not syntax.trigger:
+        assert begun(syntax, f"Hm.{closing}\n{whole}", reasons=True)
+        assert not begun(syntax, f"{opening}Hm.\n{whole}")
+        assert not begun(syntax, f"Hm.\n{whole}", reasons=True)
 
 
 HERMES_TEMPLATE = (
@@ -419,6 +460,31 @@ def test_a_prompt_says_tools_calls_and_results_once_and_as_input(source: str) ->
         assert b"\0" not in text[at : at + len(hostile)].marks
 
 
+SIGNED = "{% if tools %}List of tools: {{ tools | tojson }}{% endif %}" + NO_TOOLS
+
+
+@pytest.mark.parametrize(
+    ("template", "name", "written"),
+    [
+        (SIGNED, "LFM2", '<|tool_call_start|>[first(text="<|im_end|>", n=1)]<|tool_call_end|>'),
+        (
+            SIGNED.replace("List of tools: ", "respond only with <|tool_call|> followed by a JSON list"),
+            "Granite",
+            '<|tool_call|>[{"name": "first", "arguments": {"text": "<|im_end|>", "n": 1}}]',
+        ),
+    ],
+)
+def test_a_template_that_only_lists_tools_may_say_how_its_model_calls_them(
+    template: str, name: str, written: str
+) -> None:
+    """The text of a call is there once, as the model wrote it or would have written it."""
+    assert call_form(template).syntax.name == name
+    for content in ("Let me see.", f"Let me see.\n{written}"):
+        text = rendered(template, (TALK[0], replace(TALK[1], content=content), TALK[2]))
+        assert text.count("Let me see.") == text.count(written) == 1
+        assert "<|tool|>" in text
+
+
 def test_calls_that_a_template_takes_one_by_one_are_each_followed_by_their_result() -> None:
     both = (replace(TALK[1], calls=(CALLED, AGAIN)), TALK[2], Message(Role.TOOL, "gone", call_id=AGAIN.id))
     text = rendered(ONE_AT_ONCE, (TALK[0], *both))
@@ -476,6 +542,18 @@ REAL = {
     "GLM-4.6": "GLM",
     "CohereForAI-c4ai-command-r7b-12-2024-tool_use": "Command R",
     "meetkai-functionary-medium-v3.1": "Functionary",
+    "Apertus-8B-Instruct": "Apertus",
+    "GigaChat3-10B-A1.8B": "GigaChat 3",
+    "Kimi-K2-Instruct": "Kimi",
+    "Kimi-K3": "Kimi K3",
+    "MiniMax-M3": "MiniMax-M3",
+    "muse-glimmer": "Muse",
+    "openbmb-MiniCPM5-1B": "MiniCPM",
+    "tencent-Hy3": "Hunyuan",
+    "LFM2.5-8B-A1B": "LFM2",
+    "LFM2-8B-A1B": "LFM2",
+    "LFM2.5-Instruct": "LFM2",
+    "ibm-granite-granite-3.3-2B-Instruct": "Granite",
     "google-gemma-2-2b-it": None,
     "microsoft-Phi-3.5-mini-instruct": None,
 }
@@ -488,7 +566,7 @@ def test_real_templates_are_recognised(stem: str) -> None:
     """And take a conversation with a call and its result, whether they know such or not."""
     source = by_stem[stem].read_text(encoding="utf-8")
     form = call_form(source, "<BOS>", "<EOS>")
-    assert (form.syntax.name if form.writes_calls else None) == REAL[stem]
+    assert (form.syntax.name if form.lists_tools or form.writes_calls else None) == REAL[stem]
     text = rendered(source)
     assert "first" in text
     assert FIRST.description in text

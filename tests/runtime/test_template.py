@@ -263,8 +263,17 @@ def test_a_template_too_large_to_compile_is_told_so(source: str) -> None:
         render(source)
 
 
-@pytest.mark.parametrize("source", ["{{ ''.__class__.__mro__ }}", "{{ messages.append(1) }}"])
+@pytest.mark.parametrize(
+    "source",
+    ["{{ ''.__class__.__mro__ }}", "{{ messages.append(1) }}", "{% set a = [] %}{{ a.append(a) }}", "{{ [].clear() }}"],
+)
 def test_a_template_cannot_leave_its_sandbox(source: str) -> None:
     """It comes out of a downloaded file: it may neither reach Python's insides nor change what it is given."""
     with pytest.raises(InputError):
         render(source)
+
+
+def test_a_template_may_change_a_list_that_it_made() -> None:
+    """As those of Kimi models do."""
+    grown = "{% set a = [] %}{% set _ = a.append(1) %}{% set _ = a.append(2) %}{{ a | join }}, {{ a.pop(0) }}"
+    assert render(grown) == "12, 1"

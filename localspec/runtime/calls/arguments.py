@@ -1,10 +1,11 @@
-"""The arguments of a call as models write them: JSON, the notation of Gemma, and texts between tags."""
+"""The arguments of a call as models write them: JSON, the notations of Gemma and Python, and texts between tags."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from json.scanner import NUMBER_RE
 from typing import Any, NoReturn
 
@@ -15,6 +16,13 @@ Raises ValueError where there is none."""
 
 _KEY = re.compile(r"\s*([^\s:{}\[\],]+)\s*:")
 _WORD = re.compile(r"true|false|null")
+_WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_PYTHON_WORD = re.compile("|".join(_WORDS))
+_CALLED, _GIVEN = re.compile(r"([\w.-]+)\s*\("), re.compile(r"(\w+)\s*=\s*")
+_SPACE, _COLON = re.compile(r"\s*"), re.compile(r"\s*:\s*")
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+_ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _DEEPEST = 64
 
 
@@ -29,6 +37,11 @@ def json_value(text: str, at: int, quote: str = '"') -> tuple[Any, int]:
 def gemma_object(text: str, at: int, quote: str) -> tuple[Any, int]:
     """An object whose keys stand bare and whose texts stand between two ``quote``. Raises ValueError."""
     return _gemma_value(text, at, quote, _DEEPEST)
+
+
+def python_calls(text: str, at: int, quote: str = '"') -> tuple[Any, int]:
+    """A list of calls as Python writes them, ``[name(key=value)]``, as objects with names. Raises ValueError."""
+    return _items(text, at + 1, "]", _python_call)
 
 
 def typed(value: str, schema: Mapping[str, Any]) -> Any:
@@ -48,6 +61,73 @@ def _refuse(constant: str) -> NoReturn:
 
 
 _JSON = json.JSONDecoder(parse_constant=_refuse)
+
+
+def _python_call(text: str, at: int) -> tuple[Any, int]:
+    found = _CALLED.match(text, at)
+    if found is None:
+        raise ValueError(f"there is no call at character {at}")
+    given, at = _items(text, found.end(), ")", partial(_named_value, name=_GIVEN, depth=_DEEPEST))
+    return {"name": found[1], "arguments": dict(given)}, at
+
+
+def _named_value(text: str, at: int, name: re.Pattern[str] | None, depth: int) -> tuple[tuple[str, Any], int]:
+    """A value after its name, which is a text where it has no pattern."""
+    if name is None:
+        key, at = _python_value(text, at, depth)
+        found = _COLON.match(text, at)
+    else:
+        found = name.match(text, at)
+        key = found[1] if found else ""
+    if found is None or not isinstance(key, str):
+        raise ValueError(f"there is no name at character {at}")
+    value, at = _python_value(text, found.end(), depth)
+    return (key, value), at
+
+
+def _python_value(text: str, at: int, depth: int) -> tuple[Any, int]:
+    """A literal of Python or JSON; texts may go on over several lines."""
+    if depth == 0:
+        raise ValueError("it is nested too deeply")
+    if text.startswith("[", at):
+        return _items(text, at + 1, "]", partial(_python_value, depth=depth - 1))
+    if text.startswith("{", at):
+        parts, at = _items(text, at + 1, "}", partial(_named_value, name=None, depth=depth - 1))
+        return dict(parts), at
+    if quoted := _QUOTED.match(text, at):
+        written = _ESCAPED.sub(_unescaped, quoted[0][1:-1])
+        # An escape may be half of a character.
+        return written.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass"), quoted.end()
+    word = _PYTHON_WORD.match(text, at) or NUMBER_RE.match(text, at)
+    if word is None:
+        raise ValueError(f"there is no value at character {at}")
+    return _WORDS[word[0]] if word[0] in _WORDS else json.loads(word[0]), word.end()
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    if code := found[1] or found[2] or found[3]:
+        return chr(int(code, 16))
+    return _ESCAPES.get(found[0][1], found[0][1])
+
+
+def _items(text: str, at: int, close: str, read: Callable[[str, int], tuple[Any, int]]) -> tuple[list[Any], int]:
+    """The values up to ``close``, with commas between them, white space anywhere, and the index after it."""
+    items: list[Any] = []
+    at = _after_space(text, at)
+    while not text.startswith(close, at):
+        if items:
+            if not text.startswith(",", at):
+                raise ValueError(f"there is no comma at character {at}")
+            at = _after_space(text, at + 1)
+        item, at = read(text, at)
+        items.append(item)
+        at = _after_space(text, at)
+    return items, at + 1
+
+
+def _after_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
 
 
 def _gemma_value(text: str, at: int, quote: str, depth: int) -> tuple[Any, int]:

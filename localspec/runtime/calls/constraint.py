@@ -17,10 +17,10 @@ from localspec.runtime.reasoning import NAMES
 from localspec.runtime.template.values import schema_of
 
 _KEPT_N = 256
-_PIECES = re.compile(r"(«.+?»|ARGUMENTS|\s)")
+_PIECES = re.compile(r"(«.+?»|NAME|ARGUMENTS|ID|\n)")
 _ANY_OBJECT = {"type": "object"}
 _NO_ARGUMENTS = {"type": "object", "properties": {}, "additionalProperties": False}
-_WHITE_SPACE = r"/[ \n\t]{0,8}/"
+_WHITE_SPACE, _ID = r"/[ \n\t]{0,8}/", "/[A-Za-z0-9_-]{1,40}/"
 
 
 def held(
@@ -39,23 +39,38 @@ def held(
 
 def _grammar(syntax: CallSyntax, tools: Sequence[Tool], controls: Mapping[str, int]) -> str:
     """A grammar of calls and nothing else, in Lark's form."""
-    calls = [_call(syntax.held, tool.name, f"arguments{i}", controls) for i, tool in enumerate(tools)]
+    calls = [_call(way, tool.name, f"arguments{i}", controls) for i, tool in enumerate(tools) for way in syntax.held]
     schemas = [f"arguments{i}: %json {json.dumps(_schema(tool))}" for i, tool in enumerate(tools)]
-    rules = ("start: call (ws call)* ws", f"call: {' | '.join(calls)}", *schemas, f"ws: {_WHITE_SPACE}")
+    before, between, after = (_call(part, "", "", controls) for part in syntax.around)
+    if syntax.around[2].startswith("«"):  # readers do without it
+        after = f"({after})?"
+    rules = (
+        "start: group (ws group)* ws",
+        f"group: {before} call ({between} call)* {after}",
+        f"call: {' | '.join(calls)}",
+        *schemas,
+        f"ws: {_WHITE_SPACE}",
+        f"id: {_ID}",
+    )
     return "\n".join(("%llguidance {}", *rules))
 
 
 def _call(written: str, name: str, arguments: str, controls: Mapping[str, int]) -> str:
-    """A rule's alternative for calls of one tool."""
+    """A part of the syntax as Lark has it, for calls of one tool."""
     parts: list[str] = []
     # White space in JSON stays as it is: so what the model would write is certain.
-    for piece in filter(None, _PIECES.split(written.replace("NAME", json.dumps(name)[1:-1]).replace(" ", "\0"))):
-        if piece.startswith("«"):
-            parts.append(_marker(piece[1:-1], controls))
-        elif piece == "ARGUMENTS":
-            parts.append(arguments)
-        else:
-            parts.append("ws" if piece == "\n" else json.dumps(piece.replace("\0", " ")))
+    for piece in filter(None, _PIECES.split(written)):
+        match piece:
+            case "NAME":
+                parts.append(json.dumps(json.dumps(name)[1:-1]))
+            case "ARGUMENTS":
+                parts.append(arguments)
+            case "ID" | "\n":
+                parts.append({"ID": "id", "\n": "ws"}[piece])
+            case _ if piece.startswith("«"):
+                parts.append(_marker(piece[1:-1], controls))
+            case _:
+                parts.append(json.dumps(piece.replace("⏎", "\n")))
     return " ".join(parts)
 
 
@@ -83,11 +98,19 @@ def _schema(tool: Tool) -> dict[str, Any]:
 def _triggers(syntax: CallSyntax, tools: Sequence[Tool], *, reasons: bool) -> Iterator[str]:
     """Patterns for the begin of the first call, behind the reasoning and at the begin of a line."""
     if syntax.bare:
-        heads = (syntax.held.partition(" ARGUMENTS")[0].replace("NAME", json.dumps(tool.name)[1:-1]) for tool in tools)
+        heads = (
+            way.partition(" ARGUMENTS")[0].replace("NAME", json.dumps(tool.name)[1:-1])
+            for tool in tools
+            for way in syntax.held
+        )
         begin = rf"\s*({'|'.join(map(re.escape, heads))})\Z"
+    elif syntax.trigger:
+        yield rf"(?s){syntax.trigger}"
+        return
     else:
-        marker = re.escape(syntax.held.partition("«")[2].partition("»")[0])
-        begin = rf"(?:.*?\n)?[ \t]*({marker})(?=[\s{{]|\Z)"
+        head = f"{syntax.around[0]}{syntax.held[0]}"
+        marker = re.escape(_PIECES.split(head)[1][1:-1] if head.startswith("«") else head.partition("NAME")[0])
+        begin = rf"(?:.*?\n)?[ \t]*({marker})(?=[\s{{\[<]|\Z)"
     closing = re.escape(syntax.reasoning[1])
     opened = rf"\s*(?:{re.escape(syntax.reasoning[0])}|[<\[](?:{NAMES}|THINK)[>\]])"
     if reasons:

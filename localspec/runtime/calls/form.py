@@ -36,7 +36,7 @@ class CallForm:
 
     syntax: CallSyntax
     writes_calls: bool = True
-    """True if the template writes calls and results; otherwise they are put into ordinary messages."""
+    """True if the template writes calls; otherwise their text is put into ordinary messages."""
     lists_tools: bool = True
     """True if the template tells the model of the tools; otherwise the system message does."""
     shape: CallShape = USUAL
@@ -51,7 +51,7 @@ class CallForm:
     @property
     def in_words(self) -> str:
         """The form in a few words, as "Hermes"."""
-        if not self.writes_calls:
+        if not self.writes_calls and not self.lists_tools:
             return f"by a description, as {HERMES.name} models do; its chat template has no syntax that LocalSpec knows"
         listed = "" if self.lists_tools else ", by a description, since its chat template lists no tools"
         return self.syntax.name + listed
@@ -71,7 +71,7 @@ def call_form(source: str, bos: str = "", eos: str = "") -> CallForm:
         probe = _Probe(template, CallShape(arguments_as_text=as_text, empty_as_none=as_none))
         if form := probe.form():
             return form
-    return DESCRIBED
+    return probe.signed() or DESCRIBED
 
 
 def calls_in_words(header: GgufHeader) -> str:
@@ -105,6 +105,13 @@ class _Probe:
             says_first=said.find(_ANSWER) < said.find(_CALLS[0].name),
             sample=sample[found.start : found.end] if found else one,
         )
+
+    def signed(self) -> CallForm | None:
+        """The form of a template that lists tools and writes no calls, if its prompt says which its model writes."""
+        if _TOOLS[0].name not in self._before:
+            return None
+        syntax = next((each for each in SYNTAXES if each.sign and each.sign in self._before), None)
+        return CallForm(syntax, writes_calls=False) if syntax else None
 
     def _written(self, calls: Sequence[ToolCall], said: str = "") -> str:
         """The template's text for an assistant's message alone; empty if it refuses the message."""

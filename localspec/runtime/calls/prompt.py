@@ -11,7 +11,7 @@ from itertools import groupby
 from localspec.engine.events import ToolCall
 from localspec.runtime.calls.form import CallForm
 from localspec.runtime.calls.reading import CallReader
-from localspec.runtime.calls.syntax import CallSyntax
+from localspec.runtime.calls.syntax import CallSyntax, unmarked
 from localspec.runtime.messages import Message, Role, Tool
 from localspec.runtime.template.values import json_object, schema_of
 
@@ -44,7 +44,9 @@ class ToolPrompts:
     def prepared(self, messages: Sequence[Message]) -> list[Message]:
         """The messages that the template is given. What they make it say is input, as ever."""
         found = [self._as_said(_without_unreadable(message)) for message in messages]
-        if not self.form.writes_calls:
+        if not self.form.writes_calls and self.form.lists_tools:
+            found = [_as_written(message, self.form.syntax) for message in found]
+        elif not self.form.writes_calls:
             found = list(_as_text(found))
         elif not self.form.parallel:
             found = list(_one_by_one(found))
@@ -110,6 +112,24 @@ def _as_text(messages: Sequence[Message]) -> Iterator[Message]:
         for message in group:
             parts = [message.content, *map(_call_text, message.calls)]
             yield Message(message.role, "\n".join(filter(None, parts))) if message.calls else message
+
+
+def _as_written(message: Message, syntax: CallSyntax) -> Message:
+    """An assistant's message with the text of its calls, as its model writes it."""
+    if not message.calls:
+        return message
+    before, between, after = (text.replace("\n", "") for text in syntax.around)
+    calls = between.join(_item(call, syntax) for call in message.calls)
+    text = unmarked(f"{before}{calls}{after}")
+    return Message(message.role, "\n".join(filter(None, (message.content, text))))
+
+
+def _item(call: ToolCall, syntax: CallSyntax) -> str:
+    if syntax.held:
+        parts = {"NAME": call.name, "ARGUMENTS": call.arguments}
+        return re.sub("|".join(parts), lambda found: parts[found[0]], syntax.held[0])
+    given = (f"{key}={json.dumps(value)}" for key, value in (json_object(call.arguments) or {}).items())
+    return f"{call.name}({', '.join(given)})"
 
 
 def _call_text(call: ToolCall) -> str:

@@ -87,7 +87,7 @@ class CallReader:
 
     def answer_start(self, text: str, *, reasons: bool) -> int | None:
         """The index after the reasoning; None if that has no end. ``reasons`` is as for ``read``."""
-        opening, closing = map(self._markers.written, self._syntax.reasoning)
+        opening, closing = map(self._markers.in_place, self._syntax.reasoning)
         if reasons or text.lstrip().startswith(opening):
             end = text.find(closing)
             return None if end < 0 else end + len(closing)
@@ -156,7 +156,7 @@ class CallReader:
             end = self._end.match(text, at)
             if end is None:
                 raise ValueError("it does not end")
-            named = [(name, value)] if name else [_named(each) for each in _listed(value)]
+            named = [(name, value)] if name else [_named(each, keyed=self._syntax.keyed) for each in _listed(value)]
             place = begin.start(), end.end()
             sign = _squeezed(begin[0] if name else text[slice(*place)])
             calls = [FoundCall(each, _object(given), *place, sign) for each, given in named]
@@ -207,10 +207,12 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _named(value: Any) -> tuple[str, Any]:
+def _named(value: Any, *, keyed: bool) -> tuple[str, Any]:
     """The name and the arguments that an object holds. Raises ValueError."""
     if not isinstance(value, dict):
         raise ValueError("it is no JSON object")
+    if keyed and len(value) == 1:
+        return next(iter(value.items()))
     name = next((value[key] for key in _NAMES if key in value), None)
     if not isinstance(name, str) or not name:
         raise ValueError("it names no tool")
@@ -228,6 +230,10 @@ def _object(arguments: Any) -> dict[str, Any]:
         return {}
     if not isinstance(arguments, dict):
         raise ValueError("its arguments are no JSON object")
+    try:
+        json.dumps(arguments, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # half a character, or the stand-in of a control token
+        raise ValueError("what it says is no text") from None
     return arguments
 
 

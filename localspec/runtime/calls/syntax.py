@@ -10,13 +10,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from localspec.runtime.calls.arguments import ReadValue, gemma_object, json_value
+from localspec.runtime.calls.arguments import ReadValue, gemma_object, json_value, python_calls
 
 _MARKER = re.compile("«(.+?)»")
 _FIRST_STAND_IN = 0xD800
 """Of the surrogates, which no decoded text contains."""
 _THINKING = ("<think>", "</think>")
 _NAME = r"(?P<name>[\w.-]+)"
+_OBJECT = '{"name": "NAME", "arguments": ARGUMENTS}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,18 @@ class CallSyntax:
     """The marker around texts in arguments."""
     reasoning: tuple[str, str] = _THINKING
     """The markers around reasoning."""
-    held: str = ""
-    """A call as a constraint has it written, with NAME and ARGUMENTS; empty if nothing holds the arguments."""
+    keyed: bool = False
+    """True if an object's one key is the name of the tool, and its value the arguments."""
+    held: tuple[str, ...] = ()
+    """A call as a constraint has it written, in each way there is; empty if nothing holds the arguments.
+
+    NAME, ARGUMENTS and ID (of the call) stand for themselves, ⏎ for a line end, a line end for white space or none."""
+    around: tuple[str, str, str] = ("", "\n", "")
+    """What a constraint has written before the first call, between two, and after the last."""
+    trigger: str = ""
+    """A pattern at which the constraint begins, in its group, where no marker is sign enough."""
+    sign: str = ""
+    """A text of prompts with tools by which a template shows that its model writes this, where it writes no calls."""
     texts: tuple[str, ...] = ()
     """Texts that a call may begin with, beside the markers of ``begin``."""
     bare: bool = False
@@ -62,6 +73,11 @@ class CallSyntax:
         return (*self.texts, *(f"«{marker}»" for marker in dict.fromkeys(_MARKER.findall(self.begin))))
 
 
+def unmarked(text: str) -> str:
+    """A text of the table as it is written."""
+    return _MARKER.sub(lambda found: found[1], text)
+
+
 class Markers:
     """The markers of a syntax in one vocabulary. A stand-in of one character takes the place of a control token."""
 
@@ -72,6 +88,12 @@ class Markers:
     def written(self, marker: str) -> str:
         """The marker as it stands in a text to read."""
         return self._stand_ins.get(marker, marker)
+
+    def in_place(self, text: str) -> str:
+        """A text with stand-ins for the markers in it."""
+        for marker, stand_in in self._stand_ins.items():
+            text = text.replace(marker, stand_in)
+        return text
 
     def in_text(self, head: str) -> str:
         """A text of the table with its markers as they stand in a text to read."""
@@ -124,23 +146,69 @@ SYNTAXES: Sequence[CallSyntax] = (
         "Hermes",
         begin=r"«<tool_call>»\s*(?=\{)",
         end=r"\s*«</tool_call>»",
-        held='«<tool_call>»\n{"name": "NAME", "arguments": ARGUMENTS}\n«</tool_call>»',
+        held=(f"«<tool_call>»\n{_OBJECT}\n«</tool_call>»",),
     ),
-    CallSyntax("Apriel", begin=r"«<tool_calls>»\s*(?=[{\[])", end=r"\s*«</tool_calls>»"),
-    CallSyntax("Nemotron", begin=r"«<TOOLCALL>»\s*(?=\[)", end=r"\s*«</TOOLCALL>»"),
-    CallSyntax("Mistral", begin=r"«[TOOL_CALLS]»\s*(?=\[)"),
+    CallSyntax(
+        "Apriel",
+        begin=r"«<tool_calls>»\s*(?=\[)",
+        end=r"\s*«</tool_calls>»",
+        held=(_OBJECT,),
+        around=("«<tool_calls>»[\n", ", ", "\n]«</tool_calls>»"),
+    ),
+    CallSyntax(
+        "MiniMax-M1",
+        begin=r"«<tool_calls>»\s*(?=\{)",
+        end=r"\s*«</tool_calls>»",
+        held=(f"«<tool_calls>»\n{_OBJECT}\n«</tool_calls>»",),
+    ),
+    CallSyntax(
+        "Nemotron",
+        begin=r"«<TOOLCALL>»\s*(?=\[)",
+        end=r"\s*«</TOOLCALL>»",
+        held=(_OBJECT,),
+        around=("«<TOOLCALL>»[\n", ", ", "\n]«</TOOLCALL>»"),
+    ),
+    CallSyntax(
+        "Mistral",
+        begin=r"«[TOOL_CALLS]»\s*(?=\[)",
+        held=(_OBJECT, '{"name": "NAME", "arguments": ARGUMENTS, "id": "ID"}'),
+        around=("«[TOOL_CALLS]»[\n", ", ", "\n]"),
+    ),
     CallSyntax(
         "Mistral with names",
         begin=r"«[TOOL_CALLS]»\s*" + _NAME + r"(?:«[CALL_ID]»\w+)?\s*«[ARGS]»\s*",
         reasoning=("[THINK]", "[/THINK]"),
-        held="«[TOOL_CALLS]»NAME«[ARGS]»ARGUMENTS",
+        held=("«[TOOL_CALLS]»NAME«[ARGS]»ARGUMENTS", "«[TOOL_CALLS]»NAME«[CALL_ID]»ID«[ARGS]»ARGUMENTS"),
     ),
     CallSyntax(
         "DeepSeek",
         begin=r"(?:«<｜tool▁calls▁begin｜>»)?\s*«<｜tool▁call▁begin｜>»(?:function«<｜tool▁sep｜>»)?"
         + _NAME
         + r"(?:«<｜tool▁sep｜>»|\n```json\n)\s*",
-        end=r"\s*(?:```)?«<｜tool▁call▁end｜>»(?:\s*«<｜tool▁calls▁end｜>»)?",
+        end=r"\s*(?:```)?\s*«<｜tool▁call▁end｜>»(?:\s*«<｜tool▁calls▁end｜>»)?",
+        held=(
+            "«<｜tool▁call▁begin｜>»NAME«<｜tool▁sep｜>»ARGUMENTS«<｜tool▁call▁end｜>»",
+            "«<｜tool▁call▁begin｜>»function«<｜tool▁sep｜>»NAME⏎```json⏎ARGUMENTS⏎```\n«<｜tool▁call▁end｜>»",
+        ),
+        around=("«<｜tool▁calls▁begin｜>»", "\n", "«<｜tool▁calls▁end｜>»"),
+    ),
+    CallSyntax(
+        "Kimi",
+        begin=r"(?:«<|tool_calls_section_begin|>»)?\s*«<|tool_call_begin|>»\s*(?:functions\.)?"
+        + _NAME
+        + r"(?::\d+)?\s*«<|tool_call_argument_begin|>»\s*",
+        end=r"\s*«<|tool_call_end|>»(?:\s*«<|tool_calls_section_end|>»)?",
+        held=("«<|tool_call_begin|>»functions.NAME:ID«<|tool_call_argument_begin|>»ARGUMENTS«<|tool_call_end|>»",),
+        around=("«<|tool_calls_section_begin|>»", "\n", "«<|tool_calls_section_end|>»"),
+    ),
+    CallSyntax(
+        "Kimi K3",
+        begin=r"(?:«<|open|>»tools«<|sep|>»)?\s*«<|open|>»call tool=\"" + _NAME + r"\"[^<>]*?«<|sep|>»\s*",
+        argument=r"«<|open|>»argument key=\"(?P<key>[^\"]+)\"[^<>]*?«<|sep|>»"
+        r"(?P<value>.*?)«<|close|>»argument«<|sep|>»\s*",
+        end=r"«<|close|>»call«<|sep|>»(?:\s*«<|close|>»tools«<|sep|>»"
+        r"(?:«<|close|>»message«<|sep|>»(?:«<|end_of_msg|>»)?)?)?",
+        reasoning=("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
     ),
     CallSyntax(
         "gpt-oss",
@@ -151,6 +219,15 @@ SYNTAXES: Sequence[CallSyntax] = (
         r"\s*(?:«<|constrain|>»)?(?:json)?\s*«<|message|>»\s*",
         end="(?:«<|call|>»)?",
         texts=(" to=functions.",),
+        held=(
+            " to=functions.NAME «<|constrain|>»json«<|message|>»ARGUMENTS",
+            " to=functions.NAME«<|constrain|>»json«<|message|>»ARGUMENTS",
+            " to=functions.NAME«<|message|>»ARGUMENTS",
+            " to=functions.NAME«<|channel|>»commentary «<|constrain|>»json«<|message|>»ARGUMENTS",
+            " to=functions.NAME«<|channel|>»commentary json«<|message|>»ARGUMENTS",
+        ),
+        around=("", "\n", "«<|call|>»"),
+        trigger=r"(?:\A|<\|start\|>assistant|<\|channel\|>(?:commentary|analysis))( to=functions\.)",
     ),
     CallSyntax(
         "Gemma",
@@ -165,18 +242,94 @@ SYNTAXES: Sequence[CallSyntax] = (
         begin=r"«<|START_ACTION|>»\s*(?=\[)",
         end=r"\s*«<|END_ACTION|>»",
         reasoning=("<|START_THINKING|>", "<|END_THINKING|>"),
+        held=(
+            '{"tool_call_id": "ID", "tool_name": "NAME", "parameters": ARGUMENTS}',
+            '{"tool_name": "NAME", "parameters": ARGUMENTS}',
+        ),
+        around=("«<|START_ACTION|>»[\n", ",\n", "\n]«<|END_ACTION|>»"),
     ),
-    CallSyntax("Functionary", begin="<function=" + _NAME + r">(?=\{)", end="</function>", texts=("<function=",)),
-    CallSyntax("GigaChat", begin=r"«<|function_call|>»\s*(?=\{)"),
+    CallSyntax(
+        "Functionary",
+        begin="<function=" + _NAME + r">(?=\{)",
+        end="</function>",
+        held=("<function=NAME>ARGUMENTS</function>",),
+        texts=("<function=",),
+    ),
+    CallSyntax(
+        "GigaChat",
+        begin=r"«<|function_call|>»\s*(?=\{)",
+        held=(f"«<|function_call|>»{_OBJECT}",),
+    ),
+    CallSyntax(
+        "GigaChat 3",
+        begin=r"(?:«<|message_sep|>»\s*)?function call«<|role_sep|>»\s*(?=\{)",
+        end=r"(?:\s*«<|message_sep|>»\s*)?",
+        texts=("function call«<|role_sep|>»",),
+    ),
+    CallSyntax(
+        "Apertus",
+        begin=r"«<|tools_prefix|>»\s*(?=\[)",
+        end=r"\s*«<|tools_suffix|>»",
+        reasoning=("<|inner_prefix|>", "<|inner_suffix|>"),
+        keyed=True,
+        held=('{"NAME": ARGUMENTS}',),
+        around=("«<|tools_prefix|>»[\n", ", ", "\n]«<|tools_suffix|>»"),
+    ),
+    CallSyntax(
+        "Granite",
+        begin=r"«<|tool_call|>»\s*(?=\[)",
+        held=(_OBJECT,),
+        around=("«<|tool_call|>»[\n", ", ", "\n]"),
+        sign="respond only with <|tool_call|> followed by a JSON list",
+    ),
+    CallSyntax(
+        "LFM2",
+        begin=r"«<|tool_call_start|>»\s*(?=\[)",
+        end=r"\s*«<|tool_call_end|>»",
+        read=python_calls,
+        around=("«<|tool_call_start|>»[", ", ", "]«<|tool_call_end|>»"),
+        sign="List of tools: ",
+    ),
+    CallSyntax(
+        "MiniMax-M3",
+        begin=r"(?:«]<]minimax[>[»<tool_call>\s*)?«]<]minimax[>[»<invoke name=\"" + _NAME + r"\">\s*",
+        argument=r"«]<]minimax[>[»<(?P<key>[^<>/\s]+)>(?P<value>.*?)«]<]minimax[>[»</(?P=key)>\s*",
+        end=r"«]<]minimax[>[»</invoke>(?:\s*«]<]minimax[>[»</tool_call>)?",
+        reasoning=("<mm:think>", "</mm:think>"),
+    ),
+    CallSyntax(
+        "Muse",
+        begin=r"(?:«<|eom|>»)?(?:«<|start|>»assistant)? ?to=[\w.-]+«<|message|>»\s*"
+        r"<atem:function_calls>\s*<atem:invoke name=\"" + _NAME + r"\">\s*",
+        argument=r"<atem:parameter name=\"(?P<key>[^\"]+)\">(?P<value>.*?)</atem:parameter>\s*",
+        end=r"</atem:invoke>\s*</atem:function_calls>",
+        texts=(" to=",),
+    ),
+    CallSyntax(
+        "MiniCPM",
+        begin=r"<function name=\"" + _NAME + r"\">\s*",
+        argument=r"<param name=\"(?P<key>[^\"]+)\">(?:<!\[CDATA\[)?(?P<value>.*?)(?:\]\]>)?</param>\s*",
+        end="</function>",
+        texts=("<function name=",),
+    ),
+    CallSyntax(
+        "Hunyuan",
+        begin=r"(?:«<tool_calls:opensource>»\s*)?«<tool_call:opensource>»" + _NAME + r"\s*«<tool_sep:opensource>»\s*",
+        argument=r"«<arg_key:opensource>»(?P<key>.*?)«</arg_key:opensource>»\s*"
+        r"«<arg_value:opensource>»(?P<value>.*?)«</arg_value:opensource>»\s*",
+        end=r"«</tool_call:opensource>»(?:\s*«</tool_calls:opensource>»(?:«<｜hy_eos:opensource｜>»)?)?",
+        reasoning=("<think:opensource>", "</think:opensource>"),
+    ),
     CallSyntax(
         "Solar",
         begin=r"«<|tool_call:begin|>»\w+«<|tool_call:name|>»" + _NAME + r"«<|tool_call:args|>»\s*",
         end="«<|tool_call:end|>»",
+        held=("«<|tool_call:begin|>»ID«<|tool_call:name|>»NAME«<|tool_call:args|>»ARGUMENTS«<|tool_call:end|>»",),
     ),
     CallSyntax(
         "Llama 3",
         begin=r"(?:«<|python_tag|>»)?\s*(?=\{)",
-        held='{"name": "NAME", "parameters": ARGUMENTS}',
+        held=('{"name": "NAME", "parameters": ARGUMENTS}',),
         texts=("{",),
         bare=True,
     ),

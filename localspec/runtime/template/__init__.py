@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from localspec.base.errors import InputError
 from localspec.runtime.messages import Message, Role, Tool
 from localspec.runtime.template.marked_text import MarkedText
-from localspec.runtime.template.values import USUAL, CallShape, given, message_value, tool_value
+from localspec.runtime.template.values import USUAL, CallShape, GivenList, given, message_value, tool_value
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -96,8 +96,8 @@ class ChatTemplate:
     def _render(self, rest: _Rest, messages: Sequence[Message]) -> MarkedText:
         from localspec.runtime.template.budget import Budget
 
-        values = [message_value(message, rest.shape) for message in messages]
-        tools = [tool_value(tool) for tool in rest.tools]
+        values = GivenList(message_value(message, rest.shape) for message in messages)
+        tools = GivenList(tool_value(tool) for tool in rest.tools)
         words: dict[str, Any] = {"messages": values, "add_generation_prompt": rest.begins_reply, **self._words}
         parts_n, characters_n = len(messages) + len(tools), _characters_n(messages, rest.tools)
         self._sandbox.budget = Budget(parts_n, characters_n, rest.check)

@@ -15,6 +15,7 @@ from typing import Any
 
 from jinja2 import Environment, nodes
 from jinja2.compiler import CodeGenerator, Frame, operators
+from jinja2.exceptions import SecurityError
 from jinja2.ext import Extension, loopcontrols
 from jinja2.filters import make_attrgetter
 from jinja2.nodes import EvalContext
@@ -30,6 +31,8 @@ _BARRED = ("filesizeformat", "forceescape", "pprint", "random", "striptags", "ur
 _SHALLOW = {"attr", "count", "d", "default", "first", "items", "last", "length", "list", "map", "reverse", "safe"}
 _SHALLOW |= {"reject", "rejectattr", "select", "selectattr"}
 """Filters that do not look into the parts of what they are given."""
+_GROWING = ("append", "pop")
+"""Methods by which a template may change a list that it made."""
 _COMPARING = {"eq", "equalto", "ge", "greaterthan", "gt", "in", "le", "lessthan", "lt", "ne"}
 _CALL = 4
 """Steps that a call takes, or a filter."""
@@ -91,6 +94,8 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         if isinstance(function, LoopContext):
             args = tuple(map(self.counted, args))
         text = getattr(function, "__self__", None)
+        if isinstance(text, list) and any(isinstance(value, list | tuple | dict) for value in args):
+            raise SecurityError("a list is put into a list")  # it might hold itself
         if not isinstance(text, str):
             return super().call(__context, function, *args, **kwargs)
         name = function.__name__
@@ -117,7 +122,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         if isinstance(obj, MarkedText) and not hasattr(str, attr):
             return False
-        return super().is_safe_attribute(obj, attr, value)
+        return (type(obj) is list and attr in _GROWING) or super().is_safe_attribute(obj, attr, value)
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
         text, name = getattr(value, "__self__", None), getattr(value, "__name__", "")
@@ -162,6 +167,8 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
     def _to_json(self, value: Any, **options: Any) -> str:
         """Unlike Jinja's own filter, without escapes for HTML: models were not trained on those."""
         options.setdefault("ensure_ascii", False)
+        if isinstance(value, Iterator):
+            value = list(self.counted(value))
         chunks = []
         length = 0
         for chunk in json.JSONEncoder(**options).iterencode(value):

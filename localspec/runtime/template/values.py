@@ -14,6 +14,10 @@ from localspec.runtime.messages import Message, Role, Tool
 from localspec.runtime.template.marked_text import MarkedText
 
 
+class GivenList(list[Any]):
+    """A list that a template is given, and may not change."""
+
+
 @dataclass(frozen=True, slots=True)
 class CallShape:
     """The shape in which a template takes a message with calls."""
@@ -32,7 +36,8 @@ def message_value(message: Message, shape: CallShape) -> dict[str, Any]:
     """A message, its calls in ``shape``."""
     value: dict[str, Any] = {"role": MarkedText.own(str(message.role)), "content": given(message.content)}
     if message.calls:
-        value["tool_calls"] = [_call_value(call, as_text=shape.arguments_as_text) for call in message.calls]
+        calls = (_call_value(call, as_text=shape.arguments_as_text) for call in message.calls)
+        value["tool_calls"] = GivenList(calls)
         if shape.empty_as_none and not message.content:
             value["content"] = None
     if message.role is Role.TOOL:
@@ -82,7 +87,7 @@ def _all_given(value: Any) -> Any:
         case str():
             return given(value)
         case list():
-            return [_all_given(part) for part in value]
+            return GivenList(_all_given(part) for part in value)
         case dict():
             return {given(name): _all_given(part) for name, part in value.items()}
         case _:
