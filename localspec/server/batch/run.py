@@ -1,0 +1,109 @@
+"""Answering a batch: every line goes through the app of the server, in this process and without a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Any
+
+from httpx2 import ASGITransport, AsyncClient, Response
+from starlette.types import ASGIApp
+
+from localspec.base.errors import LocalSpecError
+from localspec.server.batch.requests import BatchRequest, Line
+from localspec.server.batch.results import BatchResult
+from localspec.server.service import BusyError, Service
+
+_AHEAD = 8
+"""Requests for each that is answered at once, that may be finished before their turn where results come in order."""
+_BUSY = (429, 503)
+_RETRIES_N, RETRY_S = 100, 1.0
+"""Times that a request is sent again which the service has no room for yet, and the pause before each."""
+
+Answering = asyncio.Task[BatchResult]
+
+
+@dataclass(slots=True)
+class Batch:
+    """Answers requests, ``parallel`` of them at once."""
+
+    service: Service
+    app: ASGIApp
+    """The app over ``service``."""
+    parallel: int = 1
+    in_order: bool = False
+    _loads: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    """The loads of the pairs that lines have named."""
+
+    async def results(self, lines: Iterable[Line]) -> AsyncGenerator[BatchResult, None]:
+        """The result of every line, in order or as they come.
+
+        Raises LocalSpecError if a pair cannot be loaded: then no line that asks for it can be answered.
+        """
+        waiting: list[Answering] = []
+        source = iter(lines)
+        transport = ASGITransport(self.app, raise_app_exceptions=False)
+        async with AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=None) as client:
+            try:
+                while True:
+                    while self._may_begin(waiting) and (line := next(source, None)) is not None:
+                        waiting.append(asyncio.create_task(self._answer(client, line)))
+                    if not waiting:
+                        return
+                    under_way = [task for task in waiting if not task.done()]
+                    if under_way:
+                        await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+                    for answer in self._ready(waiting):
+                        waiting.remove(answer)
+                        yield answer.result()
+            finally:
+                tasks = [*waiting, *self._loads.values()]
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _ready(self, waiting: Sequence[Answering]) -> list[Answering]:
+        if self.in_order:
+            return list(takewhile(lambda task: task.done(), waiting))
+        return [task for task in waiting if task.done()]
+
+    def _may_begin(self, waiting: Sequence[Answering]) -> bool:
+        under_way_n = sum(not task.done() for task in waiting)
+        return under_way_n < self.parallel and len(waiting) < _AHEAD * self.parallel
+
+    async def _answer(self, client: AsyncClient, line: Line) -> BatchResult:
+        if not isinstance(line, BatchRequest):
+            return BatchResult(line)
+        await self._load(line.model)
+        for _ in range(_RETRIES_N):
+            response = await client.post(line.url, json=line.body)
+            if response.status_code not in _BUSY:
+                break
+            await asyncio.sleep(RETRY_S)
+        request_id = response.headers.get("x-request-id", f"req_{line.number}")
+        return BatchResult(line, response.status_code, request_id, _json(response))
+
+    async def _load(self, model: str) -> None:
+        """Have a pair loaded, once; an unknown one is left to the API to refuse."""
+        if model not in self._loads:
+            self._loads[model] = asyncio.create_task(self._loaded(model))
+        await asyncio.shield(self._loads[model])
+
+    async def _loaded(self, model: str) -> None:
+        try:
+            self.service.settings(model)
+        except LocalSpecError:
+            return
+        with suppress(BusyError):
+            await self.service.info(model)
+
+
+def _json(response: Response) -> Any:
+    try:
+        return json.loads(response.content)
+    except ValueError:
+        return response.text

@@ -1,0 +1,235 @@
+"""Batches: every line has one result, through the app, in order or not, and a run that was cut off is gone on with."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from localspec.base.errors import LocalSpecError, ModelFileError, NotFoundError, OutputError, UsageError
+from localspec.server.app import make_app
+from localspec.server.batch.requests import BatchRequest, Line, WrongLine, read_batch
+from localspec.server.batch.results import BatchResult, ResultsFile
+from localspec.server.batch.run import Batch
+from localspec.server.service import BusyError
+from tests.server.fakes import FakeService
+
+
+def asked(custom_id: str, **body: Any) -> str:
+    return json.dumps({"custom_id": custom_id, "method": "POST", "url": "/v1/echo", "body": body})
+
+
+def written(path: Path, *lines: str | bytes) -> Path:
+    path.write_bytes(b"".join((line if isinstance(line, bytes) else line.encode()) + b"\n" for line in lines))
+    return path
+
+
+class Echo:
+    """An API whose answers come when their turn is: ``turns`` names the texts in the order of their answers."""
+
+    def __init__(self, turns: Sequence[str] = ()) -> None:
+        self.turns = list(turns)
+        self.begun: list[str] = []
+        self.most_at_once = self._at_once = 0
+        self._changed = asyncio.Condition()
+
+    async def answer(self, request: Request) -> Response:
+        body = await request.json()
+        text = body["text"]
+        self.begun.append(text)
+        self._at_once += 1
+        self.most_at_once = max(self.most_at_once, self._at_once)
+        async with self._changed:
+            await self._changed.wait_for(lambda: text not in self.turns or self.turns[0] == text)
+            if self.turns and text in self.turns:
+                self.turns.pop(0)
+            self._changed.notify_all()
+        self._at_once -= 1
+        match text:
+            case "bug":
+                raise RuntimeError("a bug")
+            case "plain":
+                return PlainTextResponse("no JSON")
+            case "busy" if self.begun.count("busy") < 3:
+                raise BusyError("Too much.")
+            case "unknown":
+                raise NotFoundError("No such pair.")
+        return JSONResponse({"said": text, "usage": {"completion_tokens": 5}}, headers={"x-request-id": f"id-{text}"})
+
+
+def batch(echo: Echo, *, parallel: int = 1, in_order: bool = False, service: FakeService | None = None) -> Batch:
+    service = service or FakeService()
+    app = make_app(service, routes=[Route("/v1/echo", echo.answer, methods=["POST"])])
+    return Batch(service, app, parallel, in_order)
+
+
+def run(batch: Batch, lines: Sequence[Line], stop_after: int | None = None) -> list[BatchResult]:
+    async def results() -> list[BatchResult]:
+        found = []
+        async with aclosing(batch.results(lines)) as coming:
+            async for result in coming:
+                found.append(result)
+                if len(found) == stop_after:
+                    break
+        return found
+
+    return asyncio.run(results())
+
+
+def lines_of(*texts: str) -> list[Line]:
+    return [BatchRequest(i, f"r{i}", "/v1/echo", {"text": text}) for i, text in enumerate(texts, 1)]
+
+
+def data_of(result: BatchResult) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(result.encoded())
+    return data
+
+
+def test_lines_are_read_and_wrong_ones_are_named(tmp_path: Path) -> None:
+    """By OpenAI's codes; nothing that a line says ends the batch, and empty lines are none."""
+    many = '{"a":' * 100_000
+    path = written(
+        tmp_path / "in.jsonl",
+        asked("a", text="x"),
+        "",
+        "{",
+        many,
+        "[]",
+        b"\xff",
+        json.dumps({"method": "POST"}),
+        asked("a"),
+        asked("b").replace("POST", "GET"),
+        asked("c").replace("/v1/echo", "https://api.openai.com/v1/echo"),
+        asked("d").replace("{}", "3"),
+        asked("e", stream=True),
+        "  ",
+        asked("f", model="small"),
+    )
+    lines = list(read_batch(path))
+    assert lines[0] == BatchRequest(1, "a", "/v1/echo", {"text": "x"})
+    assert isinstance(lines[-1], BatchRequest)
+    assert (lines[-1].number, lines[-1].model) == (14, "small")
+    assert [(line.number, line.code) for line in lines if isinstance(line, WrongLine)] == [
+        (3, "invalid_json_line"),
+        (4, "invalid_json_line"),
+        (5, "invalid_json_line"),
+        (6, "invalid_json_line"),
+        (7, "missing_custom_id"),
+        (8, "duplicate_custom_id"),
+        (9, "invalid_method"),
+        (10, "invalid_url"),
+        (11, "invalid_request"),
+        (12, "invalid_request"),
+    ]
+    with pytest.raises(NotFoundError):
+        list(read_batch(tmp_path / "none.jsonl"))
+
+
+def test_every_line_has_a_result_in_openais_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers, refusals, bugs and wrong lines alike; what there is no room for yet is asked again."""
+    monkeypatch.setattr("localspec.server.batch.run.RETRY_S", 0.0)
+    wrong = WrongLine(6, None, "invalid_json_line", "The line is no JSON.")
+    texts = ("hello", "bug", "plain", "unknown", "busy")
+    results = run(batch(Echo()), [*lines_of(*texts), wrong])
+    first = data_of(results[0])
+    body = {"said": "hello", "usage": {"completion_tokens": 5}}
+    response = {"status_code": 200, "request_id": "id-hello", "body": body}
+    assert first == {"id": "batch_req_1", "custom_id": "r1", "response": response, "error": None}
+    assert [result.status for result in results] == [200, 500, 200, 404, 200, None]
+    assert [result.tokens_n for result in results] == [5, 0, 0, 0, 5, 0]
+    assert results[2].body == "no JSON"
+    assert "error" in results[3].body
+    last = data_of(results[5])
+    assert (last["custom_id"], last["response"]) == (None, None)
+    assert last["error"] == {"code": "invalid_json_line", "message": "Line 6: The line is no JSON."}
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_results_come_in_order_or_as_they_are_done(in_order: bool) -> None:
+    """And never more of them at once than were asked for."""
+    echo = Echo(turns=["c", "b", "e", "a"])
+    results = run(batch(echo, parallel=3, in_order=in_order), lines_of("a", "b", "c", "d", "e"))
+    said = [result.body["said"] for result in results]
+    assert sorted(said) == ["a", "b", "c", "d", "e"]
+    assert (said[0] == "a") == (said == ["a", "b", "c", "d", "e"]) == in_order
+    assert echo.most_at_once == 3
+
+
+def test_where_the_first_takes_long_others_do_not_run_far_ahead() -> None:
+    """In order, results that wait for their turn are bounded, however long the file."""
+    texts = [str(i) for i in range(40)]
+    echo = Echo(turns=["15", "0"])
+    assert len(run(batch(echo, parallel=2, in_order=True), lines_of(*texts))) == 40
+    assert echo.begun.index("15") == 15
+
+
+def test_a_pair_that_cannot_be_loaded_ends_the_batch() -> None:
+    """Instead of ten thousand results that all say so; whatever was under way is ended, and no task is left."""
+
+    class Unloadable(FakeService):
+        async def info(self, model: str) -> Any:
+            raise ModelFileError("It is damaged.")
+
+    with pytest.raises(ModelFileError):
+        run(batch(Echo(), parallel=2, service=Unloadable()), lines_of("a", "b", "c"))
+    unknown = BatchRequest(1, "a", "/v1/echo", {"text": "unknown", "model": "no/pair"})
+    (result,) = run(batch(Echo(), service=Unloadable()), [unknown])
+    assert result.status == 404
+
+
+def test_a_run_that_was_cut_off_is_gone_on_with(tmp_path: Path) -> None:
+    """Wherever it was cut: whole lines stay byte by byte, a torn one is cut off and done again."""
+    path = tmp_path / "out.jsonl"
+    lines = [*lines_of("a", "bug", "c"), WrongLine(4, None, "invalid_json_line", "No.")]
+    ids = {line.number: line.custom_id for line in lines}
+    whole = b"".join(result.encoded() for result in run(batch(Echo()), lines))
+    for cut in range(len(whole) + 1):
+        path.write_bytes(whole[:cut])
+        with ResultsFile.opened(path, ids) as results:
+            assert len(results.done) == whole[:cut].count(b"\n")
+            assert path.read_bytes() == whole[: whole.rfind(b"\n", 0, cut) + 1]
+    with ResultsFile.opened(path, ids) as results:
+        assert (results.done, results.failed_n) == ({1, 2, 3, 4}, 2)
+    path.unlink()
+    with ResultsFile.opened(path, ids) as results:
+        for result in run(batch(Echo()), lines, stop_after=2):
+            results.add(result)
+    with ResultsFile.opened(path, ids) as results:
+        for result in run(batch(Echo()), [line for line in lines if line.number not in results.done]):
+            results.add(result)
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    "content", [b"hello", b"hello\n", b"{}\n", b'{"id": "x"}\n', b'{"id": "batch_req_9", "custom_id": "r9"}\n']
+)
+def test_a_file_with_something_else_is_left_alone(tmp_path: Path, content: bytes) -> None:
+    """So are the results of another batch."""
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match="something else"), ResultsFile.opened(path, {1: "r1"}):
+        pass
+    assert path.read_bytes() == content
+
+
+def test_one_process_writes_results_at_a_time(tmp_path: Path) -> None:
+    """A file that cannot be written is an error with a sentence."""
+    path = tmp_path / "out.jsonl"
+    with (
+        ResultsFile.opened(path, {}),
+        pytest.raises(UsageError, match="Another process"),
+        ResultsFile.opened(path, {}),
+    ):
+        pass
+    for place in (tmp_path, tmp_path / "none" / "out.jsonl"):
+        with pytest.raises(OutputError) as caught, ResultsFile.opened(place, {}):
+            pass
+        assert isinstance(caught.value, LocalSpecError)
