@@ -19,6 +19,7 @@ from localspec.cli.metrics import metrics
 from localspec.cli.pairs import pairs
 from localspec.cli.run import run
 from localspec.cli.sections import SectionedCommand
+from localspec.cli.serve import serve
 from localspec.cli.serve_web import serve_web
 from localspec.cli.stats import stats
 from localspec.cli.trials import trials
@@ -69,5 +70,20 @@ def _refuse_options_before(command: str, context: click.Context) -> None:
             )
 
 
-for _command in (chat, run, pairs, mcp, history, doctor, stats, trials, metrics, bench, verify, config, serve_web):
+for _command in (
+    chat,
+    run,
+    serve,
+    pairs,
+    mcp,
+    history,
+    doctor,
+    stats,
+    trials,
+    metrics,
+    bench,
+    verify,
+    config,
+    serve_web,
+):
     localspec.add_command(_command)

@@ -7,6 +7,7 @@ processes nor queues.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,6 +17,9 @@ from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import Infill, Message, ReplyOptions, TokenIds
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import Answer, Numbered
+
+CLIENT: ContextVar[str] = ContextVar("client", default="")
+"""The name of the key that the request in this context came with; empty without one."""
 
 
 class BusyError(CapacityError):
@@ -58,8 +62,6 @@ class Asked:
     options: ReplyOptions
     prefix: str = ""
     """The beginning of the reply, which is to be gone on with."""
-    client: str = ""
-    """The name of the client's key; empty without one."""
 
 
 class Service(Protocol):

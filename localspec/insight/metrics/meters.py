@@ -47,6 +47,16 @@ class Meters:
         else:
             meter.receive(Finished(run.reason, "", run.timings))
 
+    def count(self, name: str, amount: float, pair_id: str | None, *labels: str) -> None:
+        """Add to a metric that is not about the events of a reply."""
+        with self._lock:
+            self._registry.count(name, amount, pair_id or OWN_FILES, *labels)
+
+    def observe(self, name: str, value: float, pair_id: str | None) -> None:
+        """Add a value to a histogram that is not about the events of a reply."""
+        with self._lock:
+            self._registry.observe(name, value, pair_id or OWN_FILES)
+
     def page(self) -> str:
         """OpenMetrics text."""
         with self._lock:

@@ -76,6 +76,8 @@ METRICS: tuple[Metric, ...] = (
     _counter("vllm:generation_tokens", "Tokens of replies"),
     _counter("vllm:request_success", "Replies by how they ended", "finished_reason"),
     _gauge("vllm:num_requests_running", "Replies being written now"),
+    _gauge("vllm:num_requests_waiting", "Requests that wait for a pair or for a place in its engine (`serve`)"),
+    _histogram("vllm:request_queue_time_seconds", "Time that a reply waited before it began (`serve`)", _REPLY_S),
     _histogram("vllm:time_to_first_token_seconds", "Reading the prompt, and the first round", _TTFT_S),
     _histogram("vllm:request_time_per_output_token_seconds", "Time of all rounds of a reply over its tokens", _TOKEN_S),
     _histogram("vllm:e2e_request_latency_seconds", "Reading the prompt, and all rounds", _REPLY_S),
@@ -95,6 +97,7 @@ METRICS: tuple[Metric, ...] = (
     _counter("localspec:fallback_rounds", "Rounds without a proposal though speculation was on, by why", "reason"),
     _counter("localspec:drafter_failures", "Drafters that failed and were left out of the rest of a reply", "drafter"),
     _counter("localspec:failed_replies", "Replies that broke off with an error, or with the program"),
+    _counter("localspec:refused_requests", "Requests that were refused before they began, by why (`serve`)", "reason"),
     _histogram("localspec:mean_acceptance_length", "Tokens a round, of a reply", _LENGTHS),
     _histogram(
         "localspec:draft_divergence_nats",

@@ -20,7 +20,7 @@ class Metering:
     """Counts replies from its creation on, wherever the page is published."""
 
     def __init__(self) -> None:
-        self._meters = Meters()
+        self.meters = Meters()
         self._outlet: int | Path | None = None
         self._server: MetricsServer | None = None
         self._news: list[News] = []
@@ -36,9 +36,9 @@ class Metering:
             return False
         from localspec.insight.metrics.server import MetricsServer, write_page
 
-        server = MetricsServer(self._meters.page, outlet) if isinstance(outlet, int) else None
+        server = MetricsServer(self.meters.page, outlet) if isinstance(outlet, int) else None
         if isinstance(outlet, Path):
-            write_page(outlet, self._meters.page())
+            write_page(outlet, self.meters.page())
         self.close()
         self._outlet, self._server = outlet, server
         return outlet is not None
@@ -51,7 +51,7 @@ class Metering:
         return f"Metrics are in {self._outlet}, written anew after each reply." if self._outlet is not None else ""
 
     def begin(self, about: ReplyMetadata, message: str = "") -> ReplyObserver:
-        return _Metered(self, self._meters.begin(about.pair_id))
+        return _Metered(self, self.meters.begin(about.pair_id))
 
     def news(self, wait_s: float = 0.0) -> Sequence[News]:
         news, self._news = self._news, []
@@ -64,7 +64,7 @@ class Metering:
         from localspec.insight.metrics.server import write_page
 
         try:
-            write_page(self._outlet, self._meters.page())
+            write_page(self._outlet, self.meters.page())
         except StoreError as error:
             if self._reported != error.message:
                 self._news.append(News(f"{error.message} It is tried again after each reply."))

@@ -183,7 +183,7 @@ def test_every_metric_appears(store: Store) -> None:
     recorder.receive(replace(round_of(1, ["word "], None), depth=0, failures=(DrafterFailure("draft", "It broke."),)))
     recorder.fail(StoreError("It broke."))
     found = {family.name for family in families(StoredMetrics(store).page())}
-    assert found == {metric.name for metric in METRICS}
+    assert found == {metric.name for metric in METRICS if "`serve`" not in metric.about}
 
 
 def test_the_server_answers_this_machine() -> None:

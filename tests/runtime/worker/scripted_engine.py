@@ -96,6 +96,7 @@ def paper_info(options: LoadOptions) -> PairInfo:
         has_template=True,
         plain_per_second=None,
         load_s=0.0,
+        replies=options.replies,
     )
 
 

@@ -1,0 +1,181 @@
+"""HTTP under the app: the socket, time limits for what clients send, signals, and a stop that lets replies end."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import Protocol
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from localspec.base.errors import UsageError
+from localspec.base.signals import ending_signals
+
+STOP_S = 10.0
+"""The time that replies under way have to end when the server is to stop."""
+HEADERS_S = 10.0
+"""The time for a client to send the line and the headers of its first request."""
+_LOG_BYTES = 4_000_000
+_NO_SUCH_HOST = "Name or service not known"
+
+
+class Stoppable(Protocol):
+    """The service as the server stops it."""
+
+    @property
+    def busy(self) -> bool: ...
+
+    def stop(self) -> None: ...
+
+
+class HttpServer(uvicorn.Server):
+    """Serves an app on a socket until a signal comes.
+
+    The first one has the service refuse what is new, with status 503, and lets replies end for ``STOP_S``; a second
+    one ends them at once.
+    """
+
+    def __init__(self, app: ASGIApp, service: Stoppable) -> None:
+        config = uvicorn.Config(
+            app,
+            http=_Protocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            # What has not ended when its time is up is cancelled.
+            timeout_graceful_shutdown=1,
+        )
+        super().__init__(config)
+        self._service = service
+        self._stopping: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """As in the base class, but that the signals do not end the process again afterwards."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        signals = (signal.SIGINT, *ending_signals())
+        for number in signals:
+            loop.add_signal_handler(number, self.stop)
+        try:
+            yield
+        finally:
+            for number in signals:
+                loop.remove_signal_handler(number)
+
+    def stop(self) -> None:
+        """Begin to stop; the second call ends all replies."""
+        if self._stopping is None:
+            self._stopping = asyncio.create_task(self._stop())
+        else:
+            self.should_exit = self.force_exit = True
+
+    async def _stop(self) -> None:
+        self._service.stop()
+        loop = asyncio.get_running_loop()
+        end = loop.time() + STOP_S
+        while self._service.busy and loop.time() < end and not self.should_exit:
+            await asyncio.sleep(0.05)
+        self.should_exit = True
+
+
+class _Protocol(H11Protocol):
+    """HTTP/1.1 that does not wait for ever for the headers of a first request; uvicorn ends later pauses itself."""
+
+    _impatience: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._impatience = self.loop.call_later(HEADERS_S, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._impatience is not None:
+            self._impatience.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is None or self.cycle.response_complete:
+            # Uvicorn has stopped its own clock at the first byte of a further request.
+            if self._impatience is None:
+                self._impatience = self.loop.call_later(HEADERS_S, self._give_up)
+        elif self._impatience is not None:
+            self._impatience.cancel()
+            self._impatience = None
+
+    def _give_up(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()
+
+
+def is_loopback(host: str) -> bool:
+    """True if only this machine can reach a server at this host."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket that listens. Raises UsageError if the host is not this machine's, or the port is taken."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, kind, protocol)
+    except (OSError, UnicodeError) as error:  # UnicodeError: a name with an empty or too long part
+        reason = getattr(error, "strerror", None) or _NO_SUCH_HOST
+        raise _cannot_listen(host, port, reason, "Choose another --host; left out, it is this machine alone.") from None
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(2048)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        reason = getattr(error, "strerror", None) or str(error)
+        hint = "Choose another --port; 0 takes a free one."
+        if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
+            hint = "Choose another --host; left out, it is this machine alone."
+        raise _cannot_listen(host, port, reason, hint) from None
+    return listening
+
+
+def _cannot_listen(host: str, port: int, reason: str, hint: str) -> UsageError:
+    return UsageError(f"LocalSpec cannot listen at {host}, port {port} ({reason}).", hint)
+
+
+def url_of(listening: socket.socket) -> str:
+    """The address that a client on this machine uses."""
+    host, port = listening.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 -- compared, not bound
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+@contextmanager
+def logged(log_file: Path) -> Iterator[None]:
+    """Have warnings and errors of the server written to a file. Requests, replies and keys never are."""
+    log_file.parent.mkdir(parents=True, exist_ok=True)
+    handler = RotatingFileHandler(log_file, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logger = logging.getLogger("uvicorn")
+    logger.addHandler(handler)
+    logger.setLevel(logging.WARNING)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        handler.close()

@@ -1,0 +1,118 @@
+"""The pairs that can be asked, and the user's settings for each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock, Thread
+
+from localspec.base.errors import LocalSpecError
+from localspec.base.paths import user_paths
+from localspec.config import read_config
+from localspec.models.pairs import load_catalogue
+from localspec.models.pairs.split_files import parts_of
+from localspec.models.pairs.state import HERE, state_of
+from localspec.runtime.chat_config import ChatConfig
+from localspec.runtime.options import LoadOptions
+from localspec.server.service import ServedModel
+
+_LISTED_S = 5.0
+"""The age at which the list of pairs is made anew, in the background: with thousands of pairs it takes seconds."""
+
+
+class ServedPairs:
+    """The server's own pair, and every pair of the catalogue whose files are here.
+
+    Settings are read again when their file has changed.
+    """
+
+    def __init__(self, own: ChatConfig) -> None:
+        """``own`` has been resolved from settings. Reads the list of pairs, which may take a while."""
+        self.own_id = own.pair_id or own.load.target.stem
+        self._own = own
+        self._known: dict[str, ChatConfig] = {}
+        self._stamp = _stamp()
+        self._listing = Lock()
+        self._list()
+
+    def id_of(self, model: str) -> str:
+        """The id of the pair that a client names."""
+        return model or self.own_id
+
+    def settings(self, model: str) -> ChatConfig:
+        """The configuration of a pair. Raises NotFoundError, or UsageError for settings that contradict the pair."""
+        if (stamp := _stamp()) != self._stamp:
+            self._stamp = stamp
+            self._known.clear()
+            with suppress(LocalSpecError):  # the file is being written, or wrong: what counted before still does
+                self._own = self._resolved(self._own.pair_id)
+        pair_id = self.id_of(model)
+        if pair_id == self.own_id:
+            return self._own
+        if pair_id not in self._known:
+            self._known[pair_id] = self._resolved(pair_id)
+        return self._known[pair_id]
+
+    def models(self) -> Sequence[ServedModel]:
+        """The server's own pair, and the others as they were some seconds ago."""
+        if time.monotonic() - self._listed_at > _LISTED_S and self._listing.acquire(blocking=False):
+            Thread(target=self._list_anew, name="list of pairs", daemon=True).start()
+        return self._models
+
+    def _resolved(self, pair_id: str | None) -> ChatConfig:
+        settings = self._own.settings
+        assert settings is not None
+        if pair_id is not None:
+            settings = settings.for_pair(pair_id)
+        return settings.resolve(read_config())
+
+    def _list_anew(self) -> None:
+        try:
+            self._list()
+        finally:
+            self._listing.release()
+
+    def _list(self) -> None:
+        with suppress(LocalSpecError):  # pairs.toml is wrong: the list stays as it was
+            self._models = [self._described_own(), *_here(but=self.own_id)]
+        self._listed_at = time.monotonic()
+
+    def _described_own(self) -> ServedModel:
+        target = self._own.load.target
+        created = int(target.stat().st_mtime) if target.is_file() else 0
+        return ServedModel(self.own_id, self._own.title, created, size_of(self._own.load), loaded=False)
+
+
+def size_of(load: LoadOptions) -> int:
+    """The bytes of all files of a pair."""
+    files = [path for path in (load.target, load.draft, load.projector) if path is not None]
+    parts = [part for path in files for part in parts_of(path)]
+    return sum(part.stat().st_size for part in parts if part.is_file())
+
+
+def _here(but: str) -> list[ServedModel]:
+    found = []
+    for pair in load_catalogue().pairs:
+        state = state_of(pair)
+        target = state.files[0].path
+        if state.state != HERE or pair.id == but or target is None:
+            continue
+        size = sum(file.size_bytes or 0 for file in state.files)
+        found.append(ServedModel(pair.id, pair.title, int(target.stat().st_mtime), size, loaded=False))
+    return found
+
+
+def _stamp() -> tuple[tuple[int, int] | None, ...]:
+    """Times and sizes of the files that settings come from."""
+    folder = user_paths().config
+    return tuple(_time_and_size(folder / name) for name in ("config.toml", "pairs.toml"))
+
+
+def _time_and_size(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

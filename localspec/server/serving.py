@@ -1,0 +1,68 @@
+"""The life of the server: its pair is loaded, requests are answered, and everything is ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from socket import socket
+
+from localspec.base.paths import user_paths
+from localspec.insight.observers.metering import Metering
+from localspec.insight.observers.observers import Observers
+from localspec.runtime.chat_config import ChatConfig
+from localspec.server.app import make_app
+from localspec.server.engines import Engines, ServiceLimits
+from localspec.server.http_server import HttpServer, logged
+from localspec.server.keys import ApiKey, RateLimits
+from localspec.server.served_pairs import ServedPairs
+
+_PROGRESS_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """The options of a server."""
+
+    limits: ServiceLimits = field(default_factory=ServiceLimits)
+    keys: Sequence[ApiKey] = ()
+    """With any, every request needs one of them."""
+
+
+async def serve(
+    chat_config: ChatConfig,
+    options: ServerOptions,
+    listening: socket,
+    on_progress: Callable[[str, float], object],
+    on_ready: Callable[[Observers], object],
+) -> None:
+    """Load the pair of ``chat_config``, call ``on_ready``, and answer requests until a signal. Raises LocalSpecError.
+
+    ``listening`` is bound already, so that requests that come during the load wait.
+    """
+    metering = Metering()
+    with listening, logged(user_paths().logs / "serve.log"), closing(Observers([metering])) as observers:
+        observers.use(chat_config)
+        engines = Engines(
+            ServedPairs(chat_config),
+            options.limits,
+            observers,
+            meters=metering.meters,
+            rates=RateLimits(options.keys),
+        )
+        try:
+            await _load(engines, on_progress)
+            on_ready(observers)
+            await HttpServer(make_app(engines), engines).serve([listening])
+        finally:
+            await engines.close()
+
+
+async def _load(engines: Engines, on_progress: Callable[[str, float], object]) -> None:
+    """Load the server's own pair."""
+    loading = asyncio.create_task(engines.info(""))
+    while not (await asyncio.wait({loading}, timeout=_PROGRESS_S))[0]:
+        if (progress := engines.progress) is not None:
+            on_progress(progress.what, progress.fraction)
+    loading.result()

@@ -1,0 +1,277 @@
+"""The service over engine processes that follow a script: loads, places, queues, hang-ups, deaths, and putting away."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from localspec.base.errors import CapacityError, EngineError, InputError, NotFoundError
+from localspec.base.paths import user_paths
+from localspec.config import read_config
+from localspec.engine.events import Event, Finished, Round
+from localspec.insight.observers.metering import Metering
+from localspec.insight.observers.observers import Observers
+from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.resolver import SettingsResolver
+from localspec.runtime.worker.messages import Tokenize, Tokenized
+from localspec.server.engines import Engines, ServiceLimits
+from localspec.server.keys import ApiKey, RateLimits, read_keys
+from localspec.server.places import Places
+from localspec.server.served_pairs import ServedPairs
+from localspec.server.service import CLIENT, Asked, BusyError, RateLimitError
+from tests.runtime.worker.scripted_engine import counted
+
+OPENER = "tests.server.crowded_engine:open_pair"
+PATIENCE_S = 60.0
+
+
+@asynccontextmanager
+async def service(
+    tmp_path: Path, *others: str, limits: ServiceLimits | None = None, rates: RateLimits | None = None
+) -> AsyncGenerator[Engines]:
+    """Engines whose own pair is the file ``own.gguf``; ``others`` are in the catalogue."""
+    tables = []
+    for name in ("own", *others):
+        (tmp_path / f"{name}.gguf").touch()
+        tables.append(f'[[pairs]]\nid = "{name}"\ntitle = "{name}"\n[pairs.target]\nfile = "{tmp_path / name}.gguf"\n')
+    pairs = user_paths().config / "pairs.toml"
+    pairs.parent.mkdir(parents=True, exist_ok=True)
+    pairs.write_text("\n".join(tables), encoding="utf-8")
+    metering = Metering()
+    engines = Engines(
+        ServedPairs(SettingsResolver({"pair": "own"}).resolve(read_config())),
+        limits or ServiceLimits(replies=1),
+        Observers([metering]),
+        meters=metering.meters,
+        rates=rates,
+        opener=OPENER,
+    )
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            yield engines
+    finally:
+        await engines.close()
+
+
+def begun(engines: Engines, prompt: str, model: str = "") -> AsyncGenerator[Event, None]:
+    return engines.reply(Asked(model, prompt, ReplyOptions()))
+
+
+async def whole(engines: Engines, prompt: str, model: str = "") -> str:
+    """The text of a reply, when it has ended."""
+    async with aclosing(begun(engines, prompt, model)) as events:
+        last = [event async for event in events][-1]
+    assert isinstance(last, Finished)
+    return last.text
+
+
+async def until_round(events: AsyncGenerator[Event, None]) -> None:
+    async for event in events:
+        if isinstance(event, Round):
+            return
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    while not holds():
+        await asyncio.sleep(0.005)
+
+
+def loads_of(tmp_path: Path, name: str) -> int:
+    return len((tmp_path / f"{name}.loads").read_text())
+
+
+async def test_a_reply_and_a_question(tmp_path: Path) -> None:
+    """The first request loads the pair. The events of a reply come in order; an error of the engine is the client's."""
+    async with service(tmp_path, "small") as engines:
+        assert [(model.id, model.loaded) for model in engines.models()[:2]] == [("own", False), ("builtin", False)]
+        assert await whole(engines, "count 3") == counted(3)
+        assert [model.id for model in engines.models() if model.loaded] == ["own"]
+        assert isinstance(await engines.ask("", Tokenize(0, "a b")), Tokenized)
+        with pytest.raises(InputError):
+            await whole(engines, "count 1 then refuse")
+        with pytest.raises(NotFoundError):
+            await whole(engines, "count 1", "another")
+        assert await whole(engines, "count 2", "small") == counted(2)
+
+
+async def test_two_hundred_at_once(tmp_path: Path) -> None:
+    """The pair is loaded once, as many wait as may, the others are refused at once, and nobody's reply is lost."""
+    async with service(tmp_path, limits=ServiceLimits(replies=4, queue=64)) as engines:
+        outcomes = await asyncio.gather(*(whole(engines, f"count {n % 7}") for n in range(200)), return_exceptions=True)
+        assert [outcome for outcome in outcomes if isinstance(outcome, str)] == [counted(n % 7) for n in range(64)]
+        refused = [outcome for outcome in outcomes if isinstance(outcome, BusyError)]
+        assert len(refused) == 136
+        assert all(error.retry_after_s > 0 for error in refused)
+        assert loads_of(tmp_path, "own") == 1
+        assert (engines.figures()["refused_n"], engines.figures()["waiting_n"], engines.busy) == (136, 0, False)
+        assert 'vllm:num_requests_waiting{model_name="own"} 0' in engines.meters.page()
+        assert 'vllm:request_queue_time_seconds_count{model_name="own"} 64' in engines.meters.page()
+        assert 'localspec:refused_requests_total{model_name="own",reason="queue_full"} 136' in engines.meters.page()
+
+
+async def test_clients_take_turns() -> None:
+    """First come, first served for each client; a place that is handed to somebody who has gone goes on."""
+    places, served = Places(), list[str]()
+    places.resize(1)
+
+    async def ask(name: str) -> None:
+        await places.take(name[0])
+        served.append(name)
+        await asyncio.sleep(0)
+        places.give_back()
+
+    asking = [asyncio.create_task(ask(name)) for name in ("a1", "a2", "a3", "a4", "b1", "b2", "c1")]
+    await asyncio.sleep(0)
+    asking[2].cancel()
+    await asyncio.gather(*asking, return_exceptions=True)
+    assert served == ["a1", "a2", "b1", "c1", "a4", "b2"]
+    assert (places.taken_n, places.waiting_n) == (0, 0)
+
+
+async def test_a_place_is_handed_on_by_whoever_leaves_in_that_moment() -> None:
+    places = Places()
+    places.resize(1)
+    await places.take("")
+    leaving, next_one = (asyncio.create_task(places.take("")) for _ in range(2))
+    await asyncio.sleep(0)
+    places.give_back()
+    leaving.cancel()
+    await next_one
+    places.give_back()
+    assert (places.taken_n, places.waiting_n) == (0, 0)
+
+
+@pytest.mark.parametrize("replies", [1, 2])
+async def test_a_client_that_hangs_up(tmp_path: Path, replies: int) -> None:
+    """Its reply ends, and so does its wait; others are served by the same engine, whose pair stays loaded."""
+    async with service(tmp_path, limits=ServiceLimits(replies=replies)) as engines:
+        endless = [begun(engines, "count 1 then wait") for _ in range(replies)]
+        for events in endless:
+            await until_round(events)
+        waiting = [asyncio.create_task(whole(engines, f"count {n}")) for n in (1, 2)]
+        await until(lambda: engines.figures()["pairs"][0]["waiting_n"] == 2)
+        waiting[0].cancel()
+        for events in endless:
+            await events.aclose()
+        assert await waiting[1] == counted(2)
+        assert loads_of(tmp_path, "own") == 1
+        states = [reply["state"] for reply in engines.figures()["replies"]]
+        assert sorted(states) == ["cancelled"] * replies + ["stop"]
+        assert not engines.busy
+
+
+async def test_an_engine_that_dies(tmp_path: Path) -> None:
+    """Everybody it replied to is told, nobody's reply is mixed up, and the next request starts it again."""
+    async with service(tmp_path) as engines:
+        with pytest.raises(EngineError):
+            await whole(engines, "count 2 then abort")
+        assert not engines.models()[0].loaded
+        assert await whole(engines, "count 4") == counted(4)
+        assert loads_of(tmp_path, "own") == 2
+
+
+async def test_a_pair_that_nobody_asks_for_is_put_away(tmp_path: Path) -> None:
+    """All but the server's own."""
+    async with service(tmp_path, "small", limits=ServiceLimits(1, idle_s=0.2)) as engines:
+        assert await whole(engines, "count 1") == await whole(engines, "count 1", "small")
+        assert (tmp_path / "small.held").exists()
+        await until(lambda: not (tmp_path / "small.held").exists())
+        assert [model.id for model in engines.models() if model.loaded] == ["own"]
+        assert await whole(engines, "count 2", "small") == counted(2)
+
+
+async def test_room_for_a_large_pair(tmp_path: Path) -> None:
+    """Pairs that nobody needs make room, the own one last; one that replies does not."""
+    async with service(tmp_path, "large-one", "small") as engines:
+        await whole(engines, "count 1")
+        replying = begun(engines, "count 1 then wait", "small")
+        await until_round(replying)
+        with pytest.raises(BusyError):
+            await whole(engines, "count 1", "large-one")
+        await replying.aclose()
+        assert await whole(engines, "count 3", "large-one") == counted(3)
+        assert [model.id for model in engines.models() if model.loaded] == ["large-one"]
+        (tmp_path / "other.held").touch()
+        assert await whole(engines, "count 1", "small") == counted(1)
+        engines.figures()
+    async with service(tmp_path, "large-one") as engines:
+        with pytest.raises(CapacityError) as refused:
+            await whole(engines, "count 1", "large-one")
+        assert not isinstance(refused.value, BusyError)
+
+
+async def test_a_reply_that_takes_too_long(tmp_path: Path) -> None:
+    async with service(tmp_path) as engines:
+        await whole(engines, "count 1")
+    async with service(tmp_path, limits=ServiceLimits(1, timeout_s=1.0)) as engines:
+        await engines.info("")
+        with pytest.raises(BusyError, match="longer than 1 s"):
+            await whole(engines, "count 1 then wait")
+        assert await whole(engines, "count 1") == counted(1)
+
+
+async def test_a_server_that_stops(tmp_path: Path) -> None:
+    """What waits and what comes is refused; what is being written goes on."""
+    async with service(tmp_path) as engines:
+        replying = begun(engines, "count 1 then wait")
+        await until_round(replying)
+        waiting = asyncio.create_task(whole(engines, "count 1"))
+        await until(lambda: engines.figures()["pairs"][0]["waiting_n"] == 1)
+        engines.stop()
+        for asked in (waiting, whole(engines, "count 1")):
+            with pytest.raises(BusyError, match="stopping"):
+                await asked
+        assert engines.busy
+        await replying.aclose()
+        assert not engines.busy
+
+
+async def test_settings_count_when_they_change(tmp_path: Path) -> None:
+    async with service(tmp_path, "small") as engines:
+        assert engines.settings("small").reply.max_tokens is None
+        (user_paths().config / "config.toml").write_text("[reply]\nmax_tokens = 7\n", encoding="utf-8")
+        assert [engines.settings(model).reply.max_tokens for model in ("", "small")] == [7, 7]
+
+
+async def test_limits_of_keys(tmp_path: Path) -> None:
+    """Requests are counted when they come, tokens when the reply has ended; other clients are none the worse."""
+    now = [0.0]
+    keys = (ApiKey("few", b"", 2, None), ApiKey("short", b"", None, 5))
+    rates = RateLimits(keys, lambda: now[0])
+
+    async with service(tmp_path, rates=rates) as engines:
+
+        async def ask(client: str) -> str:
+            CLIENT.set(client)
+            return await whole(engines, "count 9")
+
+        for client in ("few", "few", "short", "free", "free", "free"):
+            assert await asyncio.create_task(ask(client)) == counted(9)
+        for client, wait_s in (("few", 30.0), ("short", 60.0)):
+            with pytest.raises(RateLimitError) as refused:
+                await asyncio.create_task(ask(client))
+            assert refused.value.retry_after_s == pytest.approx(wait_s)
+        now[0] += 31
+        await asyncio.create_task(ask("few"))
+
+
+def test_the_file_of_keys(tmp_path: Path) -> None:
+    """Names, keys and limits; a mistake is told by its line, and never with the key."""
+    file, key = tmp_path / "keys", "0123456789abcdef"
+    file.write_text(f"# ours\n\nediting: {key} # mine\nagents:{key}2 60 requests/minute 9 tokens/minute\n")
+    keys = read_keys(file)
+    assert [(k.name, k.requests_per_minute, k.tokens_per_minute) for k in keys] == [
+        ("editing", None, None),
+        ("agents", 60, 9),
+    ]
+    for wrong in (key, f"a: {key} 3 words/minute", "a: short", f"a: {key}\na: {key}", "", f"a: {key} 0 tokens/minute"):
+        file.write_text(wrong)
+        with pytest.raises(InputError) as refused:
+            read_keys(file)
+        assert key not in str(refused.value)
+    with pytest.raises(NotFoundError):
+        read_keys(tmp_path / "nowhere")
