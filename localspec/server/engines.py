@@ -20,8 +20,9 @@ from localspec.engine.events import Event
 from localspec.insight.metrics.meters import Meters
 from localspec.insight.observers.observers import Observers
 from localspec.runtime.chat_config import ChatConfig
+from localspec.runtime.messages import Infill, TokenIds
 from localspec.runtime.pair_info import PairInfo
-from localspec.runtime.worker.messages import Answer, Generate, LoadProgress, Numbered
+from localspec.runtime.worker.messages import Answer, Complete, Generate, LoadProgress, Numbered, Write
 from localspec.server.activity import Activity
 from localspec.server.keys import RateLimits
 from localspec.server.pair_engine import PairEngine
@@ -98,7 +99,7 @@ class Engines:
         deadline = self._deadline()
         with engine.in_use():
             info = await self._take_place(engine, client, deadline)
-            events = engine.events(Generate(0, asked.prompt, asked.options, asked.prefix))
+            events = engine.events(_request(asked))
             active = ActiveReply(
                 Generate(0, "", asked.options),
                 Turn(""),
@@ -346,6 +347,13 @@ class Engines:
                 idle = not engine.users_n and loop.time() - engine.used_at >= self._limits.idle_s
                 if idle and pair_id != self._pairs.own_id:
                     await self._put_away(engine)
+
+
+def _request(asked: Asked) -> Write:
+    """The request to an engine, which numbers it."""
+    if isinstance(asked.prompt, TokenIds | Infill):
+        return Complete(0, asked.prompt, asked.options, asked.prefix)
+    return Generate(0, asked.prompt, asked.options, asked.prefix)
 
 
 def _ram_bytes(engine: PairEngine) -> int:

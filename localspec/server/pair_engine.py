@@ -20,7 +20,6 @@ from localspec.runtime.worker.messages import (
     Cancel,
     Emitted,
     Failed,
-    Generate,
     HasRead,
     Load,
     Loaded,
@@ -28,6 +27,7 @@ from localspec.runtime.worker.messages import (
     Numbered,
     TokensCounted,
     Unloaded,
+    Write,
 )
 from localspec.server.places import Places
 
@@ -79,7 +79,7 @@ class PairEngine:
         finally:
             self.progress = None
 
-    async def events(self, request: Generate) -> AsyncGenerator[Event, None]:
+    async def events(self, request: Write) -> AsyncGenerator[Event, None]:
         """The events of a reply, for which a place has been taken. Closing it ends the reply within a round.
 
         The place is given back when the engine is done, however slowly the events are read. Raises LocalSpecError.
