@@ -20,6 +20,7 @@ from localspec.runtime.encoding import Encoder, TextVocab
 from localspec.runtime.infilling import infill_prompt
 from localspec.runtime.messages import Infill, Message, Prompt, ReplyOptions, Role, TokenIds, Tool
 from localspec.runtime.prompt_images import ImageReader, PromptImages, split_by_images
+from localspec.runtime.reasoning import begun_by
 from localspec.runtime.template import ChatTemplate
 from localspec.runtime.template.marked_text import MarkedText
 
@@ -46,6 +47,11 @@ class RenderedPrompt:
     """Messages left out, oldest first, because the context is too small for all."""
     end: str = field(default="", compare=False)
     """The last characters of the template's text, before ``prefix``."""
+
+    @property
+    def reasons(self) -> bool:
+        """True if the prompt has begun the reasoning."""
+        return begun_by(self.end)
 
 
 class Prompter:

@@ -11,6 +11,7 @@ from localspec.engine.events import Token
 NAMES = "think|thinking|thought|reasoning|reason|seed:think"
 """The tags around reasoning, as a regular expression."""
 _OPENED = re.compile(rf"\s*(?:<({NAMES})>|\[(THINK)\])")
+_BEGUN = re.compile(rf"(?:<({NAMES})>|\[THINK\])\s*\Z")
 _CLOSED_ALONE = re.compile(r"^\s*</think>[ \t]*$", re.MULTILINE)
 """A closing tag alone: some templates, as that of DeepSeek-R1, write the opening one into the prompt."""
 
@@ -42,6 +43,15 @@ class Reasoning:
         if close < 0:
             return Reasoning(reply[opened.end() :].strip(), len(reply), False)
         return Reasoning(reply[opened.end() : close].strip(), close + len(tag), True)
+
+
+def begun_by(prompt: str) -> bool:
+    r"""True if a prompt ends with the tag that begins reasoning, so that the reply goes on with it.
+
+    >>> begun_by("<|im_start|>assistant\n<think>\n")
+    True
+    """
+    return _BEGUN.search(prompt) is not None
 
 
 def tokens_before(tokens: Sequence[Token], end: int) -> int:

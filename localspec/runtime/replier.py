@@ -99,7 +99,7 @@ class Replier:
         try:
             for event in self._events(request, drafters, calls):
                 if isinstance(event, Started):
-                    event = replace(event, dropped_n=ready.dropped_n)
+                    event = replace(event, dropped_n=ready.dropped_n, reasons=ready.reasons)
                 elif isinstance(event, Round):
                     context.extend(token.id for token in event.tokens)
                 if self._speeds:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum, auto
 
-from localspec.engine.events import Finished, Round
+from localspec.engine.events import Finished, Round, Started
 from localspec.runtime.reasoning import NAMES
 
 _TAGS = {f"<{name}>": f"</{name}>" for name in NAMES.split("|")} | {"[THINK]": "[/THINK]"}
@@ -33,6 +33,8 @@ class _State(StrEnum):
     """The place that the text held back is in."""
 
     BEGIN = auto()
+    TAG = auto()
+    """Between the tag and the reasoning."""
     REASONING = auto()
     GAP = auto()
     """Between reasoning and answer."""
@@ -44,10 +46,15 @@ class ReplySplitter:
 
     def __init__(self) -> None:
         self._state = _State.BEGIN
-        self._closing = ""
+        self._closings: tuple[str, ...] = ()
         self._text = ""
         self._taken_n = 0
         """Characters of the text that are told, or left out."""
+
+    def begin(self, event: Started) -> None:
+        """Take in the begin of the reply."""
+        if event.reasons:
+            self._state, self._closings = _State.TAG, tuple(_TAGS.values())
 
     def receive(self, event: Round) -> Iterator[Part]:
         """The pieces that a round makes certain."""
@@ -61,17 +68,17 @@ class ReplySplitter:
         rest = self._text[self._taken_n : end]
         if self._state is _State.REASONING:
             yield from _part(PartKind.REASONING, rest.rstrip())
-        elif self._state is not _State.GAP:
+        elif self._state in (_State.BEGIN, _State.ANSWER):
             yield from _part(PartKind.ANSWER, rest)
 
     def _told(self, end: int) -> Iterator[Part]:
         """The pieces of the text before ``end``, as far as their kind is certain."""
         if self._state is _State.BEGIN:
             self._begin(end)
-        if self._state is _State.REASONING:
+        if self._state in (_State.TAG, _State.REASONING):
             yield from self._reasoning(end)
-        if self._state is _State.GAP and (answer := self._text[self._taken_n : end].lstrip()):
-            self._state, self._taken_n = _State.ANSWER, end - len(answer)
+        if self._state is _State.GAP and self._skip_space(end):
+            self._state = _State.ANSWER
         if self._state is _State.ANSWER and end > self._taken_n:
             begin, self._taken_n = self._taken_n, end
             yield from _part(PartKind.ANSWER, self._text[begin:end])
@@ -81,19 +88,30 @@ class ReplySplitter:
         begun = self._text[:end].lstrip()
         opened = next((tag for tag in _TAGS if begun.startswith(tag)), None)
         if opened is not None:
-            if text := begun[len(opened) :].lstrip():
-                self._state, self._closing, self._taken_n = _State.REASONING, _TAGS[opened], end - len(text)
+            self._state, self._closings = _State.TAG, (_TAGS[opened],)
+            self._taken_n = end - len(begun) + len(opened)
         elif begun and not any(tag.startswith(begun) for tag in _TAGS):
             self._state = _State.ANSWER
 
+    def _skip_space(self, end: int) -> bool:
+        """True if there is text before ``end`` that is no white space, which is left out."""
+        rest = self._text[self._taken_n : end].lstrip()
+        self._taken_n = end - len(rest)
+        return bool(rest)
+
     def _reasoning(self, end: int) -> Iterator[Part]:
-        text, closing, _ = self._text[self._taken_n : end].partition(self._closing)
-        if closing:
+        if self._state is _State.TAG and not self._skip_space(end):
+            return
+        self._state = _State.REASONING
+        text = self._text[self._taken_n : end]
+        found = [(text.index(closing), closing) for closing in self._closings if closing in text]
+        if found:
+            at, closing = min(found)
             self._state = _State.GAP
-            self._taken_n += len(text) + len(closing)
-            text = text.rstrip()
+            self._taken_n += at + len(closing)
+            text = text[:at].rstrip()
         else:
-            text = text[: len(text) - _begun_n(text, self._closing)].rstrip()
+            text = text[: len(text) - max(_begun_n(text, closing) for closing in self._closings)].rstrip()
             self._taken_n += len(text)
         yield from _part(PartKind.REASONING, text)
 

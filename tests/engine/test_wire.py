@@ -51,7 +51,7 @@ def timings_of(rounds: list[Round]) -> Finished:
 
 
 EVENTS: st.SearchStrategy[Event] = st.one_of(
-    st.builds(Started, IDS, IDS, IDS),
+    st.builds(Started, IDS, IDS, IDS, IDS, st.booleans()),
     st.builds(PromptProgress, IDS, IDS),
     ROUNDS,
     st.lists(ROUNDS, max_size=3).map(timings_of),

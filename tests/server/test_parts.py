@@ -7,7 +7,7 @@ from itertools import groupby
 
 import pytest
 
-from localspec.engine.events import Finished, Round, ToolCall
+from localspec.engine.events import Finished, Round, Started, ToolCall
 from localspec.server.parts import Part, ReplySplitter
 from tests.server.fakes import said
 
@@ -15,13 +15,15 @@ CALL = ToolCall("call00001", "get_time", '{"zone": "UTC"}')
 WRITTEN = '<tool_call>\n{"name": "get_time", "arguments": {"zone": "UTC"}}\n</tool_call>'
 
 
-def split(text: str, piece_n: int, said_n: int | None = None) -> list[tuple[str, str]]:
+def split(text: str, piece_n: int, said_n: int | None = None, *, reasons: bool = False) -> list[tuple[str, str]]:
     """The parts, those of one kind joined; the text comes ``piece_n`` characters a token, held back from ``said_n``."""
     parts = ReplySplitter()
     found: list[Part] = []
     known_n = 0
     for event in said(*(text[at : at + piece_n] for at in range(0, len(text), piece_n))):
-        if isinstance(event, Round):
+        if isinstance(event, Started):
+            parts.begin(replace(event, reasons=reasons))
+        elif isinstance(event, Round):
             known_n += sum(len(token.text) for token in event.tokens)
             held_n = 0 if said_n is None else max(0, known_n - said_n)
             found += parts.receive(replace(event, held_n=held_n))
@@ -62,6 +64,12 @@ def test_reasoning_is_told_apart(text: str, expected: list[tuple[str, str]], pie
 )
 def test_the_text_of_calls_is_left_out(text: str, expected: list[tuple[str, str]], piece_n: int) -> None:
     assert split(f"{text}\n{WRITTEN}", piece_n, len(text)) == expected
+
+
+@pytest.mark.parametrize("piece_n", [1, 2, 3, 5, 8, 1000])
+def test_the_prompt_may_have_begun_the_reasoning(piece_n: int) -> None:
+    text = "\nHm. <think>\n</think>\n\nYes."
+    assert split(text, piece_n, reasons=True) == [("reasoning", "Hm. <think>"), ("answer", "Yes.")]
 
 
 def test_text_that_was_no_call_is_told_at_the_end() -> None:
