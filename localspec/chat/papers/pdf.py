@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -13,8 +13,11 @@ from localspec.chat.papers.parts import Parts, encrypted
 
 if TYPE_CHECKING:
     from pypdf import PageObject
+    from pypdf.generic import DictionaryObject
 
 
+_MOST_FONTS = 500
+"""The most fonts that are kept: of the pages around."""
 MOST_READERS = 2
 """Each may take as much memory as a paper may."""
 PAGES_A_READER = 20
@@ -25,6 +28,7 @@ def read(path: Path) -> Parts:
     from pypdf import PdfReader
     from pypdf.errors import DependencyError
 
+    _make_fonts_once()
     reader = PdfReader(path)
     try:
         if reader.is_encrypted and not reader.decrypt(""):
@@ -32,6 +36,27 @@ def read(path: Path) -> Parts:
     except (DependencyError, NotImplementedError):  # a cipher of another library
         raise encrypted() from None
     return Parts("page", len(reader.pages), _pages(reader.pages))
+
+
+def _make_fonts_once() -> None:
+    """Have pypdf keep the fonts that it made.
+
+    pypdf 7.1 makes each anew for every page, which takes a fifth of the time of some papers.
+    """
+    from pypdf.generic._font import Font
+
+    make: Callable[[DictionaryObject], Font] = vars(Font)["from_font_resource"].__get__(None, Font)
+    made: dict[int, tuple[DictionaryObject, Font]] = {}
+
+    def kept(resource: DictionaryObject) -> Font:
+        found = made.get(id(resource))
+        if found is None:
+            if len(made) >= _MOST_FONTS:
+                made.clear()
+            found = made[id(resource)] = resource, make(resource)  # which keeps the resource, and so its id
+        return found[1]
+
+    Font.from_font_resource = kept  # type: ignore[method-assign, assignment]
 
 
 def _pages(pages: Sequence[PageObject]) -> Iterator[str]:

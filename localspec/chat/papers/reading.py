@@ -20,7 +20,7 @@ from localspec.chat.papers.child import command
 from localspec.chat.papers.kinds import PaperKind
 
 MAX_S = 40.0
-"""Seconds after which reading ends with the parts that there are; a paper of 300 pages takes five on one core."""
+"""Seconds after which reading ends with the parts that there are; a paper of 300 pages takes four on one core."""
 MAX_FILE_BYTES = 500_000_000
 _POLL_S = 0.1
 _CHUNK_BYTES = 65_536

@@ -7,12 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pypdf import PdfReader
+from pypdf.generic import DictionaryObject
+from pypdf.generic._font import Font
 
 from localspec.base.errors import InputError
 from localspec.base.extras import install_extra
 from localspec.chat.compose.attachment import Attachment, brief, fitted, notices, with_files
 from localspec.chat.compose.file_reading import read_attachment
-from localspec.chat.papers import reading
+from localspec.chat.papers import pdf, reading
 from localspec.chat.papers.kinds import SOURCE_BYTES, PaperKind
 from localspec.chat.papers.reading import PaperText, read_paper
 from localspec.store.file_blocks import TextFile
@@ -43,6 +46,23 @@ def test_each_kind_becomes_text(tmp_path: Path) -> None:
     assert notebook == "# Six times seven\n\n```python\nx = 6 * 7\nx\n```\nOutput:\n```\n42\n```\n\n"
     assert text_of(tmp_path / "a.html").strip() == "# Cats\n\nA **cat** sat."
     assert text_of(tmp_path / "a.csv") == "name,age\nTom,3\n"
+
+
+def test_a_font_is_made_once_for_all_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the text is that of the library alone."""
+    path = tmp_path / "a.pdf"
+    path.write_bytes(documents.pdf([f"This is page {number}." for number in range(9)]))
+    plainly = [page.extract_text() for page in PdfReader(path).pages]
+    made = []
+    make = Font.from_font_resource
+
+    def counted(kind: type[Font], resource: DictionaryObject) -> Font:
+        made.append(resource)
+        return make(resource)
+
+    monkeypatch.setattr(Font, "from_font_resource", classmethod(counted))
+    assert [text.split("\n")[1] for text in pdf.read(path).texts] == plainly
+    assert len(made) == 1
 
 
 def test_a_small_web_page_is_attached_as_its_source(tmp_path: Path) -> None:
