@@ -133,7 +133,7 @@ def test_the_page_of_events_has_the_fields_that_are_written() -> None:
     failures = (DrafterFailure("draft", "It failed."),)
     failed = Round(0, None, 0, (), (), (), 0.0, 0.0, 0.0, failures=failures, held_n=1)
     timings = Tally(plain_per_second=None).timings()
-    finished = Finished(FinishReason.STOP, "", timings, (ToolCall("1", "clock", "{}"),), "It failed.", 0)
+    finished = Finished(FinishReason.STOP, "", timings, (ToolCall("1", "clock", "{}"),), "It failed.", 0, "end")
     for event in (Started(1, 0, 0), failed, finished):
         assert {name for name, _, _ in event_fields(type(event).__name__)} == event_to_dict(event).keys() - {"event"}
     assert {name for name, _, _ in event_fields("Timings")} == event_to_dict(finished)["timings"].keys()

@@ -156,7 +156,7 @@ class _Reply:
         yield from self.held_back()
         assert self.reason is not None
         self.request.policy.end(self.tally.predicted_n, ended=self.reason is FinishReason.STOP)
-        yield Finished(self.reason, self.release.text, self.tally.timings())
+        yield Finished(self.reason, self.release.text, self.tally.timings(), stop=self.stops.found)
 
     def _check_cancel(self) -> None:
         if self.cancel.is_set():

@@ -34,18 +34,18 @@ class StopStrings:
         self._length = 0
         self.safe_n = 0
         """The number of leading characters that belong to the reply for certain."""
-        self.found = False
-        """True if a stop string is complete; ``safe_n`` is then its begin."""
+        self.found: str | None = None
+        """The first stop string that is complete; ``safe_n`` is then its begin."""
 
     def feed(self, text: str) -> bool:
-        """Append ``text``; returns ``found``."""
+        """Append ``text``; returns True if a stop string is complete."""
         window = self._tail + text
         offset = self._length - len(self._tail)
         self._length += len(text)
-        starts = [at for stop in self._stops if (at := window.find(stop)) >= 0]
-        if starts:
-            self.found = True
-            self.safe_n = offset + min(starts)
+        found = [(at, stop) for stop in self._stops if (at := window.find(stop)) >= 0]
+        if found:
+            start, self.found = min(found)
+            self.safe_n = offset + start
             return True
         self.safe_n = self._length - self._possible_start(window)
         self._tail = window[-self._keep :] if self._keep else ""

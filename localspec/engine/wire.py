@@ -48,8 +48,8 @@ def event_from_dict(data: Mapping[str, Any]) -> Event:
     """Undo ``event_to_dict``; unknown fields are passed over. Raises KeyError if one is missing."""
     match data["event"]:
         case "start":
-            later = data.get("dropped_n", 0), data.get("reasons", False)
-            return Started(data["prompt_n"], data["cache_n"], data["seed"], *later)
+            dropped_n, reasons = data.get("dropped_n", 0), data.get("reasons", False)
+            return Started(data["prompt_n"], data["cache_n"], data["seed"], dropped_n, reasons)
         case "progress":
             return PromptProgress(data["done_n"], data["total_n"], data.get("image", False))
         case "round":
@@ -57,7 +57,8 @@ def event_from_dict(data: Mapping[str, Any]) -> Event:
         case "done":
             calls = tuple(ToolCall(each["id"], each["name"], each["arguments"]) for each in data.get("calls", ()))
             timings, error = _timings(data["timings"]), data.get("call_error")
-            return Finished(FinishReason(data["reason"]), data["text"], timings, calls, error, data.get("said_n"))
+            said_n, stop = data.get("said_n"), data.get("stop")
+            return Finished(FinishReason(data["reason"]), data["text"], timings, calls, error, said_n, stop)
         case unknown:
             raise KeyError(f"unknown event {unknown!r}")
 
@@ -71,6 +72,7 @@ def _finished_to_dict(finished: Finished) -> dict[str, Any]:
         **({"calls": [asdict(call) for call in finished.calls]} if finished.calls else {}),
         **({"call_error": finished.call_error} if finished.call_error is not None else {}),
         **({"said_n": finished.said_n} if finished.said_n is not None else {}),
+        **({"stop": finished.stop} if finished.stop is not None else {}),
     }
 
 

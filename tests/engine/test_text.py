@@ -76,7 +76,7 @@ def test_a_stop_string_is_found_over_every_split(stop: str, depth: int) -> None:
     expected = TEXT[: TEXT.index(stop)]
     for pieces in list(splits(TEXT.encode()))[:: 7 if depth else 3]:
         rounds, done = say(pieces, [stop], depth)
-        assert done.text == expected
+        assert (done.text, done.stop) == (expected, stop)
         assert "".join(token.text for round_ in rounds for token in round_.tokens) == expected
 
 
@@ -84,7 +84,7 @@ def test_a_stop_string_is_found_over_every_split(stop: str, depth: int) -> None:
 def test_a_beginning_of_a_stop_string_is_text_after_all(depth: int) -> None:
     """What was held back is given when it turns out to be no stop string, also at the end."""
     _, done = say([b"a", b"S", b"T", b"b", b"S", b"T"], ["STOP"], depth)
-    assert done.text == "aSTbST"
+    assert (done.text, done.stop) == ("aSTbST", None)
 
 
 def test_an_empty_stop_string_stops_nothing() -> None:
@@ -137,11 +137,11 @@ def test_stop_strings_do_not_depend_on_the_chunks(text: str, stops: list[str], c
         at += cut
         assert watch.safe_n >= before, "what was shown is not taken back"
         seen = text[:at]
-        starts = [seen.find(stop) for stop in stops if stop in seen]
-        assert watch.found is bool(starts)
+        starts = [(seen.find(stop), stop) for stop in stops if stop in seen]
         if starts:
-            assert watch.safe_n == min(starts)
+            assert (watch.safe_n, watch.found) == min(starts)
         else:
+            assert watch.found is None
             begun = [n for stop in stops for n in range(1, len(stop)) if seen.endswith(stop[:n])]
             assert watch.safe_n == len(seen) - max(begun, default=0)
     assert watch.found or all(stop not in text for stop in stops)

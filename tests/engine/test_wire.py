@@ -47,7 +47,7 @@ def timings_of(rounds: list[Round]) -> Finished:
     tally = Tally(plain_per_second=10.0)
     for round_ in rounds:
         tally.add(round_)
-    return Finished(FinishReason.STOP, "text", tally.timings())
+    return Finished(FinishReason.STOP, "text", tally.timings(), stop="end" if rounds else None)
 
 
 EVENTS: st.SearchStrategy[Event] = st.one_of(
