@@ -6,12 +6,15 @@ import asyncio
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
+from localspec.base.errors import UsageError
 from localspec.cli.options import Decorated, command_line_settings, print_problems, reply_options
-from localspec.cli.report import print_news
+from localspec.cli.report import print_news, remark
 from localspec.cli.sections import SectionedCommand, SectionOption
 from localspec.cli.values import ValueParam
 from localspec.config.kinds import Number
@@ -19,13 +22,14 @@ from localspec.config.kinds import Number
 if TYPE_CHECKING:
     from localspec.insight.observers.observers import Observers
     from localspec.runtime.chat_config import ChatConfig
+    from localspec.server.access import AccessRules
     from localspec.server.serving import ServerOptions
 
 LOOPBACK, PORT = "127.0.0.1", 8484
 
 
-def _option(name: str, **attributes: Any) -> Callable[[Decorated], Decorated]:
-    return click.option(name, cls=SectionOption, section="Server", **attributes)
+def _option(*names: str, **attributes: Any) -> Callable[[Decorated], Decorated]:
+    return click.option(*names, cls=SectionOption, section="Server", **attributes)
 
 
 @click.command(cls=SectionedCommand, short_help="Serve the pair to other programs over HTTP.")
@@ -64,6 +68,20 @@ def _option(name: str, **attributes: Any) -> Callable[[Decorated], Decorated]:
     default=1800,
     help="Put a pair that was loaded on request away when nobody has asked it for so many seconds (default: 1800).",
 )
+@_option(
+    "--api-key-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Answer only requests with a key of this file; a line is `name: key`. Needed beyond this machine.",
+)
+@_option(
+    "--allow-origin",
+    "origins",
+    multiple=True,
+    metavar="ORIGIN",
+    help="Answer pages of this site (https://example.org), or of every site (*), in a browser; may be given several "
+    "times (default: none).",
+)
 @reply_options
 def serve(
     host: str,
@@ -72,6 +90,8 @@ def serve(
     queue: float,
     timeout: float | None,
     idle: float,
+    api_key_file: Path | None,
+    origins: tuple[str, ...],
     **given: Any,
 ) -> None:
     """Serve the pair, and every other pair of this machine that a request names, until Ctrl-C.
@@ -79,14 +99,34 @@ def serve(
     Options for replies are defaults: a request that says otherwise counts.
     """
     from localspec.config import read_config
+    from localspec.server.access import AccessRules
     from localspec.server.engines import ServiceLimits
+    from localspec.server.keys import read_keys
     from localspec.server.serving import ServerOptions
 
+    access = AccessRules(host, read_keys(api_key_file) if api_key_file is not None else (), origins)
+    _check(access)
     limits = ServiceLimits(int(parallel), int(queue), timeout, idle)
     settings = command_line_settings()
     chat_config = settings.resolve(read_config())
     print_problems(settings)
-    _serve(chat_config, ServerOptions(limits), host, int(port))
+    _serve(chat_config, ServerOptions(access, limits), host, int(port))
+
+
+def _check(access: AccessRules) -> None:
+    """Raises UsageError for rules that protect nobody."""
+    from localspec.server.http_server import is_loopback
+
+    for origin in access.origins:
+        if origin != "*" and (urlsplit(origin).scheme not in ("http", "https") or origin.count("/") != 2):
+            raise UsageError(f"{origin} is not an origin.", "One is like https://example.org, without a path.")
+    if is_loopback(access.host):
+        return
+    if not access.keys:
+        raise UsageError(
+            f"Others can reach {access.host}, so that requests need a key.", "Name a file of keys with --api-key-file."
+        )
+    remark("Nothing is encrypted on the way: use a network you trust, a tunnel, or a proxy that speaks HTTPS.")
 
 
 def _serve(chat_config: ChatConfig, options: ServerOptions, host: str, port: int) -> None:

@@ -26,6 +26,8 @@ STOP_S = 10.0
 """The time that replies under way have to end when the server is to stop."""
 HEADERS_S = 10.0
 """The time for a client to send the line and the headers of its first request."""
+STALLED_S = 60.0
+"""The time after which a client that takes nothing of its answer is hung up on."""
 _LOG_BYTES = 4_000_000
 _NO_SUCH_HOST = "Name or service not known"
 
@@ -55,6 +57,8 @@ class HttpServer(uvicorn.Server):
             log_config=None,
             access_log=False,
             server_header=False,
+            # A client could name another address than its own.
+            proxy_headers=False,
             # What has not ended when its time is up is cancelled.
             timeout_graceful_shutdown=1,
         )
@@ -69,14 +73,15 @@ class HttpServer(uvicorn.Server):
             yield
             return
         loop = asyncio.get_running_loop()
-        signals = (signal.SIGINT, *ending_signals())
-        for number in signals:
+        former = {number: signal.getsignal(number) for number in (signal.SIGINT, *ending_signals())}
+        for number in former:
             loop.add_signal_handler(number, self.stop)
         try:
             yield
         finally:
-            for number in signals:
+            for number, handler in former.items():
                 loop.remove_signal_handler(number)
+                signal.signal(number, handler)
 
     def stop(self) -> None:
         """Begin to stop; the second call ends all replies."""
@@ -95,18 +100,29 @@ class HttpServer(uvicorn.Server):
 
 
 class _Protocol(H11Protocol):
-    """HTTP/1.1 that does not wait for ever for the headers of a first request; uvicorn ends later pauses itself."""
+    """HTTP/1.1 that waits for ever neither for headers nor for a client that takes nothing of its answer."""
 
     _impatience: asyncio.TimerHandle | None = None
+    _stall: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._impatience = self.loop.call_later(HEADERS_S, self._give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._impatience is not None:
-            self._impatience.cancel()
+        for timer in (self._impatience, self._stall):
+            if timer is not None:
+                timer.cancel()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stall = self.loop.call_later(STALLED_S, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from socket import socket
@@ -12,10 +12,11 @@ from localspec.base.paths import user_paths
 from localspec.insight.observers.metering import Metering
 from localspec.insight.observers.observers import Observers
 from localspec.runtime.chat_config import ChatConfig
+from localspec.server.access import AccessRules
 from localspec.server.app import make_app
 from localspec.server.engines import Engines, ServiceLimits
 from localspec.server.http_server import HttpServer, logged
-from localspec.server.keys import ApiKey, RateLimits
+from localspec.server.keys import RateLimits
 from localspec.server.served_pairs import ServedPairs
 
 _PROGRESS_S = 0.1
@@ -25,9 +26,8 @@ _PROGRESS_S = 0.1
 class ServerOptions:
     """The options of a server."""
 
+    access: AccessRules
     limits: ServiceLimits = field(default_factory=ServiceLimits)
-    keys: Sequence[ApiKey] = ()
-    """With any, every request needs one of them."""
 
 
 async def serve(
@@ -49,12 +49,13 @@ async def serve(
             options.limits,
             observers,
             meters=metering.meters,
-            rates=RateLimits(options.keys),
+            rates=RateLimits(options.access.keys),
         )
         try:
             await _load(engines, on_progress)
             on_ready(observers)
-            await HttpServer(make_app(engines), engines).serve([listening])
+            app = make_app(engines, middleware=options.access.middleware())
+            await HttpServer(app, engines).serve([listening])
         finally:
             await engines.close()
 

@@ -1,0 +1,118 @@
+"""The gate of the server: who may ask, from which page of which site, and under which name of this machine.
+
+A page of any site can have its browser send requests to this machine. One that is answered for such a page names the
+page's site as its origin, and after DNS rebinding the page's own name as the host: both are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from localspec.server.exchange import BodyLimit, EndsWithClient
+from localspec.server.failures import HttpError, failure_response
+from localspec.server.http_server import is_loopback
+from localspec.server.keys import ApiKey, holder_of
+from localspec.server.service import CLIENT
+
+_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+_OPEN_PATHS = ("/", "/health", "/v1/health")
+"""The page without figures, and what tells a load balancer that the server lives."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRules:
+    """The rules of the gate."""
+
+    host: str
+    """The name or address that the server listens at."""
+    keys: Sequence[ApiKey] = ()
+    """With any, every request needs one of them."""
+    origins: Sequence[str] = ()
+    """The sites whose pages may ask; "*" is every site."""
+
+    def middleware(self) -> list[Middleware]:
+        """The gate, and the limits of what a client sends and takes, the outermost first."""
+        cors = Middleware(
+            CORSMiddleware,
+            allow_origins=list(self.origins),
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["*"],
+            expose_headers=["Retry-After"],
+        )
+        gate = [Middleware(Gate, rules=self), Middleware(BodyLimit), Middleware(EndsWithClient)]
+        return [cors, *gate] if self.origins else gate
+
+    def check(self, request: Request) -> str:
+        """The name of the client's key, empty if none is needed. Raises HttpError."""
+        self._check_framing(request)
+        self._check_host(request)
+        self._check_origin(request)
+        if not self.keys or request.url.path in _OPEN_PATHS:
+            return ""
+        key = holder_of(_key_in(request), self.keys)
+        if key is None:
+            hint = "Send it as `Authorization: Bearer KEY` or `x-api-key: KEY`."
+            raise HttpError(HTTPStatus.UNAUTHORIZED, "This server needs a key, and this is none of its own.", hint)
+        return key.name
+
+    def _check_framing(self, request: Request) -> None:
+        """Refuse what a proxy before this server may have read as another request than this one."""
+        if "transfer-encoding" in request.headers and "content-length" in request.headers:
+            raise HttpError(HTTPStatus.BAD_REQUEST, "Transfer-Encoding and Content-Length contradict each other.")
+
+    def _check_host(self, request: Request) -> None:
+        """On loopback no key protects; beyond it one does, and the machine may have many names."""
+        host = _without_port(request.headers.get("host", ""))
+        if is_loopback(self.host) and host not in (*_LOOPBACK_NAMES, self.host.lower()):
+            raise HttpError(HTTPStatus.FORBIDDEN, "This server is not known under that host name.", "Use localhost.")
+
+    def _check_origin(self, request: Request) -> None:
+        origin = request.headers.get("origin")
+        if origin is None or origin in self.origins or "*" in self.origins:
+            return
+        if urlsplit(origin).netloc != request.headers.get("host"):
+            hint = "`localspec serve --allow-origin` names sites that may."
+            raise HttpError(HTTPStatus.FORBIDDEN, "Pages of that site may not ask this server.", hint)
+
+
+class Gate:
+    """Refuses requests against the rules; what is behind it finds the client's name in ``CLIENT``."""
+
+    def __init__(self, app: ASGIApp, rules: AccessRules) -> None:
+        self._app = app
+        self._rules = rules
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As ASGI has it."""
+        if scope["type"] == "http":
+            request = Request(scope)
+            try:
+                CLIENT.set(self._rules.check(request))
+            except HttpError as refusal:
+                answer = failure_response(request, refusal)
+                if refusal.status is HTTPStatus.UNAUTHORIZED:
+                    answer.headers["WWW-Authenticate"] = "Bearer"
+                answer.headers["Connection"] = "close"
+                await answer(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def _key_in(request: Request) -> str:
+    scheme, _, key = request.headers.get("authorization", "").partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "")
+
+
+def _without_port(host: str) -> str:
+    """The name or address in a Host header: "localhost:80" is localhost, "[::1]:80" is ::1."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].lower().removesuffix(".")

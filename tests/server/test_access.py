@@ -1,0 +1,248 @@
+"""The gate of the server, and what clients send: hosts, origins, keys, sizes, halves, hang-ups and slow readers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from localspec.server import exchange, http_server
+from localspec.server.access import AccessRules
+from localspec.server.app import make_app
+from localspec.server.http_server import HttpServer, logged
+from localspec.server.keys import ApiKey
+from localspec.server.service import CLIENT
+from tests.server.fakes import FakeService
+
+KEY = "0123456789abcdef"
+PATIENCE_S = 30.0
+
+
+@dataclass
+class Served:
+    """A server, and what its handlers saw."""
+
+    port: int = 0
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    sent_n: int = 0
+
+    async def echo(self, request: Request) -> Response:
+        """The client's name and the length of the body."""
+        return PlainTextResponse(f"{CLIENT.get()}:{len(await request.body())}")
+
+    async def wait(self, request: Request) -> Response:
+        """Reads the body, then works until it is cancelled."""
+        await request.body()
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended.set()
+        raise AssertionError
+
+    async def stream(self, request: Request) -> Response:
+        """Sends text without an end."""
+
+        async def pieces() -> AsyncGenerator[bytes]:
+            self.begun.set()
+            try:
+                while True:
+                    self.sent_n += 1
+                    yield b"x" * 100_000
+                    await asyncio.sleep(0)
+            finally:
+                self.ended.set()
+
+        await request.body()
+        return StreamingResponse(pieces())
+
+    async def answer(self, request: bytes) -> tuple[int, str]:
+        """The status and the text of the answer to raw bytes; 0 if there is none."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        with suppress(ConnectionError):
+            writer.write(request)
+            await writer.drain()
+        answered = b""
+        with suppress(ConnectionError):
+            answered = await reader.read()
+        writer.close()
+        status = re.match(rb"HTTP/1.1 (\d+)", answered)
+        return (int(status[1]) if status else 0, answered.decode("latin-1"))
+
+
+@asynccontextmanager
+async def served(host: str = "127.0.0.1", keys: tuple[ApiKey, ...] = (), *origins: str) -> AsyncGenerator[Served]:
+    found, service = Served(), _Idle()
+    routes = [
+        Route(f"/v1/{name}", getattr(found, name), methods=["GET", "POST"]) for name in ("echo", "wait", "stream")
+    ]
+    rules = AccessRules(host, keys, origins)
+    server = HttpServer(make_app(FakeService(), routes=routes, middleware=rules.middleware()), service)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        found.port = listening.getsockname()[1]
+        serving = asyncio.create_task(server.serve([listening]))
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                yield found
+        finally:
+            server.stop()
+            await serving
+
+
+class _Idle:
+    busy = False
+
+    def stop(self) -> None: ...
+
+
+def post(*headers: str, body: bytes = b"{}", path: str = "/v1/echo", host: str = "localhost") -> bytes:
+    lines = [f"POST {path} HTTP/1.1", f"Host: {host}", "Connection: close", *headers]
+    if not any(header.lower().startswith(("content-length", "transfer-encoding")) for header in headers):
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+async def test_names_of_this_machine_and_origins() -> None:
+    """A page under a rebound name, or of another site, is refused; this machine's own names and no origin are not."""
+    async with served() as server:
+        for host, status in (
+            ("localhost", 200),
+            ("LOCALHOST:8484", 200),
+            ("127.0.0.1:1", 200),
+            ("[::1]:8484", 200),
+            ("localhost.", 200),
+            ("evil.example", 403),
+            ("localhost.evil.example", 403),
+            ("127.0.0.1.evil.example", 403),
+            ("", 403),
+        ):
+            assert (await server.answer(post(host=host)))[0] == status, host
+        for origin, status in (
+            ("http://localhost", 200),
+            ("http://evil.example", 403),
+            ("null", 403),
+            ("http://localhost:1", 403),
+        ):
+            assert (await server.answer(post(f"Origin: {origin}")))[0] == status, origin
+        preflight = post("Origin: http://evil.example", "Access-Control-Request-Method: POST").replace(
+            b"POST", b"OPTIONS", 1
+        )
+        assert "access-control" not in (await server.answer(preflight))[1].lower()
+    async with served("127.0.0.1", (), "https://good.example") as server:
+        allowed = await server.answer(post("Origin: https://good.example"))
+        assert allowed[0] == 200
+        assert "access-control-allow-origin: https://good.example" in allowed[1].lower()
+        assert (await server.answer(post("Origin: https://evil.example")))[0] == 403
+
+
+async def test_keys(tmp_path: Path) -> None:
+    """With keys every path but the open ones needs one; they are nowhere in a log or an answer."""
+    keys = (ApiKey("ours", sha256(KEY.encode()).digest()), ApiKey("theirs", sha256(b"x" * 16).digest()))
+    with logged(tmp_path / "log"):
+        logging.getLogger("uvicorn.error").setLevel(logging.DEBUG)
+        async with served("0.0.0.0", keys) as server:
+            for header in (f"Authorization: Bearer {KEY}", f"authorization: bearer  {KEY}", f"x-api-key: {KEY}"):
+                status, text = await server.answer(post(header, host="any.example"))
+                assert (status, text.endswith("ours:2")) == (200, True)
+            for header in (
+                "Authorization: Bearer",
+                f"Authorization: Basic {KEY}",
+                f"x-api-key: {KEY}z",
+                "x-api-key: é",
+            ):
+                status, text = await server.answer(post(header))
+                assert (status, "www-authenticate: bearer" in text.lower(), KEY in text) == (401, True, False)
+            assert (await server.answer(post(path="/nothing")))[0] == 401
+            assert (await server.answer(post(path="/health")))[0] == 404  # this app has none
+            assert (await server.answer(post(f"x-api-key: {KEY}", path=f"/v1/{KEY}")))[0] == 404
+        logging.getLogger("uvicorn.error").setLevel(logging.NOTSET)
+    log = tmp_path / "log"
+    assert not log.exists() or KEY not in log.read_text()
+
+
+async def test_large_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body over the limit is refused by its length, or cut when it gets there; the next client is served."""
+    monkeypatch.setattr(exchange, "MOST_BYTES", 1_000_000)
+    async with served() as server:
+        assert (await server.answer(post(body=b"x" * 1_000_000)))[0] == 200
+        # Announced, and never read. It may be answered by a closed connection before it is sent whole.
+        assert (await server.answer(post("Content-Length: 100000000", body=b"x" * 1000)))[0] == 413
+        assert (await server.answer(post(body=b"x" * 100_000_000)))[0] in (413, 0)
+        chunks = b"".join(b"186a0\r\n" + b"x" * 100_000 + b"\r\n" for _ in range(20))
+        assert (await server.answer(post("Transfer-Encoding: chunked", body=chunks)))[0] in (413, 0)
+        assert (await server.answer(post(body=b"x")))[0] == 200
+
+
+async def test_requests_that_are_two_to_somebody_else() -> None:
+    """Header smuggling: h11 or the gate refuses each, or reads it in the one way that HTTP has for it."""
+    inner = b"0\r\n\r\nPOST /v1/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+    async with served() as server:
+        for request in (
+            post("Content-Length: 5", "Transfer-Encoding: chunked", body=inner),
+            post("Content-Length: 2", "Content-Length: 3"),
+            post("Content-Length: +2"),
+            post("Content-Length: 2, 3"),
+            post("Transfer-Encoding: chunked, identity", body=inner),
+            post("Transfer-Encoding:\x0bchunked", body=inner),
+            post("Transfer-Encoding : chunked", body=inner),
+            post("X: a\r\n Transfer-Encoding: chunked\r\nHost: evil.example"),
+            post("Transfer-Encoding: chunked", body=b"2\rxx\r\n0\r\n\r\n"),
+            post("Transfer-Encoding: chunked", body=b"-1\r\nxx\r\n0\r\n\r\n"),
+            post().replace(b"HTTP/1.1", b"HTTP/1.1 x", 1),
+            b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 200_000,
+            b"\x16\x03\x01\x02\x00\x01\x00",
+        ):
+            status, text = await server.answer(request)
+            assert status in (0, 400, 431, 501), request
+            assert text.count("HTTP/1.1") <= 1, request
+
+
+async def test_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request whose headers or body do not come ends, with an answer where one can be given."""
+    monkeypatch.setattr(http_server, "HEADERS_S", 0.1)
+    monkeypatch.setattr(exchange, "PATIENCE_S", 0.1)
+    async with served() as server:
+        for half, status in (
+            (b"", 0),
+            (b"POST /v1/echo HTT", 0),
+            (b"POST /v1/echo HTTP/1.1\r\nHost: localhost\r\n", 0),
+            (post("Content-Length: 100", body=b"half"), 408),
+            (post("Transfer-Encoding: chunked", body=b"5\r\nhal"), 408),
+        ):
+            assert (await server.answer(half))[0] == status, half
+
+
+@pytest.mark.parametrize("path", ["/v1/wait", "/v1/stream"])
+async def test_a_client_that_hangs_up(path: str) -> None:
+    """The work on its request is cancelled, before its answer has begun and in the middle of it."""
+    async with served() as server:
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(post(path=path))
+        await server.begun.wait()
+        assert not server.ended.is_set()
+        writer.transport.abort()
+        await server.ended.wait()
+
+
+async def test_a_reader_that_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is piled up for it, and it is hung up on in the end."""
+    monkeypatch.setattr(http_server, "STALLED_S", 0.3)
+    async with served() as server:
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1000)
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write(post(path="/v1/stream"))
+        await server.ended.wait()
+        assert server.sent_n < 200  # of 100 kB; what the system's own buffers take
+        writer.transport.abort()
