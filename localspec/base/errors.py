@@ -17,6 +17,7 @@ class's ``exit_code``. The tree::
     +-- CheckFailedError       12   a check did not pass (verify, bench --compare)
     +-- OutputError            13   the result cannot be written
     +-- ReplyStoppedError      14   the owner's check stopped the reply, or failed
+    +-- RequestsFailedError    15   requests of a batch have an error in place of an answer
 
 130 is an interrupt from the keyboard, as in every shell tool; 129 and 143 are the signals HUP and TERM.
 """
@@ -137,6 +138,13 @@ class ReplyStoppedError(LocalSpecError):
     meaning = "the check of replies (reply_check) stopped the reply, or failed"
 
 
+class RequestsFailedError(LocalSpecError):
+    """Requests of a batch that failed; the others have been answered. Raised after the report."""
+
+    exit_code = 15
+    meaning = "requests of a batch failed; the file of results has the reasons"
+
+
 HANGUP_EXIT_CODE, INTERRUPTED_EXIT_CODE, TERMINATED_EXIT_CODE = 129, 130, 143
 SIGNAL_EXIT_CODES: tuple[tuple[int, str], ...] = (
     (HANGUP_EXIT_CODE, "the terminal was closed (SIGHUP)"),
@@ -160,6 +168,7 @@ ALL_ERRORS: tuple[type[LocalSpecError], ...] = (
     CheckFailedError,
     OutputError,
     ReplyStoppedError,
+    RequestsFailedError,
 )
 
 

@@ -8,6 +8,7 @@ import click
 
 from localspec import __version__
 from localspec.base.errors import UsageError
+from localspec.cli.batch import batch
 from localspec.cli.bench import bench
 from localspec.cli.chat import chat, chat_options, open_chat
 from localspec.cli.config import config
@@ -74,6 +75,7 @@ for _command in (
     chat,
     run,
     serve,
+    batch,
     pairs,
     mcp,
     history,

@@ -1,0 +1,113 @@
+"""``localspec batch``: results beside the requests, gone on with after whatever ended it, and exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from localspec.cli.services import Services
+from localspec.server.app import make_app
+from localspec.server.batch import answering
+from localspec.server.engines import Engines
+from localspec.server.service import Service
+from tests.cli.support import Done, run_command
+
+Batch = Callable[..., Done]
+
+
+@pytest.fixture
+def batch(own_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+    """Runs the command over an API that repeats what it is told, refuses "no" and is interrupted by "stop"."""
+
+    async def echo(request: Request) -> Response:
+        text = (await request.json())["text"]
+        if text == "stop":
+            raise KeyboardInterrupt
+        return JSONResponse({"said": text, "usage": {"output_tokens": 1_000}}, 400 if text == "no" else 200)
+
+    def app(service: Service) -> ASGIApp:
+        return make_app(service, routes=[Route("/v1/echo", echo, methods=["POST"])])
+
+    class Loaded(Engines):
+        async def info(self, model: str) -> Any:
+            """Nothing is loaded."""
+
+    monkeypatch.setattr(answering, "make_app", app)
+    monkeypatch.setattr(answering, "Engines", Loaded)
+
+    def run(*arguments: str | Path) -> Done:
+        return run_command("batch", *arguments, services=Services(), capsys=capsys, monkeypatch=monkeypatch)
+
+    return run
+
+
+def requests(path: Path, texts: Sequence[str]) -> Path:
+    lines = (
+        {"custom_id": f"r{i}", "method": "POST", "url": "/v1/echo", "body": {"text": text}}
+        for i, text in enumerate(texts)
+    )
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return path
+
+
+def results(path: Path) -> dict[str, Any]:
+    found = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len({each["custom_id"] for each in found}) == len(found)
+    return {each["custom_id"]: each["response"]["body"]["said"] for each in found}
+
+
+def test_results_stand_beside_the_requests(batch: Batch, tmp_path: Path) -> None:
+    """Nothing on standard output, a sentence at the end; doing it again does nothing."""
+    file = requests(tmp_path / "in.jsonl", ["a", "b"])
+    done = batch(file)
+    assert (done.code, done.out) == (0, "")
+    assert "2 of 2 requests done, 2,000 tokens in" in done.err
+    out = tmp_path / "in.results.jsonl"
+    assert str(out) in done.err
+    assert results(out) == {"r0": "a", "r1": "b"}
+    before = out.read_bytes()
+    again = batch(file)
+    assert again.code == 0
+    assert "2 of 2 requests done before" in again.err
+    assert out.read_bytes() == before
+
+
+def test_failed_requests_have_an_exit_code(batch: Batch, tmp_path: Path) -> None:
+    """The others are answered; going on with the file says it again."""
+    file, out = requests(tmp_path / "in.jsonl", ["a", "no", "b"]), tmp_path / "out.jsonl"
+    for _ in range(2):
+        done = batch(file, "--out", out, "--in-order", "--parallel", "2")
+        assert done.code == 15
+        assert "1 of 3 requests failed" in done.err
+        assert list(results(out)) == ["r0", "r1", "r2"]
+
+
+def test_an_interrupted_batch_is_gone_on_with(batch: Batch, tmp_path: Path) -> None:
+    file, out = requests(tmp_path / "in.jsonl", ["a", "stop", "b"]), tmp_path / "out.jsonl"
+    done = batch(file, "--out", out, "--parallel", "1")
+    assert done.code == 130
+    assert "Stopped with 1 of 3 requests done; the same command goes on" in done.err
+    requests(file, ["a", "c", "b"])
+    done = batch(file, "--out", out)
+    assert done.code == 0
+    assert "1 of 3 requests done before; the rest follows" in done.err
+    assert results(out) == {"r0": "a", "r1": "c", "r2": "b"}
+
+
+def test_what_cannot_be_done_is_refused_before_anything_is_loaded(batch: Batch, tmp_path: Path) -> None:
+    """A missing file, results over the requests, and a file of something else."""
+    file = requests(tmp_path / "in.jsonl", ["a"])
+    (tmp_path / "notes.txt").write_text("dear diary")
+    assert batch(tmp_path / "none.jsonl").code == 4
+    assert batch(file, "--out", file).code == 2
+    assert batch(file, "--out", tmp_path / "notes.txt").code == 2
+    assert (tmp_path / "notes.txt").read_text() == "dear diary"
+    assert batch(file, "--out", tmp_path / "none" / "out.jsonl").code == 13
