@@ -133,8 +133,10 @@ def test_lines_are_read_and_wrong_ones_are_named(tmp_path: Path) -> None:
         list(read_batch(tmp_path / "none.jsonl"))
 
 
-def test_every_line_has_a_result_in_openais_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Answers, refusals, bugs and wrong lines alike; what there is no room for yet is asked again."""
+def test_every_line_has_a_result_in_openais_form(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Answers, refusals, bugs (which are logged) and wrong lines; what there is no room for yet is asked again."""
     monkeypatch.setattr("localspec.server.batch.run.RETRY_S", 0.0)
     wrong = WrongLine(6, None, "invalid_json_line", "The line is no JSON.")
     texts = ("hello", "bug", "plain", "unknown", "busy")
@@ -143,6 +145,7 @@ def test_every_line_has_a_result_in_openais_form(monkeypatch: pytest.MonkeyPatch
     body = {"said": "hello", "usage": {"completion_tokens": 5}}
     response = {"status_code": 200, "request_id": "id-hello", "body": body}
     assert first == {"id": "batch_req_1", "custom_id": "r1", "response": response, "error": None}
+    assert "RuntimeError: a bug" in caplog.text
     assert [result.status for result in results] == [200, 500, 200, 404, 200, None]
     assert [result.tokens_n for result in results] == [5, 0, 0, 0, 5, 0]
     assert results[2].body == "no JSON"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,12 +12,14 @@ from itertools import takewhile
 from typing import Any
 
 from httpx2 import ASGITransport, AsyncClient, Response
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from localspec.base.errors import LocalSpecError
 from localspec.server.batch.requests import BatchRequest, Line
 from localspec.server.batch.results import BatchResult
 from localspec.server.service import BusyError, Service
+
+logger = logging.getLogger("uvicorn.error")
 
 _AHEAD = 8
 """Requests for each that is answered at once, that may be finished before their turn where results come in order."""
@@ -46,7 +49,7 @@ class Batch:
         """
         waiting: list[Answering] = []
         source = iter(lines)
-        transport = ASGITransport(self.app, raise_app_exceptions=False)
+        transport = ASGITransport(self._logged, raise_app_exceptions=False)
         async with AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=None) as client:
             try:
                 while True:
@@ -65,6 +68,14 @@ class Batch:
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _logged(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The app; a bug is written where uvicorn writes it, too."""
+        try:
+            await self.app(scope, receive, send)
+        except Exception:
+            logger.exception("a request of a batch failed")
+            raise
 
     def _ready(self, waiting: Sequence[Answering]) -> list[Answering]:
         if self.in_order:
