@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -138,6 +139,7 @@ def test_every_line_has_a_result_in_openais_form(
 ) -> None:
     """Answers, refusals, bugs (which are logged) and wrong lines; what there is no room for yet is asked again."""
     monkeypatch.setattr("localspec.server.batch.run.RETRY_S", 0.0)
+    monkeypatch.setattr("localspec.server.batch.run.logger", logging.getLogger("batch"))
     wrong = WrongLine(6, None, "invalid_json_line", "The line is no JSON.")
     texts = ("hello", "bug", "plain", "unknown", "busy")
     results = run(batch(Echo()), [*lines_of(*texts), wrong])
