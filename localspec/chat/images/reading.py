@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
@@ -15,10 +16,12 @@ from localspec.base.bounded_file import read_beginning
 from localspec.base.errors import InputError, NotFoundError
 from localspec.base.visible import visible_line
 from localspec.chat.images.child import command
-from localspec.runtime.images import ImageReference, keep_image
+from localspec.runtime.images import LONGEST_SIDE, ImageReference, keep_image
 
 MAX_S = 30.0
 MAX_FILE_BYTES = 200_000_000
+MOST_WRITTEN = 4 * LONGEST_SIDE**2 + 1_000_000
+"""The most bytes that the child may write: pixels that no PNG makes smaller, and what stands around them."""
 _SUFFIXES = {".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp"}
 _BEGINNINGS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a")
 _PROBE_BYTES = 16
@@ -89,15 +92,31 @@ def read_pixels(reference: ImageReference, width: int, height: int) -> bytes:
 
 def _decoded(child: list[str], name: str) -> bytes:
     """The child's output behind its first line. Raises InputError."""
+    line, _, data = _output(child).partition(b"\n")
     try:
-        done = subprocess.run(child, stdin=subprocess.DEVNULL, capture_output=True, timeout=MAX_S, check=False)
-        line, _, data = done.stdout.partition(b"\n")
         match json.loads(line):
             case {"error": [str(message), str(hint)]}:
                 raise InputError(visible_line(message.replace("{name}", name)), hint)
-    except (subprocess.TimeoutExpired, ValueError):
+    except ValueError:
         raise _too_much(name) from None
     return data
+
+
+def _output(child: list[str]) -> bytes:
+    """All that a child writes; nothing if it writes or takes more than an image does."""
+    with subprocess.Popen(
+        child, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdout is not None
+        end = threading.Timer(MAX_S, process.kill)
+        end.start()
+        try:
+            written = process.stdout.read(MOST_WRITTEN + 1)
+        finally:
+            late = not end.is_alive()
+            end.cancel()
+            process.kill()
+    return b"" if late or len(written) > MOST_WRITTEN else written
 
 
 def _too_much(name: str) -> InputError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 import zlib
 from hashlib import sha256
@@ -16,6 +17,7 @@ from localspec.base.errors import InputError, LocalSpecError, NotFoundError
 from localspec.chat.compose.attachment import with_files, without_files
 from localspec.chat.compose.file_reading import read_attachment
 from localspec.chat.compose.message import taken_apart
+from localspec.chat.images import reading
 from localspec.chat.images.reading import is_image, pasted_image, read_image, read_pixels
 from localspec.runtime.images import (
     LONGEST_SIDE,
@@ -123,6 +125,17 @@ def test_refusals_name_the_file(home: Path, make: object, why: str) -> None:
 
 def test_a_child_that_is_ended_is_a_sentence(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("localspec.chat.images.reading.command", lambda path: ["false"])
+    with pytest.raises(InputError, match="takes too long, or too much memory"):
+        read_image(write_png(home / "a.png"), "a.png")
+
+
+@pytest.mark.parametrize(
+    "program", ["import os\nwhile True: os.write(1, b'{}\\n' * 9999)", "import signal; signal.pause()"]
+)
+def test_a_child_that_was_taken_over_is_ended(home: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> None:
+    """Whether it writes without end or not at all."""
+    monkeypatch.setattr(reading, "command", lambda *_: [sys.executable, "-c", program])
+    monkeypatch.setattr(reading, "MAX_S", 60.0 if "write" in program else 0.3)
     with pytest.raises(InputError, match="takes too long, or too much memory"):
         read_image(write_png(home / "a.png"), "a.png")
 
