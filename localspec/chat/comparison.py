@@ -5,7 +5,7 @@ One engine holds one pair, so that a comparison needs no more memory than a repl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from localspec.base.errors import UsageError
@@ -71,10 +71,7 @@ class Comparison(Runs):
         """The fastest pair, and why others have no reply."""
         speeds = {lane.name: lane.tokens_n / lane.took_s for lane in self.shown if lane.finished and lane.took_s}
         said = [f"{lane.name} has no reply: {lane.failure}" for lane in self.shown if lane.failure]
-        if len(speeds) > 1:
-            fastest = max(speeds, key=lambda name: speeds[name])
-            said.insert(0, f"{fastest} was the fastest, with {figures.speed(speeds[fastest])} tokens/s.")
-        return " ".join(said) or "All have replied."
+        return " ".join(filter(None, (fastest(speeds), *said))) or "All have replied."
 
     def _give_up(self, lane: Lane, why: str) -> None:
         lane.failure, self._running = why, None
@@ -89,6 +86,14 @@ class Comparison(Runs):
 
 def _name(chat_config: ChatConfig) -> str:
     return chat_config.pair_id or chat_config.load.target.stem
+
+
+def fastest(speeds: Mapping[str, float]) -> str:
+    """The fastest pair in a sentence, of their tokens a second; empty with fewer than two."""
+    if len(speeds) < 2:
+        return ""
+    name = max(speeds, key=lambda name: speeds[name])
+    return f"{name} was the fastest, with {figures.speed(speeds[name])} tokens/s."
 
 
 def named_pairs(text: str, known: Collection[str], in_use: str | None) -> tuple[list[str], str]:

@@ -25,7 +25,7 @@ class LineFrontEnd:
 
     @property
     def settings(self) -> Settings:
-        return _settings(self._state)
+        return settings_of(self._state)
 
     @property
     def own(self) -> Mapping[str, Value]:
@@ -64,7 +64,7 @@ def pair(state: State, argument: str) -> None:
     if not argument:
         state.output.say(_pairs(state.chat.chat_config))
         return
-    chat_config = _settings(state).for_pair(argument).resolve(_settings(state).config, state.chat.stored.settings)
+    chat_config = settings_of(state).for_pair(argument).resolve(settings_of(state).config, state.chat.stored.settings)
     if chat_config.load == state.chat.chat_config.load:
         state.output.say(f"You are talking to {visible_line(chat_config.title)} already.")
         return
@@ -88,7 +88,8 @@ def marks(state: State, argument: str) -> None:
     state.output.say(LEGENDS[state.output.marks])
 
 
-def _settings(state: State) -> Settings:
+def settings_of(state: State) -> Settings:
+    """The settings of the pair in use."""
     settings = state.chat.chat_config.in_use
     assert settings is not None, "the command line resolves every configuration from settings"
     return settings

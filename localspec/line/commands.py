@@ -14,7 +14,7 @@ from localspec.chat.commands.command import Command, FrontEnd, LineForm
 from localspec.chat.commands.slash import AS_A_MESSAGE
 from localspec.chat.marks import Marks
 from localspec.chat.settings.conversation import suggest_set
-from localspec.line import choices, compacting, conversations, figures, tools, turns
+from localspec.line import choices, compacting, comparing, conversations, figures, tools, turns
 from localspec.line.choices import LineFrontEnd
 from localspec.line.output import LEGENDS
 from localspec.line.state import State
@@ -79,6 +79,7 @@ _HANDLERS: tuple[tuple[Command | LineForm, Callable[[State, str], None]], ...] =
     (chat.STATS, figures.stats),
     (chat.MARKS, choices.marks),
     (chat.PAIRS, choices.pair),
+    (chat.COMPARE, comparing.compare),
     (chat.TOOLS, tools.tools),
     (chat.QUIT, quit_),
 )

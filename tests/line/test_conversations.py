@@ -8,11 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from localspec.base.errors import CapacityError
 from localspec.base.paths import user_paths
+from localspec.engine.cancel import Cancellation
+from localspec.models.pairs.collecting import collect
+from localspec.runtime.load import OpenPair
 from localspec.runtime.messages import Role
+from localspec.runtime.options import LoadOptions, Progress
 from localspec.store import Store
 from tests.cli.conftest import Localspec
 from tests.cli.support import Done, FakeWorld
+from tests.tiny_models import write_tiny
 
 FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 PLAIN = ("chat", "--plain", *FILES)
@@ -273,6 +279,39 @@ def test_another_pair(localspec: Localspec) -> None:
     assert [pair.closed for pair in world.pairs] == [True, True]
     assert asked(world)[::2] == ["one", "two"]
     assert localspec(*PLAIN, stdin=lines("/pair nope")).code == 4
+
+
+class WithoutTiny(FakeWorld):
+    """Everything but the pair "tiny" can be loaded."""
+
+    def open_pair(self, options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
+        self.load_error = CapacityError("There is no room.", "Make some.") if options.target.stem == "tiny" else None
+        return super().open_pair(options, cancel, progress)
+
+
+def test_pairs_answer_the_same_message_one_after_the_other(localspec: Localspec, tmp_path: Path) -> None:
+    """Their replies are versions; the pair of the conversation comes back, and one that cannot be loaded is told."""
+    collect([write_tiny(tmp_path / "tiny.gguf", "llama")])
+    said = ("one", "/compare tiny why so", "/version", "two", "/compare builtin tiny")
+    world = FakeWorld()
+    done = localspec("chat", "--plain", world=world, stdin=lines(*said))
+    assert done.code == 0, done.err
+    answered = [
+        (pair.info.target.stem, [message.content for message in prompt if not isinstance(message, str)][-1])
+        for pair in world.pairs
+        for prompt, _ in pair.asked
+    ]
+    assert answered == [
+        *(("builtin-target", "one"), ("builtin-target", "why so"), ("tiny", "why so")),
+        *(("builtin-target", "two"), ("builtin-target", "two"), ("tiny", "two")),
+    ], "without a message, the latest is answered again"
+    assert "This is reply 2 of 2." in done.err
+    assert "the fastest, with" in done.err
+    assert world.pairs[-1].info.target.stem == "builtin-target"
+    without = localspec("chat", "--plain", world=WithoutTiny(), stdin=lines("/compare tiny why so", "two"))
+    assert "There is no room." in without.err
+    assert without.code == 0
+    assert localspec("chat", "--plain", stdin=lines("/compare builtin")).code == 2
 
 
 def test_a_store_that_cannot_be_written(localspec: Localspec) -> None:

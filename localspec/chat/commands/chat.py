@@ -137,6 +137,11 @@ COMPARE = CHAT.add(
         slash="compare",
         argument="PAIRS",
         also=("side-by-side", "versus"),
+        line=LineForm(
+            "compare",
+            "Answer the latest message, or the one behind the pairs, with up to 4 pairs, one after the other.",
+            "PAIR [PAIR ...] [MESSAGE]",
+        ),
     )
 )
 PREVIOUS = CHAT.add(
