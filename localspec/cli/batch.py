@@ -38,7 +38,7 @@ _EVERY_S = 30.0
     metavar="FILE",
     cls=SectionOption,
     section="Batch",
-    help="Write the results to this file, or go on with those in it (default: FILE.results.jsonl beside FILE.jsonl).",
+    help="Write the results to this file, or go on with those in it (default: one beside the requests).",
 )
 @click.option(
     "--parallel",
