@@ -124,7 +124,7 @@ class _Progress:
         self._tokens_n = 0
         self._status = Status()
         self._remaining = Remaining()
-        self._started = self._told_at = time.monotonic()
+        self._started = self._begun_at = self._told_at = time.monotonic()
 
     @property
     def state(self) -> str:
@@ -138,12 +138,13 @@ class _Progress:
 
     def show_load(self, what: str, fraction: float) -> None:
         self._status.show(what, fraction)
+        self._begun_at, self._remaining = time.monotonic(), Remaining()  # the requests begin after it
 
     def show(self, result: BatchResult) -> None:
         self._tokens_n += result.tokens_n
         done_n = len(self._results.done) - self._had_n
         share = done_n / max(self._total_n - self._had_n, 1)
-        spent_s = time.monotonic() - self._started
+        spent_s = time.monotonic() - self._begun_at
         speed = f", {self._tokens_n / spent_s:,.0f} tokens/s" if self._tokens_n and spent_s > 1 else ""
         sentence = f"{self.state}{speed}{self._remaining.text(share)}"
         self._status.show(f"{sentence},", share)
@@ -159,9 +160,7 @@ class _Progress:
         tokens = f", {self._tokens_n:,} tokens in {duration(spent_s)}" if self._tokens_n else ""
         remark(f"{self.state}{tokens}. The results are in {self._results.path}.")
         if failed_n := self._results.failed_n:
-            raise RequestsFailedError(
-                f"{failed_n:,} of {self._total_n:,} requests failed.", f"Their results in {self._results.path} say why."
-            )
+            raise RequestsFailedError(f"{failed_n:,} of {self._total_n:,} requests failed.", "Their results say why.")
 
     def close(self) -> None:
         self._status.clear()
