@@ -19,19 +19,29 @@ class Step:
     """The end of a sentence that begins with the key."""
     opens: bool = False
     """True if the step is done only once a screen is open."""
+    question: str = ""
+    """The question that is put into the prompt for this step."""
+    tools: tuple[str, ...] = ()
+    """Tools of LocalSpec's own that the model may call from here on; none of them needs approval."""
 
 
+QUESTION = "Tell me a story about a fox"
+"""The first question. The built-in draft guesses some words of the reply wrong, as steps show."""
 STEPS: tuple[Step, ...] = (
-    Step(SEND, "sends this question; the line below tells the speed."),
+    Step(SEND, "sends this question; the line below tells the speed.", question=QUESTION),
     Step(VIEW, "shows or hides tokens; underlined: guessed right."),
     Step(GHOSTS, "keeps wrong guesses in sight, struck through."),
     Step(MARKS, "marks tokens in another way; again, the next way."),
     Step(INSPECT, "looks into a token; n goes to a wrong guess.", opens=True),
     Step(RACE, "answers with guesses and without: what they gain.", opens=True),
+    Step(
+        SEND,
+        "has words counted: the model calls a tool for it.",
+        question='Count the words in "the quick brown fox".',
+        tools=("count_words",),
+    ),
     Step(PAIRS, "lists real pairs, and which fit this machine.", opens=True),
 )
-QUESTION = "Tell me a story about a fox"
-"""The question put into the prompt. The built-in draft guesses some words of the reply wrong, as steps show."""
 END = "That was the tour. /help lists all keys and commands, /tour begins again."
 
 
@@ -45,6 +55,12 @@ class Tour:
     def step(self) -> Step | None:
         """The step to try now; None while there is no tour."""
         return STEPS[self._at] if self._at is not None else None
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The tools of this step and of those before it; none without a tour."""
+        steps = STEPS[: self._at + 1] if self._at is not None else ()
+        return tuple(tool for step in steps for tool in step.tools)
 
     @property
     def place(self) -> str:

@@ -13,7 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from localspec.chat.tools.own import OWN_TOOLS
 from localspec.chat.tools.said import SaidTokens
+from localspec.chat.tour import QUESTION, STEPS
 from localspec.chat.turn import Turn
 from localspec.engine.backends.llama.grammar import Grammar
 from localspec.engine.cancel import Cancellation
@@ -618,6 +620,21 @@ def test_the_built_in_pair_calls_a_tool_and_tells_its_result(
         assert second.prompt is not None
         assert first.prompt is not None
         assert second.prompt.cache_n > first.prompt.prompt_n
+
+
+def test_the_built_in_pair_calls_the_tool_of_the_tour(pair: InspectablePair) -> None:
+    """After the story that the tour begins with, as it is sampled there."""
+    (step,) = [step for step in STEPS if step.tools]
+    tools = tuple(OWN_TOOLS[name].tool for name in step.tools)
+    assert all(OWN_TOOLS[tool.name].harmless for tool in tools), "the tour asks for no approval"
+    sampling = Sampling(temperature=0.3, top_p=0.9)
+    for seed in range(4):
+        options = ReplyOptions(sampling, seed=seed, max_tokens=150)
+        first = Message(Role.USER, QUESTION)
+        told = Message(Role.ASSISTANT, follow(pair, (first,), options).text)
+        asked = (first, told, Message(Role.USER, step.question))
+        (call,) = follow(pair, asked, replace(options, tools=tools)).calls
+        assert call.name == step.tools[0]
 
 
 def test_arguments_are_held_to_the_schema_of_their_tool(pair: InspectablePair) -> None:

@@ -7,25 +7,24 @@ from textual.widgets import Static
 
 from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.keymap import Keymap
-from localspec.chat.tour import END, QUESTION, STEPS, Tour
+from localspec.chat.tour import END, QUESTION, STEPS, Step, Tour
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.widgets.tour_line import TourLine
 from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, wait_until
 
 
-def at(step: str) -> Tour:
+def at(step: str | Step) -> Tour:
     tour = Tour()
-    while tour.step is None or tour.step.command.id != step:
+    while tour.step is None or step not in (tour.step, tour.step.command.id):
         assert tour.go_on() == ""
     return tour
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.command.id)
-def test_each_step_ends_with_its_action_alone(step: object) -> None:
+def test_each_step_ends_with_its_action_alone(step: Step) -> None:
     """Another action changes nothing, and one that should lead to a screen and does not is no step."""
-    assert isinstance(step, type(STEPS[0]))
-    tour = at(step.command.id)
+    tour = at(step)
     for action in CHAT.commands:
         if action.id != step.command.id:
             assert tour.did(action, opened=True) == ""
@@ -75,27 +74,37 @@ async def test_a_newcomer_walks_through_it() -> None:
         engine.load()
         assert line(pilot) == "", "never by itself"
         await send(pilot, "/tour")
-        assert "1/7" in line(pilot)
+        assert "1/8" in line(pilot)
         assert chat(pilot).query_one(Prompt).area.text == QUESTION
         assert "Esc leaves the tour" in notice_text(pilot)
         await pilot.press("enter")
         await wait_until(pilot, lambda: engine.prompts)
-        assert "2/7  Ctrl+T" in line(pilot)
+        assert "2/8  Ctrl+T" in line(pilot)
         engine.reply("One two three four.")
         await wait_until(pilot, lambda: not app.session.busy)
         await pilot.press("ctrl+t", "f4", "f2")
-        assert "5/7  F5" in line(pilot)
+        assert "5/8  F5" in line(pilot)
         await pilot.press("f5")
         await wait_until(pilot, lambda: isinstance(app.screen, InspectorScreen))
         await pilot.press("escape")
         await pilot.pause()
-        assert "6/7  F12" in line(pilot)
+        assert "6/8  F12" in line(pilot)
         await pilot.press("f10")
+        assert "7/8  Enter has words counted" in line(pilot)
+        assert chat(pilot).query_one(Prompt).area.text == STEPS[6].question
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: len(engine.prompts) == 2)
+        assert [tool.name for tool in engine.prompts[-1].options.tools] == ["count_words"]
+        engine.reply("It has 4.")
+        await wait_until(pilot, lambda: app.session.free)
         await send(pilot, "/pairs")
         await pilot.press("escape")
         await wait_until(pilot, lambda: app.screen is chat(pilot))
         assert line(pilot) == ""
         assert END in notice_text(pilot)
+        await send(pilot, "How many?")
+        await wait_until(pilot, lambda: len(engine.prompts) == 3)
+        assert engine.prompts[-1].options.tools == (), "the tool was lent for the tour"
 
 
 async def test_it_is_left_at_any_time() -> None:
@@ -120,7 +129,7 @@ async def test_an_action_that_leads_nowhere_is_no_step() -> None:
         engine.load()
         await wait_until(pilot, lambda: not app.session.busy)
         await pilot.press("f10", "f10", "f10", "f10", "f10", "f5")
-        assert "5/7" in line(pilot)
+        assert "5/8" in line(pilot)
 
 
 async def test_the_first_page_names_it() -> None:

@@ -31,6 +31,8 @@ class ToolUse:
         self.toolbox = toolbox or Toolbox()
         self.approvals = approvals or Approvals()
         self.rule: Rule = lambda _: None
+        self.lent: tuple[str, ...] = ()
+        """Tools of LocalSpec's own that are offered beside those chosen, by name."""
         self.chain: CallChain | None = None
         """The calls of the reply made last, until all have their results."""
         self._most = 0
@@ -65,8 +67,9 @@ class ToolUse:
         return self.chain
 
     def _choose(self, chat_config: ChatConfig) -> None:
-        settings = chat_config.settings
-        self.toolbox.choose(chat_config.tools, settings.config.servers if settings is not None else {})
+        settings, tools = chat_config.settings, chat_config.tools
+        choice = replace(tools, tool=(*tools.tool, *self.lent)) if self.lent else tools
+        self.toolbox.choose(choice, settings.config.servers if settings is not None else {})
 
     def close(self) -> None:
         """End the calls and the servers."""

@@ -10,6 +10,7 @@ from localspec.chat.settings.controller import SettingsController
 from localspec.chat.tools.approvals import Verdict
 from localspec.chat.tools.browser import ToolBrowser
 from localspec.chat.tools.chain import ActiveCall
+from localspec.chat.tour import Tour
 from localspec.chat.turn import Turn
 from localspec.config import Config, read_config
 from localspec.tui.controllers.turns import TurnController
@@ -46,6 +47,12 @@ class CallController:
         self._starting = not self._session.tool_use.toolbox.ready
         if self._starting:
             self._turns.say(self._turns.keymap.worded("The servers of tools are started first; {stop} takes it back."))
+
+    def prepare(self, tour: Tour) -> None:
+        """Write the question of the tour's step, and lend its tools."""
+        self._session.tool_use.lent = tour.tools
+        if tour.step is not None and not self._prompt.area.text:
+            self._prompt.set_text(tour.step.question)
 
     def begun(self, turn: Turn) -> None:
         """Say which servers could not be reached for a message whose reply begins."""

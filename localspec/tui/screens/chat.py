@@ -28,7 +28,6 @@ from localspec.chat.pending import PendingMessages
 from localspec.chat.session import ChatSession
 from localspec.chat.settings.controller import ScreenFrontEnd, SettingsController
 from localspec.chat.settings.preferences import Preferences
-from localspec.chat.tour import QUESTION
 from localspec.store import Hit
 from localspec.tui.controllers.calls import CallController
 from localspec.tui.controllers.comparing import ComparisonController
@@ -131,6 +130,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
             session, self._transcript, palette, self._wake, self._notices.say, new_here=new_here
         )
         self._calls = CallController(session, settings, self._turns, self._prompt, self._wake)
+        self._tour.moved = self._calls.prepare
         self._replies = ReplyController(
             session,
             inbox,
@@ -292,11 +292,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
 
     @handles(commands.TOUR)
     def go_on_with_tour(self) -> str:
-        begins = self._tour.tour.step is None
-        said = self._tour.go_on()
-        if begins and not self._prompt.area.text:
-            self._prompt.set_text(QUESTION)
-        return said
+        return self._tour.go_on()
 
     def did(self, command: Command, *, opened: bool = False) -> None:
         """Tell the tour that the user has run this command, which ``opened`` a screen or not."""

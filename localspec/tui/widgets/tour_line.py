@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
@@ -26,6 +28,8 @@ class TourLine(Horizontal):
     def __init__(self) -> None:
         super().__init__()
         self.tour = Tour()
+        self.moved: Callable[[Tour], object] = lambda _: None
+        """Called when the tour has come to another step, or has ended."""
         self._keymap = Keymap({})
         self._hint = Static("", id="tour-hint")
         self._ways = Static("", id="tour-ways")
@@ -38,27 +42,31 @@ class TourLine(Horizontal):
         """Begin the tour or go to its next step; returns a note about it."""
         begins = self.tour.step is None
         said = self.tour.go_on() or (self._keymap.worded("{stop} leaves the tour.") if begins else "")
-        self.draw()
+        self._move()
         return said
 
     def did(self, command: Command, *, opened: bool) -> str:
         """As ``Tour.did``."""
-        if self.tour.step is None:
-            return ""
+        step = self.tour.step
         said = self.tour.did(command, opened=opened)
-        self.draw()
+        if self.tour.step is not step:
+            self._move()
         return said
 
     def leave(self) -> bool:
         """End the tour; True if there was one."""
         left = self.tour.leave()
         if left:
-            self.draw()
+            self._move()
         return left
 
     def use(self, keymap: Keymap) -> None:
         """Name these keys."""
         self._keymap = keymap
+        self.draw()
+
+    def _move(self) -> None:
+        self.moved(self.tour)
         self.draw()
 
     def draw(self) -> None:
