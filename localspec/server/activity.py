@@ -19,6 +19,8 @@ class Activity:
 
     def __init__(self) -> None:
         self.refused_n = 0
+        self.totals = {"replies_n": 0, "predicted_n": 0, "rounds_n": 0, "draft_n": 0, "draft_n_accepted": 0}
+        """The sums over all replies that have ended."""
         self._numbers = count(1)
         self._running: dict[int, _Watched] = {}
         self._ended: deque[dict[str, Any]] = deque(maxlen=_ENDED_N)
@@ -33,8 +35,16 @@ class Activity:
     def end(self, number: int) -> None:
         """Keep the figures of a reply that has ended, and nothing else."""
         watched = self._running.pop(number)
+        figures = watched.figures()
         self._durations.append(watched.age_s)
-        self._ended.appendleft(watched.figures())
+        self._ended.appendleft(figures)
+        self.totals["replies_n"] += 1
+        for name in ("predicted_n", "rounds_n", "draft_n", "draft_n_accepted"):
+            self.totals[name] += figures[name]
+
+    @property
+    def replying_n(self) -> int:
+        return len(self._running)
 
     @property
     def mean_s(self) -> float:

@@ -158,6 +158,8 @@ class Engines:
             "waiting_n": len(self._waits),
             "queue_n": self._limits.queue,
             "refused_n": self.activity.refused_n,
+            "replying_n": self.activity.replying_n,
+            "totals": self.activity.totals,
             "pairs": [self._pair_figures(pair_id, engine) for pair_id, engine in self._engines.items()],
             "replies": self.activity.figures(),
         }
@@ -222,7 +224,7 @@ class Engines:
         at_once = engine.info is not None and engine.places.free_n > 0
         if not at_once and len(self._waits) >= self._limits.queue:
             raise self._refusal(pair_id, "queue_full")
-        self.meters.count("vllm:num_requests_waiting", 1, pair_id)
+        self._count_waiting(1, pair_id)
         limit = asyncio.timeout_at(deadline)
         self._waits.add(limit)
         try:
@@ -232,7 +234,11 @@ class Engines:
             raise self._refusal(pair_id, "stopping" if self._stopping else "timeout") from None
         finally:
             self._waits.discard(limit)
-            self.meters.count("vllm:num_requests_waiting", -1, pair_id)
+            self._count_waiting(-1, pair_id)
+
+    def _count_waiting(self, change: int, pair_id: str | None) -> None:
+        for name in ("vllm:num_requests_waiting", "llamacpp:requests_deferred"):
+            self.meters.count(name, change, pair_id)
 
     def _refusal(self, pair_id: str | None, reason: str) -> BusyError:
         self._count_refused(pair_id, reason)

@@ -12,6 +12,7 @@ from localspec.base.paths import user_paths
 from localspec.insight.observers.metering import Metering
 from localspec.insight.observers.observers import Observers
 from localspec.runtime.chat_config import ChatConfig
+from localspec.server import status
 from localspec.server.access import AccessRules
 from localspec.server.app import make_app
 from localspec.server.engines import Engines, ServiceLimits
@@ -54,7 +55,11 @@ async def serve(
         try:
             await _load(engines, on_progress)
             on_ready(observers)
-            app = make_app(engines, middleware=options.access.middleware())
+            app = make_app(
+                engines,
+                routes=status.routes(engines.figures, engines.meters.page),
+                middleware=options.access.middleware(),
+            )
             await HttpServer(app, engines).serve([listening])
         finally:
             await engines.close()

@@ -90,6 +90,7 @@ METRICS: tuple[Metric, ...] = (
     _gauge("llamacpp:prompt_tokens_seconds", "Prompt tokens read in a second, of the last reply"),
     _gauge("llamacpp:predicted_tokens_seconds", "Tokens in a second, of the last reply"),
     _gauge("llamacpp:requests_processing", "Replies being written now"),
+    _gauge("llamacpp:requests_deferred", "Requests that wait for a pair or for a place in its engine (`serve`)"),
     _counter("localspec:rounds", "Rounds of draft, verify and commit, those without a proposal included"),
     _counter("localspec:ignored_tokens", "Proposed tokens past the end of a reply, never judged"),
     _counter("localspec:tokens", "Tokens of replies by where they came from", "origin"),

@@ -1,0 +1,28 @@
+"""``localspec serve``: what it refuses to start with."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+from tests.cli.conftest import Localspec
+
+
+def test_what_cannot_be_served(localspec: Localspec, tmp_path: Path) -> None:
+    """A port that is taken, a host of others, no keys where they are needed: a sentence and exit code 2."""
+    keys = tmp_path / "keys"
+    keys.write_text("ours: 0123456789abcdef\n")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        for arguments, words in (
+            (("--port", port), "Choose another --port"),
+            (("--host", "192.0.2.1", "--api-key-file", str(keys)), "Choose another --host"),
+            (("--host", "no such host", "--api-key-file", str(keys)), "Choose another --host"),
+            (("--host", "0.0.0.0"), "--api-key-file"),
+            (("--allow-origin", "https://example.org/path"), "not an origin"),
+            (("--parallel", "0"), "--parallel"),
+        ):
+            done = localspec("serve", *arguments)
+            assert (done.code, words in done.err) == (2, True), (arguments, done.err)
+    done = localspec("serve", "--target", str(tmp_path / "nothing.gguf"), "--port", "0")
+    assert (done.code, "Traceback" in done.err) == (4, False)

@@ -1,0 +1,118 @@
+"""``localspec serve`` as a whole: its start, its page and figures, and its stop."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from localspec.engine.events import Round
+from localspec.runtime.messages import ReplyOptions
+from localspec.server import http_server, status
+from localspec.server.app import make_app
+from localspec.server.engines import Engines
+from localspec.server.http_server import HttpServer
+from localspec.server.service import Asked
+from tests.server.test_engines import service, until
+
+PATIENCE_S = 120.0
+
+
+@contextmanager
+def served(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server in a process of its own, and its address."""
+    command = [sys.executable, "-m", "localspec", "serve", "--port", "0", *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            line = process.stderr.readline()
+            address = re.search(r"http://\S+", line)
+            assert address, line
+            yield process, address[0]
+        finally:
+            process.kill()
+
+
+def test_the_built_in_pair_is_served() -> None:
+    """A page, figures and metrics; one signal, and the process and its engine are gone, with exit code 0."""
+    with served() as (process, url):
+        page = httpx2.get(url)
+        assert page.headers["content-type"].startswith("text/html")
+        assert "default-src 'none'" in page.headers["content-security-policy"]
+        assert not re.search(r"(?:src|href)=|https?://", page.text)
+        figures = httpx2.get(f"{url}/localspec/v1/status").json()
+        assert [(pair["id"], pair["loaded"]) for pair in figures["pairs"]] == [("builtin", True)]
+        scraped = httpx2.get(f"{url}/metrics")
+        families = text_string_to_metric_families(scraped.text)  # type: ignore[no-untyped-call]
+        assert "vllm:num_requests_waiting" in {family.name for family in families}
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0
+
+
+async def test_a_stop_lets_replies_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is new is refused with 503 until the replies under way have ended, or their time is up."""
+    monkeypatch.setattr(http_server, "STOP_S", 0.5)
+    for client_leaves in (True, False):
+        async with service(tmp_path) as engines:
+            with socket.create_server(("127.0.0.1", 0)) as listening:
+                server = HttpServer(make_app(engines, routes=[Route("/v1/reply", replying(engines))]), engines)
+                serving = asyncio.create_task(server.serve([listening]))
+                url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1/reply"
+                async with httpx2.AsyncClient(timeout=PATIENCE_S) as client:
+                    async with client.stream("GET", url) as answer:
+                        pieces = answer.aiter_text()
+                        assert await anext(pieces) == "0 "
+                        server.stop()
+                        await asyncio.sleep(0)
+                        refused = await client.get(url)
+                        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+                        assert "stopping" in refused.json()["error"]["message"]
+                        assert not serving.done()
+                        if not client_leaves:
+                            with pytest.raises(httpx2.HTTPError):
+                                await anext(pieces)
+                    await serving
+            await until(lambda: not engines.busy)
+
+
+def replying(engines: Engines) -> Callable[[Request], Awaitable[Response]]:
+    async def reply(request: Request) -> Response:
+        events = engines.reply(Asked("", "count 1 then wait", ReplyOptions()))
+        await anext(events)
+
+        async def text() -> AsyncGenerator[str]:
+            async for event in events:
+                if isinstance(event, Round):
+                    yield event.tokens[0].text
+
+        return StreamingResponse(text())
+
+    return reply
+
+
+async def test_figures_have_no_text(tmp_path: Path) -> None:
+    """Neither the page's figures nor the metrics tell what was asked or written."""
+    async with service(tmp_path) as engines:
+        app = make_app(engines, routes=status.routes(engines.figures, engines.meters.page))
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://localhost") as client:
+            async for _ in engines.reply(Asked("", "count 3 then secret", ReplyOptions())):
+                running = (await client.get("/localspec/v1/status")).text
+            ended = (await client.get("/localspec/v1/status")).json()
+            texts = running + (await client.get("/metrics")).text + str(ended)
+    assert "secret" not in texts
+    assert "1 2" not in texts
+    assert ended["totals"]["predicted_n"] == 3
+    assert ended["replies"][0]["rounds"] == [[0, 0, 1]] * 3
