@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from localspec.engine.events import TokenLogprobs
 from localspec.engine.inspection import TOP_N, Candidate, Inspection, Opinion
+from localspec.engine.logprobs import LogprobReader
 from localspec.engine.model import Logits, Model
 from localspec.engine.sampling import Sampler
 
@@ -42,10 +44,25 @@ def token_probs(target: Model, context: Sequence[int], tokens: Sequence[int], wi
     ``width`` is at most what the model is prepared to give scores for. Raises ``Cancelled`` between and
     within evaluations.
     """
+    for rows, chunk in _rows(target, context, tokens, width):
+        yield [float(_softmax(row)[token]) for row, token in zip(rows, chunk, strict=True)]
+
+
+def token_logprobs(
+    target: Model, context: Sequence[int], tokens: Sequence[int], width: int, reader: LogprobReader
+) -> Iterator[TokenLogprobs]:
+    """What ``reader`` reads of each of ``tokens``, otherwise as ``token_probs``; ``context`` has a token at least."""
+    for rows, chunk in _rows(target, context, tokens, width):
+        yield from map(reader.of, rows, chunk)
+
+
+def _rows(
+    target: Model, context: Sequence[int], tokens: Sequence[int], width: int
+) -> Iterator[tuple[Logits, Sequence[int]]]:
+    """The tokens that follow ``context``, so many at a time, with the row of the target's scores before each."""
     for start in range(0, len(tokens), width):
         chunk = tokens[start : start + width]
-        rows = target.logits([*context, *tokens[: start + len(chunk) - 1]], len(chunk))
-        yield [float(_softmax(row)[token]) for row, token in zip(rows, chunk, strict=True)]
+        yield target.logits([*context, *tokens[: start + len(chunk) - 1]], len(chunk)), chunk
 
 
 def _opinion(

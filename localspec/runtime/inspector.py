@@ -14,9 +14,11 @@ from dataclasses import replace
 from localspec.base.errors import CapacityError, InputError
 from localspec.engine.backends.llama.grammar import GrammarSampler
 from localspec.engine.backends.llama.sampler import make_sampler
+from localspec.engine.events import TokenLogprobs
 from localspec.engine.images import text_alone
-from localspec.engine.inspecting import inspect, token_probs
+from localspec.engine.inspecting import inspect, token_logprobs, token_probs
 from localspec.engine.inspection import Inspection
+from localspec.engine.logprobs import LogprobReader
 from localspec.engine.model import Model
 from localspec.engine.sampling import Sampler
 from localspec.engine.settings import Sampling
@@ -81,6 +83,15 @@ class Inspector:
         chunks = token_probs(self._target, [*tokens, *reply[:start]], reply[start:stop], self._max_outputs)
         return tuple(prob for chunk in chunks for prob in chunk)
 
+    def logprobs(self, ids: Sequence[int], start: int, stop: int, top_n: int) -> tuple[TokenLogprobs, ...]:
+        """As ``load.PairInspector.logprobs``."""
+        self._check(ids, start, stop)
+        if start < 1:
+            raise InputError("A text's first token follows nothing.", "Ask about those after it.")
+        self._check_room(stop)
+        reader = LogprobReader(top_n, self._target.vocab.source)
+        return tuple(token_logprobs(self._target, ids[:start], ids[start:stop], self._max_outputs, reader))
+
     def _prompt(self, prompt: Asked, options: ReplyOptions, reply_n: int) -> tuple[list[int], bool]:
         """The prompt's tokens, and whether they are the very ones. Raises InputError or CapacityError."""
         kept = self._prompts.get(_key(prompt, options))
@@ -93,11 +104,15 @@ class Inspector:
                 tokens = prompter.raw(prompt).tokens
             else:
                 tokens = prompter.chat(prompt, options.max_tokens, tools=options.tools).tokens
-        if len(tokens) + reply_n > self._target.n_ctx + 1:
+        self._check_room(len(tokens) + reply_n)
+        return tokens, kept is not None
+
+    def _check_room(self, tokens_n: int) -> None:
+        """Raise CapacityError if the last of so many tokens has no place in the context before it."""
+        if tokens_n > self._target.n_ctx + 1:
             raise CapacityError(
                 "The reply and its prompt are too long for the context.", "Load the pair with a larger --ctx."
             )
-        return tokens, kept is not None
 
     def _sampler(self, sampling: Sampling, prompt: Sequence[int], before: Sequence[int]) -> Sampler | None:
         """The sampler at the end of this text; None for mirostat, which goes by every choice it made before, and for

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from localspec.engine.cancel import Cancellation
-from localspec.engine.events import Event
+from localspec.engine.events import Event, TokenLogprobs
 from localspec.engine.inspection import Inspection
 from localspec.runtime.messages import Message, Prompt, ReplyOptions, Tool
 from localspec.runtime.options import LoadOptions, Progress
@@ -60,6 +60,10 @@ class PairInspector(Protocol):
         self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], start: int, stop: int
     ) -> tuple[float, ...]:
         """The target's own probability of each of the reply's tokens from ``start`` up to ``stop``."""
+        ...
+
+    def logprobs(self, ids: Sequence[int], start: int, stop: int, top_n: int) -> tuple[TokenLogprobs, ...]:
+        """The target's log probabilities of the tokens of a text from ``start``, at least 1, up to ``stop``."""
         ...
 
 

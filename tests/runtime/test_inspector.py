@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from localspec.base.errors import InputError
+from localspec.base.errors import CapacityError, InputError
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.events import Round, Started
 from localspec.engine.settings import Sampling
 from localspec.runtime.load import InspectablePair, open_pair
-from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.messages import Message, ReplyOptions, Role, TokenIds
 from localspec.runtime.options import LoadOptions
-from tests.builtin import DRAFT, TARGET
+from tests.builtin import DRAFT, NOISE, TARGET
 
 QUESTION = (Message(Role.USER, "Tell me a story about a fox."),)
 GREEDY = ReplyOptions(Sampling(temperature=0), depth=3, max_tokens=40)
@@ -105,6 +105,29 @@ def test_a_sampler_that_goes_by_its_past_choices_gives_no_filtered_probability(p
     seen = pair.inspector.inspect(QUESTION, options, reply, 3)
     assert (seen.target.filtered, seen.acceptance) == (None, None)
     assert 0 < seen.target.prob <= 1
+
+
+def test_a_text_that_is_no_reply_has_log_probabilities(pair: InspectablePair) -> None:
+    """The very ones that a reply of the same tokens had; asked for in pieces they are the same."""
+    ids, _ = pair.prompter.tokenize("<|user|>\nHello!<|end|>\n<|assistant|>\n", special=True)
+    options = ReplyOptions(Sampling(temperature=0), depth=3, max_tokens=12, logprobs=2)
+    told = [
+        token.logprobs
+        for event in pair.reply(TokenIds(ids), options)
+        if isinstance(event, Round)
+        for token in event.tokens
+    ]
+    text = (*ids, *(token.top[0].id for token in told if token))
+    whole = pair.inspector.logprobs(text, 1, len(text), 2)
+    pieces = [*pair.inspector.logprobs(text, 1, 10, 2), *pair.inspector.logprobs(text, 10, len(text), 2)]
+    for seen in (whole[len(ids) - 1 :], pieces[len(ids) - 1 :]):
+        assert [each.top[0].id for each in seen] == list(text[len(ids) :])
+        assert [each.logprob for each in seen] == pytest.approx([each.logprob for each in told if each], abs=NOISE)
+    assert [each.logprob for each in pieces] == pytest.approx([each.logprob for each in whole], abs=NOISE)
+    with pytest.raises(InputError, match="follows nothing"):
+        pair.inspector.logprobs(text, 0, 5, 0)
+    with pytest.raises(CapacityError):
+        pair.inspector.logprobs(text * 50, 1, len(text) * 50, 0)
 
 
 def test_what_cannot_be_looked_into_is_refused(pair: InspectablePair, cancel: Cancellation) -> None:

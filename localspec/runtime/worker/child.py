@@ -25,7 +25,7 @@ from localspec.base.errors import LocalSpecError, NotFoundError
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.events import Event, Finished, FinishReason
 from localspec.engine.tally import Tally
-from localspec.runtime.load import ConcurrentPair, InspectablePair, Listener, PairPrompter
+from localspec.runtime.load import ConcurrentPair, InspectablePair, Listener, PairInspector, PairPrompter
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.worker.codec import decode_request, encode
 from localspec.runtime.worker.inbox import RequestQueue, Work
@@ -47,10 +47,13 @@ from localspec.runtime.worker.messages import (
     Load,
     Loaded,
     LoadProgress,
+    Look,
     Numbered,
     ReadAhead,
     Render,
     Rendered,
+    Score,
+    Scored,
     TextAnswer,
     Tokenize,
     Tokenized,
@@ -218,7 +221,7 @@ class EngineServer:
                     self._load(options)
                 case Generate() | Complete():
                     self._generate(work)
-                case Inspect() | Weigh():
+                case Inspect() | Weigh() | Score():
                     self._look_into(work)
                 case Tokenize() | Detokenize() | Render():
                     self._about_text(work)
@@ -297,17 +300,13 @@ class EngineServer:
         except (Cancelled, LocalSpecError):  # whoever sends these messages is told
             return 0
 
-    def _look_into(self, work: Inspect | Weigh) -> None:
+    def _look_into(self, work: Look) -> None:
         try:
             if self._inbox.cancelled:
                 raise Cancelled
             if self._pair is None:
                 raise self._absent
-            inspector, asked = self._pair.inspector, (work.prompt, work.options, work.reply)
-            if isinstance(work, Inspect):
-                self._send(Inspected(work.request_id, inspector.inspect(*asked, work.position)))
-            else:
-                self._send(Weighed(work.request_id, inspector.probs(*asked, work.start, work.stop)))
+            self._send(_seen(self._pair.inspector, work))
         except Cancelled:
             self._send(Dropped(work.request_id))
 
@@ -342,6 +341,16 @@ class EngineServer:
             f"Something went wrong inside the engine ({type(error).__name__}: {error}).",
             f"The details are in {self._log_file}; please report them. You can go on.",
         )
+
+
+def _seen(inspector: PairInspector, work: Look) -> Inspected | Weighed | Scored:
+    match work:
+        case Inspect(request_id, prompt, options, reply, position):
+            return Inspected(request_id, inspector.inspect(prompt, options, reply, position))
+        case Weigh(request_id, prompt, options, reply, start, stop):
+            return Weighed(request_id, inspector.probs(prompt, options, reply, start, stop))
+        case Score(request_id, ids, start, stop, top_n):
+            return Scored(request_id, inspector.logprobs(ids, start, stop, top_n))
 
 
 def _text_answer(prompter: PairPrompter, work: AboutText) -> TextAnswer:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from localspec.base.errors import EngineError
+from localspec.engine.events import Alternative, TokenLogprobs
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.settings import Sampling
 from localspec.engine.wire import event_from_dict, event_to_dict
@@ -41,6 +42,8 @@ from localspec.runtime.worker.messages import (
     Render,
     Rendered,
     Request,
+    Score,
+    Scored,
     Tokenize,
     Tokenized,
     TokensCounted,
@@ -143,6 +146,15 @@ def _render(data: Data) -> Render:
     return Render(data["request_id"], _messages(data["messages"]), _tools(data["tools"]), data["prefix"])
 
 
+def _score(data: Data) -> Score:
+    return Score(data["request_id"], tuple(data["ids"]), data["start"], data["stop"], data["top_n"])
+
+
+def _logprobs(data: Data) -> TokenLogprobs:
+    top = (Alternative(other["id"], bytes(other["piece"]), other["logprob"]) for other in data["top"])
+    return TokenLogprobs(bytes(data["piece"]), data["logprob"], tuple(top))
+
+
 def _tokenized(data: Data) -> Tokenized:
     return Tokenized(data["request_id"], tuple(data["ids"]), tuple(map(bytes, data["pieces"])))
 
@@ -217,6 +229,7 @@ _DECODERS: dict[str, Callable[[Data], Request | Answer]] = {
     "ReadAhead": lambda data: ReadAhead(_messages(data["messages"]), _tools(data.get("tools", ()))),
     "Inspect": _inspect,
     "Weigh": _weigh,
+    "Score": _score,
     "Tokenize": _tokenize,
     "Detokenize": lambda data: Detokenize(data["request_id"], tuple(data["ids"])),
     "Render": _render,
@@ -230,6 +243,7 @@ _DECODERS: dict[str, Callable[[Data], Request | Answer]] = {
     "HasRead": lambda data: HasRead(data["left_n"]),
     "Inspected": lambda data: Inspected(data["request_id"], _inspection(data["inspection"])),
     "Weighed": lambda data: Weighed(data["request_id"], tuple(data["probs"])),
+    "Scored": lambda data: Scored(data["request_id"], tuple(map(_logprobs, data["logprobs"]))),
     "Tokenized": _tokenized,
     "Detokenized": lambda data: Detokenized(data["request_id"], data["text"]),
     "Rendered": lambda data: Rendered(data["request_id"], data["text"], data["token_n"]),

@@ -12,6 +12,7 @@ Generate     ``Emitted`` with a ``Finished`` event; else ``Failed`` with its ``r
 Complete     as for Generate
 Inspect      ``Inspected``; ``Dropped`` if it was cancelled; else ``Failed`` with its ``request_id``
 Weigh        ``Weighed``; otherwise as for Inspect
+Score        ``Scored``; otherwise as for Inspect
 Tokenize     ``Tokenized``; otherwise as for Inspect
 Detokenize   ``Detokenized``; otherwise as for Inspect
 Render       ``Rendered``; otherwise as for Inspect
@@ -27,7 +28,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from localspec.engine.events import Event
+from localspec.engine.events import Event, TokenLogprobs
 from localspec.engine.inspection import Inspection
 from localspec.runtime.messages import Infill, Message, ReplyOptions, TokenIds, Tool
 from localspec.runtime.options import LoadOptions
@@ -112,6 +113,20 @@ class Weigh:
     """The ids of its tokens, up to ``stop`` at least."""
     start: int
     stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Ask the target how likely it thinks the tokens of a text, which is no reply; a long one piece by piece."""
+
+    request_id: int
+    ids: tuple[int, ...]
+    """The whole text, up to ``stop`` at least."""
+    start: int
+    """The first token in question, at least 1: nothing stands before the first one."""
+    stop: int
+    top_n: int = 0
+    """The number of alternatives to tell of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +241,15 @@ class Weighed:
 
 
 @dataclass(frozen=True, slots=True)
+class Scored:
+    """The answer to a ``Score``."""
+
+    request_id: int
+    logprobs: tuple[TokenLogprobs, ...]
+    """Of each token from ``start`` on."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tokenized:
     """The answer to a ``Tokenize``."""
 
@@ -281,7 +305,9 @@ AboutText = Tokenize | Detokenize | Render
 """Questions that no model is evaluated for."""
 Write = Generate | Complete
 """The requests that a reply is the answer to."""
-Numbered = Write | Inspect | Weigh | AboutText
+Look = Inspect | Weigh | Score
+"""Questions that models are evaluated for again."""
+Numbered = Write | Look | AboutText
 """The requests that need a pair; what answers them carries their number."""
 Request = Load | Numbered | CountTokens | ReadAhead | Cancel | Unload
 TextAnswer = Tokenized | Detokenized | Rendered
@@ -292,6 +318,7 @@ Answer = (
     | Emitted
     | Inspected
     | Weighed
+    | Scored
     | TextAnswer
     | Dropped
     | TokensCounted

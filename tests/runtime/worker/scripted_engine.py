@@ -22,7 +22,17 @@ from dataclasses import dataclass
 
 from localspec.base.errors import InputError
 from localspec.engine.cancel import Cancellation, Cancelled
-from localspec.engine.events import Event, Finished, FinishReason, Origin, PromptProgress, Round, Started, Token
+from localspec.engine.events import (
+    Event,
+    Finished,
+    FinishReason,
+    Origin,
+    PromptProgress,
+    Round,
+    Started,
+    Token,
+    TokenLogprobs,
+)
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.tally import Tally
 from localspec.runtime.load import InspectablePair, Listener
@@ -223,6 +233,12 @@ class ScriptedInspector:
         if self.cancel.is_set():
             raise Cancelled
         return tuple(1 / (token + 1) for token in reply[start:stop])
+
+    def logprobs(self, ids: Sequence[int], start: int, stop: int, top_n: int) -> tuple[TokenLogprobs, ...]:
+        """Each token is as likely as its id is low, and has no alternatives."""
+        if self.cancel.is_set():
+            raise Cancelled
+        return tuple(TokenLogprobs(chr(token).encode(), -float(token)) for token in ids[start:stop])
 
 
 @dataclass(frozen=True, slots=True)

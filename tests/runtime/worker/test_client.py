@@ -18,7 +18,7 @@ from typing import TypeVar
 import pytest
 
 from localspec.base.errors import EngineError, ModelFileError, NotFoundError
-from localspec.engine.events import Finished, FinishReason, Round
+from localspec.engine.events import Finished, FinishReason, Round, TokenLogprobs
 from localspec.runtime.messages import Infill, Message, Reply, ReplyOptions, Role, TokenIds
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.client import EngineClient
@@ -43,6 +43,8 @@ from localspec.runtime.worker.messages import (
     Render,
     Rendered,
     Request,
+    Score,
+    Scored,
     Tokenize,
     Tokenized,
     TokensCounted,
@@ -493,8 +495,14 @@ def test_what_was_written_can_be_asked_about(thread: Talk) -> None:
     """Answers carry the number of the request, in order, among replies."""
     weigh = Weigh(2, "count 3", ReplyOptions(), (0, 1, 3), 1, 3)
     thread.send(
-        load(), ask(1, "count 3"), weigh, Inspect(3, "count 3", ReplyOptions(), (0, 1, 3), 2), ask(4, "count 1")
+        load(),
+        ask(1, "count 3"),
+        Score(9, (97, 98), 1, 2),
+        weigh,
+        Inspect(3, "count 3", ReplyOptions(), (0, 1, 3), 2),
+        ask(4, "count 1"),
     )
+    assert thread.until(Scored) == Scored(9, (TokenLogprobs(b"b", -98.0),))
     assert thread.until(Weighed) == Weighed(2, (0.5, 0.25))
     inspected = thread.until(Inspected)
     assert (inspected.request_id, inspected.inspection.token, inspected.inspection.target.prob) == (3, 3, 0.25)
