@@ -88,6 +88,8 @@ class LoadSettings:
     """True to read a few tokens one by one; None does so where it pays."""
     snapshots: int = 0
     """The number of tokens that a recurrent state can be taken back by, where the architecture can at all."""
+    sequences: int = 1
+    """Sequences that share the cells of the context."""
     batch_tokens: int = _BATCH_TOKENS
     """The most tokens that are evaluated at once."""
     at_once: bool = False
@@ -296,6 +298,8 @@ def _context_params(c: Any, model: Any, settings: LoadSettings, n_ctx: int, thre
     params.flash_attn_type = _FLASH_ATTN[_wanted_flash_attn(settings)]
     params.swa_full = _swa_full(c, model, settings)
     params.n_rs_seq = settings.snapshots
+    if settings.sequences > 1:
+        params.n_seq_max, params.kv_unified = settings.sequences, True
     return params
 
 

@@ -1,0 +1,195 @@
+"""Several sequences in one llama.cpp context, with one pool of cells that all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Self
+
+import numpy as np
+
+from localspec.engine.backends.llama.batch import SequenceBatch
+from localspec.engine.backends.llama.candidates import not_numbers
+from localspec.engine.backends.llama.context import LlamaContext
+from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
+from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.vocab import LlamaVocab
+from localspec.engine.batching import ContinuousBatch, Question, SequenceModel
+from localspec.engine.cancel import Cancellation
+from localspec.engine.model import Logits, common_prefix
+
+_NO_SLOT = 1
+_WORTH_SHARING_N = 16
+"""Tokens that have to be held more for a sequence to take over the cells of another."""
+
+
+class LlamaSequences(LlamaContext):
+    """A model with several sequences, behind the engine's ``BatchModel``; one that keeps a cell for every token."""
+
+    def __init__(self, loaded: LoadedModel, n_ctx: int, n_vocab: int | None = None) -> None:
+        """``n_ctx`` is the most tokens of a sequence, ``n_vocab`` as of ``LlamaModel``."""
+        super().__init__(loaded)
+        self._n_ctx = n_ctx
+        self._padded_n: Mapping[int, int] = {}
+        self._memory = self._c.llama_get_memory(loaded.context)
+        self._batch = SequenceBatch(self._c, self._c.llama_n_batch(loaded.context))
+        self._n_scores = min(self.vocab.n_vocab, n_vocab or self.vocab.n_vocab)
+        self._held: dict[int, list[int]] = {}
+        """By sequence, the one that was evaluated longest ago first."""
+
+    @classmethod
+    def open(
+        cls,
+        settings: LoadSettings,
+        cancel: Cancellation,
+        progress: Callable[[float], None] | None = None,
+        *,
+        n_ctx: int,
+        n_vocab: int | None = None,
+    ) -> Self:
+        """Load a model with ``settings.sequences`` sequences of ``n_ctx`` tokens at most.
+
+        Raises ModelFileError, CapacityError or Cancelled.
+        """
+        return cls(load(native(), settings, cancel, progress), n_ctx, n_vocab)
+
+    @property
+    def n_ctx(self) -> int:
+        return self._n_ctx
+
+    @property
+    def batch_n(self) -> int:
+        return self._batch.capacity
+
+    def pad(self, padded_n: Mapping[int, int]) -> None:
+        """As ``LlamaModel.pad``, for the tokens of all sequences together."""
+        self._padded_n = dict(padded_n)
+
+    @property
+    def loaded(self) -> LoadedModel:
+        return self._loaded
+
+    def held(self, sequence: int, context: Sequence[int]) -> int:
+        return common_prefix(self._held.get(sequence, []), list(context))
+
+    def answer(self, questions: Sequence[Question]) -> Sequence[Logits]:
+        self._batch.clear()
+        rows = []
+        for question in questions:
+            known_n = min(self.held(question.sequence, question.context), len(question.context) - question.last)
+            self._keep(question.sequence, known_n)
+            tokens = question.context[known_n:]
+            first = self._batch.add(tokens, known_n, question.sequence, question.last, self.vocab.n_vocab)
+            rows.append((first, question.last))
+        padded = self._pad(questions[-1])
+        self._decode([question.sequence for question in questions])
+        if padded:
+            self._c.llama_memory_seq_rm(self._memory, questions[-1].sequence, len(questions[-1].context), -1)
+        for question in questions:
+            del self._held[question.sequence]  # the latest comes last
+            self._held[question.sequence] = list(question.context)
+        return [self._rows(first, last) for first, last in rows]
+
+    def borrow(self, sequence: int, context: Sequence[int]) -> None:
+        """Let a sequence hold what another holds of ``context``, if that is clearly more than it holds itself."""
+        source = max(self._held, key=lambda other: self.held(other, context), default=sequence)
+        n = self.held(source, context)
+        if n >= self.held(sequence, context) + _WORTH_SHARING_N:
+            self.share(source, sequence, n)
+
+    def share(self, source: int, sequence: int, n: int) -> None:
+        """Let a sequence hold what another holds of its first ``n`` tokens, in the same cells."""
+        self.forget(sequence)
+        self._c.llama_memory_seq_cp(self._memory, source, sequence, 0, n)
+        self._held[sequence] = self._held.get(source, [])[:n]
+
+    def forget(self, sequence: int) -> None:
+        """Free the cells of a sequence, but for those that others share."""
+        self._c.llama_memory_seq_rm(self._memory, sequence, -1, -1)
+        self._held.pop(sequence, None)
+
+    def close(self) -> None:
+        """Free the native memory."""
+        self._batch.free()
+        self._loaded.free()
+
+    def _keep(self, sequence: int, n: int) -> None:
+        """Let a sequence hold its first ``n`` tokens alone."""
+        held = self._held.setdefault(sequence, [])
+        if n < len(held):
+            self._c.llama_memory_seq_rm(self._memory, sequence, n, -1)
+            del held[n:]
+
+    def _pad(self, question: Question) -> bool:
+        """Add tokens of no meaning behind those of the last question, if the batch is quicker so."""
+        n = self._batch.used
+        padding_n, at = self._padded_n.get(n, n) - n, len(question.context)
+        if not 0 < padding_n <= min(self._batch.capacity - n, self._n_ctx - at):
+            return False
+        self._batch.add([0] * padding_n, at, question.sequence, 0, self.vocab.n_vocab)
+        return True
+
+    def _decode(self, asking: Sequence[int]) -> None:
+        """Evaluate the batch. Where cells run out, sequences that ask nothing now lose theirs, the oldest first."""
+        while code := self._c.llama_decode(self._context, self._batch.native):
+            # A failed batch may have left a part of its tokens in cells.
+            for sequence in asking:
+                self._c.llama_memory_seq_rm(self._memory, sequence, len(self._held[sequence]), -1)
+            idle = next((sequence for sequence, held in self._held.items() if held and sequence not in asking), None)
+            if code != _NO_SLOT or idle is None:
+                for sequence in asking:
+                    self.forget(sequence)
+                raise self._failure(code)
+            self.forget(idle)
+
+    def _rows(self, first: int, last: int) -> Logits:
+        if not last:
+            return np.empty((0, self._n_scores), dtype=np.float32)
+        rows = self._scores(first, last)
+        if not np.isfinite(rows.max(axis=1).sum()):
+            raise not_numbers()
+        return rows[:, : self._n_scores]
+
+
+class LlamaSequence(SequenceModel):
+    """One sequence of ``LlamaSequences``, with what a pair wants to know of a model."""
+
+    replay_n = 0
+    forgets_freely = True
+    singly_n = 1
+    can_pad = False
+
+    def __init__(self, batch: ContinuousBatch, pool: LlamaSequences, sequence: int) -> None:
+        super().__init__(batch, pool, sequence)
+        self._pool = pool
+
+    @property
+    def vocab(self) -> LlamaVocab:
+        return self._pool.vocab
+
+    @property
+    def threads(self) -> int:
+        return self._pool.threads
+
+    def set_threads(self, n: int) -> None:
+        """As ``LlamaContext.set_threads``, for all sequences."""
+        self._pool.set_threads(n)
+
+    @property
+    def device(self) -> str:
+        return self._pool.device
+
+    @property
+    def size_bytes(self) -> int:
+        return self._pool.size_bytes
+
+    @property
+    def cache_type_k(self) -> str | None:
+        return self._pool.loaded.cache_type_k
+
+    @property
+    def cache_type_v(self) -> str | None:
+        return self._pool.loaded.cache_type_v
+
+    @property
+    def flash_attn(self) -> bool | None:
+        return self._pool.loaded.flash_attn

@@ -1,0 +1,203 @@
+"""Replies in one batch: each says what it would say alone, whoever comes and goes beside it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localspec.base.errors import EngineError
+from localspec.engine.batching import BatchModel, ContinuousBatch, Question, SequenceModel
+from localspec.engine.cancel import Cancellation
+from localspec.engine.depth import FixedDepth
+from localspec.engine.dist import Rng, SeededRng
+from localspec.engine.drafter import Drafter
+from localspec.engine.drafters.draft import DraftModel
+from localspec.engine.drafters.suffix import SuffixDrafter
+from localspec.engine.events import Event, Finished, Round
+from localspec.engine.loop import Request, generate
+from localspec.engine.model import Model
+from tests.fakes import ExactModel, ExactSampler, Softmax, TableModel, enumerate_law, letters
+
+VOCAB = letters(12, frozenset({11}))
+
+
+@dataclass
+class FakeBatch:
+    """A model's sequences, each of which holds what was evaluated for it and nothing else."""
+
+    model: Any
+    made: list[list[Question]] = field(default_factory=list)
+    held_by: dict[int, list[int]] = field(default_factory=dict)
+    fails_at: int = -1
+
+    @property
+    def vocab(self) -> Any:
+        return self.model.vocab
+
+    @property
+    def n_ctx(self) -> int:
+        return int(self.model.n_ctx)
+
+    @property
+    def batch_n(self) -> int:
+        return 64
+
+    def held(self, sequence: int, context: Sequence[int]) -> int:
+        known = self.held_by.get(sequence, [])
+        return next(
+            (i for i, (a, b) in enumerate(zip(known, context, strict=False)) if a != b), min(len(known), len(context))
+        )
+
+    def answer(self, questions: Sequence[Question]) -> Sequence[Any]:
+        assert len({each.sequence for each in questions}) == len(questions), "one question a sequence"
+        tokens = [
+            len(each.context) - min(self.held(each.sequence, each.context), len(each.context) - each.last)
+            for each in questions
+        ]
+        assert sum(tokens) <= self.batch_n
+        self.made.append(list(questions))
+        if len(self.made) - 1 == self.fails_at:
+            raise EngineError("It failed.", "Again.")
+        for each in questions:
+            self.held_by[each.sequence] = list(each.context)
+        return [self.model.logits(each.context, each.last) for each in questions]
+
+
+@dataclass
+class Played:
+    """A reply in a batch."""
+
+    events: list[Event] = field(default_factory=list)
+    error: Exception | None = None
+    cancel: Cancellation = field(default_factory=Cancellation)
+
+    @property
+    def ids(self) -> list[int]:
+        return [token.id for event in self.events if isinstance(event, Round) for token in event.tokens]
+
+    @property
+    def end(self) -> Finished:
+        last = self.events[-1]
+        assert isinstance(last, Finished)
+        return last
+
+
+Run = Callable[[Model, Model], Any]
+"""A reply over a target and a draft, as an iterator of events."""
+
+
+def reply(seed: int, depth: int, prompt: Sequence[int], tokens_n: int = 24) -> Run:
+    """With a draft model and the suffix drafter."""
+
+    def run(target: Model, draft: Model) -> Any:
+        drafters: list[Drafter] = [SuffixDrafter(), DraftModel(draft)]
+        request = Request(prompt, Softmax(), SeededRng(seed), FixedDepth(depth), max_tokens=tokens_n)
+        return generate(target, drafters, request, Cancellation())
+
+    return run
+
+
+@dataclass
+class Server:
+    """A batch over a target and a draft, and the replies that were begun in it."""
+
+    target: FakeBatch
+    draft: FakeBatch
+    batch: ContinuousBatch = field(init=False)
+    replies: list[Played] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        models: list[BatchModel] = [self.draft, self.target]
+        self.batch = ContinuousBatch(models)
+
+    def begin(self, run: Run) -> Played:
+        played, sequence = Played(), len(self.replies)
+        self.replies.append(played)
+        models = [SequenceModel(self.batch, model, sequence) for model in (self.target, self.draft)]
+
+        def work() -> None:
+            try:
+                played.events.extend(run(*models))
+            except EngineError as error:
+                played.error = error
+
+        self.batch.begin(work, played.cancel)
+        return played
+
+    def finish(self) -> None:
+        while self.batch.step():
+            pass
+
+
+def server(seed: int = 0) -> Server:
+    return Server(FakeBatch(TableModel(VOCAB, seed=seed)), FakeBatch(TableModel(VOCAB, seed=seed, order=1)))
+
+
+def alone(run: Run, seed: int) -> list[int]:
+    """The tokens of a reply without anybody beside it, on the models themselves."""
+    found = Played(list(run(TableModel(VOCAB, seed=seed), TableModel(VOCAB, seed=seed, order=1))))
+    return found.ids
+
+
+@given(data=st.data(), seed=st.integers(0, 99), n=st.integers(1, 4))
+@settings(max_examples=60, deadline=None)
+def test_a_reply_does_not_depend_on_who_else_is_served(data: st.DataObject, seed: int, n: int) -> None:
+    """Arrivals at any step, prompts of any length, depths and seeds mixed."""
+    served = server(seed)
+    chance = random.Random(seed)
+    runs = []
+    for number in range(n):
+        prompt = [chance.randrange(11) for _ in range(chance.choice([1, 3, 60, 200]))]
+        runs.append(reply(100 * seed + number, data.draw(st.integers(0, 5)), prompt))
+        for _ in range(data.draw(st.integers(0, 12))):
+            served.batch.step()
+        served.begin(runs[-1])
+    served.finish()
+    for run, played in zip(runs, served.replies, strict=True):
+        assert played.ids == alone(run, seed)
+    assert not served.batch.replies_n
+
+
+@pytest.mark.parametrize("arrives", range(9))
+@pytest.mark.parametrize("depths", [(0, 2), (2, 1), (2, 2)])
+def test_the_law_of_a_reply_is_its_own(arrives: int, depths: tuple[int, int]) -> None:
+    """Over every outcome of every random decision of both replies, the second beginning after so many steps."""
+    vocab = letters(2)
+    target, draft = ExactModel(vocab, seed=3), ExactModel(vocab, seed=4)
+
+    def texts(rng: Rng, begins: Sequence[int], depths: Sequence[int]) -> list[tuple[int, ...]]:
+        served = Server(FakeBatch(target), FakeBatch(draft))
+        for number, (steps_n, depth) in enumerate(zip(begins, depths, strict=True)):
+            for _ in range(steps_n):
+                served.batch.step()
+
+            def run(target: Model, draft: Model, depth: int = depth, number: int = number) -> Any:
+                request = Request([number], ExactSampler(), rng, FixedDepth(depth), max_tokens=2)
+                return generate(target, [DraftModel(draft)], request, Cancellation())
+
+            served.begin(run)
+        try:
+            served.finish()
+        finally:
+            served.batch.close()
+        return [tuple(played.ids) for played in served.replies]
+
+    joint = enumerate_law(lambda rng: sum(texts(rng, (0, arrives), depths), ()))
+    plain = [enumerate_law(partial(plain_text, target, [n])) for n in (0, 1)]
+    expected = {a + b: p * q for a, p in plain[0].items() for b, q in plain[1].items()}
+    assert {text: chance for text, chance in joint.items() if chance} == expected
+
+
+def plain_text(model: ExactModel, prompt: list[int], rng: Rng) -> tuple[int, ...]:
+    """Two tokens without speculation."""
+    text = list(prompt)
+    for _ in range(2):
+        text.append(rng.draw(ExactSampler().dist(model.logits(text, 1)[0])))
+    return tuple(text[len(prompt) :])
