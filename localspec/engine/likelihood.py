@@ -55,9 +55,19 @@ class Likelihoods:
         self._reply.clear()
         self._lost.clear()
 
+    def for_another(self) -> Likelihoods:
+        """Those of a reply beside this one: what a pair teaches is one for both."""
+        return Likelihoods(self._pair)
+
     def try_again(self, drafter: str) -> None:
         """Take back the suspicion that ``drafter`` is lost: where it proposes nothing, nothing could disprove it."""
         self._lost[drafter] = min(self._lost.get(drafter, _LOST_ODDS), _LOST_ODDS)
+
+    def start_over(self, drafter: str) -> None:
+        """Forget what this reply showed of ``drafter``: too little to go by, if nothing was added for long."""
+        self._lost.pop(drafter, None)
+        for key in [key for key in self._reply if key[0] == drafter]:
+            del self._reply[key]
 
     def of(self, proposal: NextProposal) -> float:
         """The chance that this proposal is accepted."""

@@ -1,0 +1,273 @@
+"""Depths of replies that are made together, for the most tokens a second of all of them (goodput).
+
+One verification has the rows of all replies, and one pass of the draft a row of each that still drafts. So what a
+proposal is worth depends on what the others propose. Before each pass the rows of the coming verification are handed
+out anew: the proposals that may follow are taken in the order of the chance that they are accepted, as many of them as
+make expected tokens over time largest (Liu et al. 2024, SmartSpec, arXiv 2406.14066, with chances proposal by
+proposal). Time is measured by batch size, so that where the batch alone is dear nobody proposes anything. A reply that
+is alone at the moment has the policy of ``adaptive.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from localspec.engine.adaptive import AdaptiveDepth
+from localspec.engine.costs import Costs
+from localspec.engine.drafter import CERTAIN, NextProposal
+from localspec.engine.drafting import DrafterQuery, Plan
+from localspec.engine.events import Round
+from localspec.engine.likelihood import Likelihoods
+from localspec.engine.reading import ReadingDecision, Unread
+
+_HOPED = 0.9
+"""The chance of a proposal to assume before a drafter was queried in a reply, and to hope for again while it is not."""
+_HOPE_RATE = 0.03
+"""The weight of that hope in each round without a query."""
+_IDLE_N = 8
+"""Rounds without a proposal after which a drafter that was wrong is given another chance."""
+_RATE = 0.2
+"""The weight of the latest proposal in what is expected of the next one."""
+_FAIRNESS = 0.25
+"""The power of a reply's pace by which its proposals have to be likelier than another's: 1 is proportional fairness."""
+_PACE_RATE = 0.1
+"""The weight of the latest round in a reply's pace."""
+_AHEAD_N = 8
+"""Proposals that are thought of ahead for each reply."""
+
+
+class Company:
+    """The replies that are made together, with what their evaluations cost."""
+
+    def __init__(self, costs: Costs, deepest: int) -> None:
+        """``costs`` of evaluations of all replies together; they learn from ``verified`` and ``drafted``."""
+        self.costs = costs
+        self.deepest = deepest
+        self.likelihoods = Likelihoods()
+        """What all replies together taught of chances."""
+        self._members: list[SharedDepth] = []
+
+    def policy(self) -> SharedDepth:
+        """The policy of a sequence, for one reply after another."""
+        alone = AdaptiveDepth(self.costs, self.deepest, self.likelihoods.for_another())
+        return SharedDepth(self, alone)
+
+    def join(self, policy: SharedDepth) -> None:
+        """One more reply is made."""
+        self.leave(policy)
+        self._members.append(policy)
+
+    def leave(self, policy: SharedDepth) -> None:
+        """A reply is over, or did not come to its end."""
+        self._members = [member for member in self._members if member is not policy]
+
+    @property
+    def replies_n(self) -> int:
+        return len(self._members)
+
+    def verified(self, rows_n: int, spent_s: float) -> None:
+        """Learn that the target evaluated so many rows, of all replies, in this time."""
+        if self.replies_n > 1:  # one that is alone learns by itself
+            self.costs.observe_round(rows_n, spent_s)
+
+    def drafted(self, drafter: str, replies_n: int, spent_s: float) -> None:
+        """Learn that one pass of a drafter served so many replies."""
+        if self.replies_n > 1 and (cost := self.costs.queries.get(drafter)) is not None:
+            cost.observe(1, spent_s * cost.step_s / (cost.step_s + (replies_n - 1) * cost.catch_up_s))
+
+    def round_s(self, rows_n: int) -> float:
+        """Seconds for a verification of so many rows; beyond the largest known on the line from the smallest."""
+        largest = self.costs.largest
+        if rows_n <= largest:
+            return self.costs.round_s(rows_n)
+        slope_s = (self.costs.round_s(largest) - self.costs.round_s(1)) / max(1, largest - 1)
+        return self.costs.round_s(largest) + slope_s * (rows_n - largest)
+
+    def share(self, policy: SharedDepth, drafter: str, chance: float) -> tuple[int, float]:
+        """Rows for further proposals of ``policy``, whose next has this chance, and the tokens a second that all make.
+
+        The passes of ``drafter`` count as if all that may propose further had it.
+        """
+        wishes: list[tuple[float, int, SharedDepth]] = []
+        for member in self._members:
+            wishes += member.wishes(chance if member is policy else None)
+        wishes.sort(key=lambda wish: -wish[0] / wish[2].pace ** _FAIRNESS)
+        rows_n = sum(1 + member.proposed_n for member in self._members)
+        tokens = sum(member.expected_n for member in self._members)
+        cost = self.costs.queries.get(drafter)
+        step_s, row_s = (cost.step_s, cost.catch_up_s) if cost else (0.0, 0.0)
+        mine_n = best_mine_n = deepest_n = 0
+        queries = [member.queries_n for member in self._members]
+        # What is spent on this round already is part of the time that its tokens take.
+        drafted_s = max(queries) * (step_s - row_s) + sum(queries) * row_s
+        rate = tokens / (drafted_s + self.round_s(rows_n))
+        for n, (gain, ahead_n, member) in enumerate(wishes, 1):
+            tokens += gain
+            deepest_n = max(deepest_n, ahead_n)
+            mine_n += member is policy
+            spent_s = drafted_s + self.round_s(rows_n + n) + deepest_n * (step_s - row_s) + n * row_s
+            if tokens / spent_s > rate:
+                rate, best_mine_n = tokens / spent_s, mine_n
+        return best_mine_n, rate
+
+
+@dataclass(slots=True)
+class SharedDepth:
+    """The depth policy of one reply in company."""
+
+    company: Company
+    alone: AdaptiveDepth
+    """The policy while there is no other reply."""
+    expected: float = _HOPED
+    """The chance of a drafter's next proposal."""
+    idle_n: int = 0
+    """Rounds since the last proposal."""
+    pace: float = 1.0
+    """Tokens that its latest rounds brought."""
+    _plan: SharedPlan | None = None
+    _first: bool = True
+    _is_alone: bool = True
+    """True if the round under way was planned without others."""
+
+    @property
+    def likelihoods(self) -> Likelihoods:
+        """The chances of proposals, learned alone and with others."""
+        return self.alone.likelihoods
+
+    @property
+    def proposed_n(self) -> int:
+        """Proposals of the round under way."""
+        return self._plan.proposed_n if self._plan else 0
+
+    @property
+    def queries_n(self) -> int:
+        """Queries, at a price, of the round under way."""
+        return self._plan.queries_n if self._plan else 0
+
+    @property
+    def expected_n(self) -> float:
+        """Tokens that the round under way is expected to bring with the proposals so far."""
+        return self._plan.expected_n if self._plan else 1.0
+
+    def wishes(self, chance: float | None) -> list[tuple[float, int, SharedDepth]]:
+        """Further proposals: the chance that each is accepted, and how far ahead it is."""
+        plan = self._plan
+        if plan is None or plan.over:
+            return []
+        survival, found = plan.survival, []
+        for ahead_n in range(1, min(_AHEAD_N, plan.limit - plan.proposed_n) + 1):
+            survival *= self.expected if chance is None or ahead_n > 1 else chance
+            found.append((survival, ahead_n, self))
+        return found
+
+    def price(self, proposed_n: int) -> float:
+        return self.alone.price(proposed_n)
+
+    def begin(self) -> None:
+        self.company.join(self)
+        self.alone.begin()
+        self.expected, self._first, self._plan = _HOPED, True, None
+
+    def read(self, unread: Unread) -> ReadingDecision:
+        """With others, all of the prompt after the first token: the others' rounds go on meanwhile."""
+        if self.company.replies_n == 1:
+            return self.alone.read(unread)
+        return ReadingDecision(unread.tokens_n if unread.written_n else 0)
+
+    def have_read(self, drafter: str, tokens_n: int, spent_s: float) -> None:
+        if self.company.replies_n == 1:
+            self.alone.have_read(drafter, tokens_n, spent_s)
+
+    def plan(self, room: int) -> Plan:
+        self._is_alone = self.company.replies_n == 1
+        if self._is_alone:
+            self._plan = None
+            return self.alone.plan(room)
+        self._plan = SharedPlan(self, 0 if self._first else min(room, self.company.deepest))
+        return self._plan
+
+    def explain(self) -> str:
+        return self._plan.why if self._plan else self.alone.explain()
+
+    def observe(self, round_: Round, proposals: Sequence[NextProposal], accepted: int) -> None:
+        self._first = False
+        self.pace += _PACE_RATE * (len(round_.tokens) - self.pace)
+        if self._is_alone:
+            self.alone.observe(round_, proposals, accepted)
+            return
+        self.likelihoods.observe(proposals, accepted)
+        self.idle_n = 0 if proposals else self.idle_n + 1
+        if self._plan is None or not self._plan.queries_n:
+            self.expected += _HOPE_RATE * (_HOPED - self.expected)
+        self._plan = SharedPlan(self, self.company.deepest)  # what the next round may be, until it is planned
+
+    def end(self, tokens_n: int, *, ended: bool) -> None:
+        self.alone.end(tokens_n, ended=ended)
+        self.company.leave(self)
+
+
+class SharedPlan:
+    """The plan of one round of one reply."""
+
+    def __init__(self, policy: SharedDepth, limit: int) -> None:
+        self._policy = policy
+        self._paid = False
+        self.queries_n = 0
+        """Queries at a price."""
+        self.limit = limit
+        self.proposed_n = 0
+        self.survival = 1.0
+        """The chance that all proposals so far are accepted."""
+        self.expected_n = 1.0
+        self.over = not limit
+        """True if nothing more is proposed."""
+        self.why = "no proposals: no drafter has any"
+
+    def should_query(self, drafter: str, lag: int, best: float) -> bool:
+        if not lag:
+            return True
+        if best == CERTAIN:
+            return False
+        expected = self._policy.expected
+        rows_n, rate = self._policy.company.share(self._policy, drafter, max(expected, best))
+        if best:
+            # Something is proposed for nothing: the query has to better it by what it costs.
+            cost = self._policy.company.costs.queries.get(drafter)
+            return rows_n > 0 and (expected - best) * self.survival > (cost.step_s if cost else 0.0) * rate
+        if not rows_n:
+            self.over = True
+            self._say("the others' rows are worth more than the next of this reply", rate)
+        return rows_n > 0
+
+    def chance(self, proposal: NextProposal) -> float:
+        chance = self._policy.likelihoods.of(proposal)
+        if self._paid:
+            self._policy.expected += _RATE * (chance - self._policy.expected)
+            self._paid = False
+        return chance
+
+    def should_propose(self, chance: float) -> bool:
+        rows_n, rate = self._policy.company.share(self._policy, "draft", chance)
+        if not rows_n:
+            self.over = True
+            self._say(f"the next has {chance:.0%}, too little for a row", rate)
+            return False
+        self.proposed_n += 1
+        self.survival *= chance
+        self.expected_n += self.survival
+        self.over = self.proposed_n == self.limit
+        self._say("as many as there may be" if self.over else "", rate)
+        return True
+
+    def block(self, drafter: str) -> int:
+        return self.limit
+
+    def queried(self, query: DrafterQuery) -> None:
+        if self._policy.idle_n >= _IDLE_N:
+            self._policy.likelihoods.start_over(query.drafter)
+        self._paid = True
+        self.queries_n += 1
+
+    def _say(self, reason: str, rate: float) -> None:
+        self.why = f"{self.proposed_n} proposals{': ' if reason else ''}{reason}, at {rate:.0f} tokens a second of all"

@@ -1,0 +1,105 @@
+"""Depths chosen together, against clocks that are tables."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from localspec.engine.costs import Costs, QueryCost
+from localspec.engine.dist import Dist
+from localspec.engine.drafter import NextProposal
+from localspec.engine.drafting import DrafterQuery, Plan
+from localspec.engine.goodput import Company, SharedDepth, SharedPlan
+from tests.engine.test_adaptive import FLAT, STEEP, made
+
+DEEPEST = 15
+STEP_S, ROW_S = 0.08, 0.01
+BY_FOURS = {1: 1.0, 2: 1.7, 3: 1.8, 4: 1.6, 5: 2.3, 8: 2.6, 12: 3.7, 16: 4.5, 32: 8.5, 64: 17.0}
+MEMORY_BOUND = {1: 1.0, 8: 1.1, 16: 1.3, 64: 4.0}
+
+
+@dataclass
+class Hall:
+    """A made-up machine with several replies, each of which guesses right with a chance of its own."""
+
+    rounds_s: dict[int, float]
+    chances: Sequence[float]
+
+    def play(self, *, fixed: int | None = None, rounds_n: int = 300) -> tuple[float, list[int]]:
+        """Tokens a second of all, and the tokens of each."""
+        costs = Costs(self.rounds_s, {"draft": QueryCost(STEP_S, ROW_S)})
+        company, chance = Company(costs, DEEPEST), random.Random(1)
+        policies = [company.policy() for _ in self.chances]
+        price = company.round_s
+        for policy in policies:
+            policy.begin()
+        for policy in policies:
+            policy.plan(DEEPEST)
+            policy.observe(made(0, 0, 0, 0.0, price(len(policies))), [], 0)
+        clock_s, tokens = 0.0, [0] * len(policies)
+        for index in range(rounds_n):
+            drafts = self._drafts(policies, fixed)
+            passes = [sum(len(made_by) > step for made_by in drafts) for step in range(DEEPEST)]
+            drafted_s = sum(STEP_S + (n - 1) * ROW_S for n in passes if n)
+            verify_s = price(sum(1 + len(draft) for draft in drafts))
+            clock_s += drafted_s + verify_s
+            for number, (policy, draft) in enumerate(zip(policies, drafts, strict=True)):
+                right = [chance.random() < self.chances[number] for _ in draft]
+                accepted = next((n for n, ok in enumerate(right) if not ok), len(right))
+                tokens[number] += accepted + 1
+                policy.observe(made(index, accepted, len(draft), drafted_s, verify_s), draft[: accepted + 1], accepted)
+        return sum(tokens) / clock_s, tokens
+
+    def _drafts(self, policies: Sequence[SharedDepth], fixed: int | None) -> list[list[NextProposal]]:
+        """Proposal by proposal, since the replies share the passes of the draft."""
+        plans = [policy.plan(DEEPEST) for policy in policies]
+        drafts: list[list[NextProposal]] = [[] for _ in policies]
+        going = list(range(len(policies)))
+        while going:
+            for number in list(going):
+                if not self._goes_on(plans[number], drafts[number], self.chances[number], fixed):
+                    going.remove(number)
+        return drafts
+
+    @staticmethod
+    def _goes_on(plan: Plan, draft: list[NextProposal], chance: float, fixed: int | None) -> bool:
+        """True if a proposal was added."""
+        if len(draft) >= (plan.limit if fixed is None else fixed):
+            return False
+        proposal = NextProposal("draft", Dist.point(0), f"{chance:.1f}", chance)
+        if fixed is None:
+            if not plan.should_query("draft", 1, 0.0):
+                return False
+            plan.queried(DrafterQuery("draft", 1, STEP_S))
+            if not plan.should_propose(plan.chance(proposal)):
+                return False
+        draft.append(proposal)
+        return True
+
+
+@pytest.mark.parametrize("chances", [[0.8] * 2, [0.8] * 4, [0.9, 0.3], [0.95, 0.8, 0.5, 0.1], [0.6] * 8])
+@pytest.mark.parametrize("rounds_s", [BY_FOURS, MEMORY_BOUND, STEEP, FLAT], ids=["fours", "memory", "steep", "flat"])
+def test_it_keeps_up_with_the_best_common_depth(rounds_s: dict[int, float], chances: list[float]) -> None:
+    """And nobody whose drafts are as good as others' gets less than half of what they get."""
+    hall = Hall(rounds_s, chances)
+    fixed = {depth: hall.play(fixed=depth)[0] for depth in (0, 1, 2, 3, 5, 11)}
+    got, tokens = hall.play()
+    assert got > 0.9 * max(fixed.values())
+    assert got > 0.98 * fixed[0]
+    if len(set(chances)) == 1:
+        assert min(tokens) > 0.5 * sum(tokens) / len(tokens)
+
+
+def test_a_reply_without_others_has_the_policy_of_one() -> None:
+    company = Company(Costs(FLAT, {"draft": QueryCost(STEP_S, ROW_S)}), DEEPEST)
+    first, second = company.policy(), company.policy()
+    first.begin()
+    first.observe(made(0, 0, 0, 0.0, 1.0), [], 0)
+    assert not isinstance(first.plan(DEEPEST), SharedPlan)
+    second.begin()
+    assert isinstance(first.plan(DEEPEST), SharedPlan)
+    second.end(10, ended=True)
+    assert not isinstance(first.plan(DEEPEST), SharedPlan)
