@@ -150,6 +150,10 @@ def open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | N
     Raises NotFoundError, ModelFileError, PairMismatchError or CapacityError, and ``engine.cancel.Cancelled``
     if ``cancel`` is set meanwhile; on failure nothing stays loaded. ``cancel`` goes on to stop replies.
     """
+    if options.replies > 1:
+        from localspec.runtime.shared_pair import open_for_several
+
+        return open_for_several(options, cancel, progress or _say_nothing)
     from localspec.runtime.loaded_pair import LoadedPair
 
     return LoadedPair.open(options, cancel, progress or _say_nothing)

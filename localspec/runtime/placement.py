@@ -121,7 +121,7 @@ def _target(options: LoadOptions, header: GgufHeader, present: Sequence[Device])
     return LoadSettings(
         options.target,
         MAX_DEPTH + 1,
-        _n_ctx(options, header),
+        context_tokens(options, header),
         options.threads,
         options.gpu_layers,
         devices=devices,
@@ -175,7 +175,8 @@ def _draft_devices(options: LoadOptions, header: GgufHeader, present: Sequence[D
     return tuple(device for device in choose(present, options.device) if not device.remote)
 
 
-def _n_ctx(options: LoadOptions, header: GgufHeader) -> int:
+def context_tokens(options: LoadOptions, header: GgufHeader) -> int:
+    """Tokens of context for a reply; ``header`` is the target's."""
     return options.n_ctx or min(header.context_length or DEFAULT_N_CTX, DEFAULT_N_CTX)
 
 

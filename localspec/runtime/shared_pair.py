@@ -1,0 +1,307 @@
+"""A loaded pair that makes several replies at once.
+
+One target and one draft model, with a sequence of each for every reply. Evaluations are shared; all else of a reply is
+made as it is alone, by a ``Replier`` of its own: prompt, drafters, sampler, calls.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import takewhile
+
+from localspec.base.errors import CapacityError
+from localspec.config.table import MAX_DEPTH
+from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.sequences import LlamaSequence, LlamaSequences
+from localspec.engine.batching import PIECE_N, ContinuousBatch, Evaluation
+from localspec.engine.cancel import Cancellation
+from localspec.engine.costs import Costs
+from localspec.engine.depth import DepthPolicy, FixedDepth
+from localspec.engine.drafter import DrafterInputs
+from localspec.engine.events import Event
+from localspec.engine.goodput import Company, SharedDepth
+from localspec.gguf import GgufHeader
+from localspec.gguf.dimensions import Hyperparameters
+from localspec.gguf.draft_heads import DRAFT, drafter_kind
+from localspec.runtime.calibration_file import CalibrationFile
+from localspec.runtime.load import InspectablePair, Listener
+from localspec.runtime.loaded_pair import LoadedPair
+from localspec.runtime.messages import Message, Prompt, ReplyOptions, Tool
+from localspec.runtime.opening import Headers, calibration_file, check_headers, describe, fit_costs
+from localspec.runtime.options import LoadOptions, Progress
+from localspec.runtime.pair_drafters import PairDrafters
+from localspec.runtime.pair_info import PairInfo
+from localspec.runtime.past_replies import ReplyMemory
+from localspec.runtime.placement import Placement, context_tokens, place_models
+from localspec.runtime.replier import Replier
+
+_LONG_ROPE = "rope_factors_long.weight"
+"""A tensor of models whose positions depend on the size of the context, which all replies share."""
+_PIECE_ROUNDS = 4.0
+"""A text is read beside others' rounds in pieces that take as long as so many plain rounds."""
+_MOST_PIECE_N = 256
+
+
+def open_for_several(options: LoadOptions, cancel: Cancellation, progress: Progress) -> InspectablePair:
+    """As ``load.open_pair``: a ``SharedPair`` if the pair can be one, and memory has room for two contexts at least."""
+    headers = check_headers(options)
+    if _can_share(headers):
+        for replies_n in range(options.replies, 1, -1):
+            try:
+                placement = _place(options, headers, replies_n)
+            except CapacityError:
+                continue
+            if placement is not None:
+                return SharedPair.open(options, headers, placement, replies_n, cancel, progress)
+    return LoadedPair.open(options, cancel, progress)
+
+
+class SharedPair:
+    """Implements ``load.ConcurrentPair``."""
+
+    def __init__(
+        self,
+        info: PairInfo,
+        batch: ContinuousBatch,
+        company: Company,
+        seats: Sequence[_Seat],
+        asked: Replier,
+        calibration: CalibrationFile,
+        resources: ExitStack,
+    ) -> None:
+        """``asked`` answers questions about text and replies, on a sequence of its own."""
+        self._info = info
+        self._batch = batch
+        self._company = company
+        self._seats = seats
+        self._asked = asked
+        self._calibration = calibration
+        self._resources = resources
+        self._begun_n = 0
+        self.inspector = asked.inspector
+        self.prompter = asked.prompter
+
+    @staticmethod
+    def open(
+        options: LoadOptions,
+        headers: Headers,
+        placement: Placement,
+        replies_n: int,
+        cancel: Cancellation,
+        progress: Progress,
+    ) -> SharedPair:
+        """Load the models with a sequence for each of ``replies_n`` replies and one for questions."""
+        started = time.perf_counter()
+        with ExitStack() as resources:
+            pools = _open_pools(placement, context_tokens(options, headers.target), cancel, progress, resources)
+            batch = ContinuousBatch(pools.in_order)
+            resources.callback(batch.close)
+            models = [pools.models(batch, sequence) for sequence in range(replies_n + 1)]
+            target, draft = models[0]
+            memory = ReplyMemory.open(headers.target.fingerprint) if options.remember_replies else None
+            calibration = calibration_file(options, target)
+            measured = {DRAFT: draft} if draft else {}
+            costs = fit_costs(options, target, measured, calibration, cancel, progress)
+            pools.target.pad(costs.pad())
+            company = Company(costs, MAX_DEPTH)
+            batch.piece_n, batch.evaluated = _piece_n(costs), partial(_learn, company, pools)
+            info = describe(options, headers, target, draft)
+            info = replace(info, plain_per_second=1 / costs.plain_s, drafters=tuple(measured), replies=replies_n)
+            info = replace(info, load_s=time.perf_counter() - started)
+
+            def replier(sequence: int, policy: SharedDepth) -> Replier:
+                target, draft = models[sequence]
+                inputs = DrafterInputs(target.vocab, draft, memory.automaton if memory else None)
+                drafters, policies = PairDrafters(inputs), _Policies(policy)
+                others = _OthersCells(pools, sequence)
+                speed = info.plain_per_second
+                return Replier(
+                    *(target, draft, drafters, policies),
+                    memory=memory,
+                    caches=others,
+                    cancel=Cancellation(),
+                    plain_per_second=speed,
+                )
+
+            policies = [company.policy() for _ in models]
+            calibration.recall(policies[0].alone.reading)
+            repliers = [replier(sequence, policy) for sequence, policy in enumerate(policies)]
+            seats = [_Seat(*seat) for seat in zip(repliers[:-1], policies, strict=False)]
+            for seat in seats:
+                seat.replier.inspector = repliers[-1].inspector
+            return SharedPair(info, batch, company, seats, repliers[-1], calibration, resources.pop_all())
+
+    @property
+    def info(self) -> PairInfo:
+        return self._info
+
+    @property
+    def room_n(self) -> int:
+        """As ``load.ConcurrentPair``."""
+        return sum(not seat.busy for seat in self._seats)
+
+    def begin(
+        self, prompt: Prompt, options: ReplyOptions, prefix: str, listener: Listener, cancel: Cancellation
+    ) -> None:
+        """As ``load.ConcurrentPair``."""
+        seat = max((seat for seat in self._seats if not seat.busy), key=lambda seat: seat.suits(prompt))
+        self._begun_n += 1
+        seat.take(prompt, cancel, self._begun_n)
+
+        def reply() -> None:
+            try:
+                for event in seat.replier.reply(prompt, options, prefix):
+                    listener.event(event)
+            except Exception as error:  # noqa: BLE001 -- whoever asked is told
+                listener.failed(error)
+            finally:
+                self._company.leave(seat.policy)
+                seat.busy = False
+
+        self._batch.begin(reply, cancel)
+
+    def step(self) -> bool:
+        """As ``load.ConcurrentPair``."""
+        return self._batch.step()
+
+    def reply(self, prompt: Prompt, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
+        """A reply beside the others, each evaluation of which is its own."""
+        return self._asked.reply(prompt, options, prefix)
+
+    def count_tokens(self, text: str) -> int:
+        """As ``load.OpenPair.count_tokens``."""
+        return self.prompter.count(text)
+
+    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> int:
+        """Nothing: others would wait for it."""
+        return 0
+
+    def close(self, cancel: Cancellation | None = None) -> None:
+        """As ``load.OpenPair.close``; replies under way end as cancelled."""
+        with self._resources:
+            self._batch.close()
+            self._calibration.refresh(self._company.costs, self._seats[0].policy.alone.reading)
+
+
+@dataclass(slots=True)
+class _Seat:
+    """A sequence of the models, for one reply after another."""
+
+    replier: Replier
+    policy: SharedDepth
+    busy: bool = False
+    latest: Prompt = ()
+    """The prompt of the latest reply."""
+    number: int = 0
+    """Its number; 0 before the first."""
+
+    def take(self, prompt: Prompt, cancel: Cancellation, number: int) -> None:
+        self.busy, self.latest, self.number = True, prompt, number
+        self.replier.cancel = cancel
+
+    def suits(self, prompt: Prompt) -> tuple[int, int]:
+        """How much of this prompt it has seen already, in messages or characters, and how long ago it was used."""
+        if isinstance(prompt, tuple | str) and isinstance(self.latest, tuple | str):
+            same = takewhile(lambda both: both[0] == both[1], zip(self.latest, prompt, strict=False))
+            return sum(1 for _ in same), -self.number
+        return 0, -self.number
+
+
+@dataclass(frozen=True, slots=True)
+class _Policies:
+    """Those of a reply beside others."""
+
+    adaptive: SharedDepth
+
+    def fixed(self, depth: int) -> DepthPolicy:
+        return FixedDepth(depth)  # what its rounds take says nothing about costs
+
+
+@dataclass(frozen=True, slots=True)
+class _Pools:
+    """Both models, with all their sequences."""
+
+    target: LlamaSequences
+    draft: LlamaSequences | None
+
+    @property
+    def in_order(self) -> list[LlamaSequences]:
+        """As they are to answer."""
+        return [self.draft, self.target] if self.draft else [self.target]
+
+    def models(self, batch: ContinuousBatch, sequence: int) -> tuple[LlamaSequence, LlamaSequence | None]:
+        """The models of one sequence."""
+        draft = LlamaSequence(batch, self.draft, sequence) if self.draft else None
+        return LlamaSequence(batch, self.target, sequence), draft
+
+
+@dataclass(frozen=True, slots=True)
+class _OthersCells:
+    """Implements ``Caches``: a reply begins from the beginning that another sequence holds."""
+
+    pools: _Pools
+    sequence: int
+
+    def before_reply(self, context: Sequence[int], cancel: Cancellation) -> None:
+        for pool in self.pools.in_order:
+            pool.borrow(self.sequence, context)
+
+    def after_reply(self, context: Sequence[int]) -> None:
+        """Nothing: its cells stay until others need them."""
+
+
+def _can_share(headers: Headers) -> bool:
+    """True for models that keep a cell for every token, without a head, layers that predict, or a projector."""
+    if headers.projector or (headers.draft and drafter_kind(headers.draft) != DRAFT):
+        return False
+    return all(_keeps_cells(header) for header in (*headers.target_parts, headers.draft) if header)
+
+
+def _keeps_cells(header: GgufHeader) -> bool:
+    return not Hyperparameters(header).has_states and all(tensor.name != _LONG_ROPE for tensor in header.tensors)
+
+
+def _place(options: LoadOptions, headers: Headers, replies_n: int) -> Placement | None:
+    """Settings with cells for so many replies; None for models that it would not do for. Raises CapacityError."""
+    cells_n = replies_n * context_tokens(options, headers.target)
+    placement = place_models(replace(options, n_ctx=cells_n), headers.target, headers.draft)
+    if placement.mtp or not placement.target.swa_full:
+        return None
+    sequences = replies_n + 1
+    target = replace(placement.target, sequences=sequences, max_outputs=sequences * (MAX_DEPTH + 1))
+    draft = placement.draft and replace(placement.draft, sequences=sequences, max_outputs=sequences)
+    return replace(placement, target=target, draft=draft)
+
+
+def _open_pools(
+    placement: Placement, n_ctx: int, cancel: Cancellation, progress: Progress, resources: ExitStack
+) -> _Pools:
+    def opened(settings: LoadSettings, what: str, n_vocab: int | None) -> LlamaSequences:
+        report = partial(progress, f"loading the {what}")
+        report(0.0)
+        pool = LlamaSequences.open(settings, cancel, report, n_ctx=n_ctx, n_vocab=n_vocab)
+        resources.callback(pool.close)
+        return pool
+
+    target = opened(placement.target, "target", None)
+    draft = opened(placement.draft, "draft", target.vocab.n_vocab) if placement.draft else None
+    return _Pools(target, draft)
+
+
+def _learn(company: Company, pools: _Pools, evaluation: Evaluation) -> None:
+    """Let the prices of evaluations follow."""
+    if evaluation.reading:
+        return
+    if evaluation.model is pools.target:
+        company.verified(evaluation.tokens_n, evaluation.spent_s)
+    elif evaluation.tokens_n <= 2 * evaluation.replies_n:
+        company.drafted(DRAFT, evaluation.replies_n, evaluation.spent_s)
+
+
+def _piece_n(costs: Costs) -> int:
+    token_s = costs.round_s(costs.largest) / costs.largest
+    return min(max(PIECE_N, int(_PIECE_ROUNDS * costs.plain_s / token_s)), _MOST_PIECE_N)

@@ -1,0 +1,162 @@
+"""Several replies at once on the built-in pair: each is what it is alone, whoever comes and goes beside it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from localspec.base.errors import UsageError
+from localspec.engine.cancel import Cancellation
+from localspec.engine.events import Event, Finished, FinishReason, Round, Started
+from localspec.engine.settings import Sampling
+from localspec.runtime.load import ConcurrentPair, InspectablePair, Listener, open_pair
+from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.options import LoadOptions
+from tests.builtin import DRAFT, HEADS, TARGET
+
+PROMPTS = (
+    "Tell me a story about a fox.",
+    "What is speculative decoding?",
+    "Count from 1 to 30.",
+    "Write a Python function for the factorial.",
+)
+GREEDY = Sampling(temperature=0.0)
+REPLIES_N = 3
+
+
+@dataclass
+class Played:
+    """A reply, as its listener hears of it."""
+
+    events: list[Event] = field(default_factory=list)
+    errors: list[Exception] = field(default_factory=list)
+    cancel: Cancellation = field(default_factory=Cancellation)
+
+    @property
+    def ids(self) -> list[int]:
+        return ids_of(self.events)
+
+    @property
+    def reason(self) -> FinishReason | None:
+        return next((event.reason for event in self.events if isinstance(event, Finished)), None)
+
+
+def ids_of(events: Sequence[Event]) -> list[int]:
+    return [token.id for event in events if isinstance(event, Round) for token in event.tokens]
+
+
+def user(text: str) -> tuple[Message, ...]:
+    return (Message(Role.USER, text),)
+
+
+def opened(replies: int, draft: Path | None = DRAFT) -> InspectablePair:
+    return open_pair(LoadOptions(TARGET, draft, n_ctx=512, replies=replies), Cancellation())
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[ConcurrentPair]:
+    pair = opened(REPLIES_N)
+    assert isinstance(pair, ConcurrentPair)
+    yield pair
+    pair.close()
+
+
+@pytest.fixture(scope="module")
+def alone() -> Iterator[InspectablePair]:
+    pair = opened(1)
+    yield pair
+    pair.close()
+
+
+def begin(pair: ConcurrentPair, prompt: tuple[Message, ...], options: ReplyOptions) -> Played:
+    played = Played()
+    pair.begin(prompt, options, "", Listener(played.events.append, played.errors.append), played.cancel)
+    return played
+
+
+def finish(pair: ConcurrentPair) -> None:
+    while pair.step():
+        pass
+
+
+def test_a_schedule_changes_no_reply(shared: ConcurrentPair, alone: InspectablePair) -> None:
+    """Greedy texts, and those of a seed at a fixed depth."""
+    chance = random.Random(5)
+    asked = []
+    for seed in range(12):
+        depth = chance.choice((0, 3))
+        sampling, depth_asked = (GREEDY, None) if seed % 3 else (Sampling(temperature=0.8), depth)
+        options = ReplyOptions(sampling, seed=seed, max_tokens=24, depth=depth_asked)
+        asked.append((user(chance.choice(PROMPTS)), options))
+    waiting, played = list(asked), []
+    while waiting or shared.step():
+        if waiting and shared.room_n and chance.random() < 0.2:
+            played.append(begin(shared, *waiting.pop(0)))
+        shared.step()
+    assert shared.info.replies == REPLIES_N
+    assert not any(each.errors for each in played)
+    assert [each.ids for each in played] == [ids_of(list(alone.reply(prompt, options))) for prompt, options in asked]
+
+
+def test_a_cancelled_reply_leaves_the_others(shared: ConcurrentPair, alone: InspectablePair) -> None:
+    options = ReplyOptions(GREEDY, max_tokens=24)
+    kept, ended = begin(shared, user(PROMPTS[0]), options), begin(shared, user(PROMPTS[1]), options)
+    while len(ended.ids) < 4:
+        shared.step()
+    ended.cancel.set()
+    finish(shared)
+    assert (ended.reason, kept.reason) == (FinishReason.CANCELLED, FinishReason.LENGTH)
+    assert kept.ids == ids_of(list(alone.reply(user(PROMPTS[0]), options)))
+    assert shared.room_n == REPLIES_N
+
+
+def test_a_reply_that_cannot_be_made_is_told_and_frees_its_place(shared: ConcurrentPair) -> None:
+    played = begin(shared, user(PROMPTS[0]), ReplyOptions(GREEDY, spec=("mtp",)))
+    finish(shared)
+    assert isinstance(played.errors[0], UsageError)
+    assert shared.room_n == REPLIES_N
+
+
+def test_a_beginning_that_another_sequence_holds_is_not_read_again(shared: ConcurrentPair) -> None:
+    system = Message(Role.SYSTEM, "You are an assistant who answers in short sentences. " * 6)
+    options = ReplyOptions(GREEDY, max_tokens=4)
+    first = begin(shared, (system, *user("Name a colour.")), options)
+    finish(shared)
+    others = [begin(shared, (system, *user(f"Name {n} animals.")), options) for n in range(2, 2 + REPLIES_N)]
+    finish(shared)
+    read = [next(event for event in played.events if isinstance(event, Started)) for played in (first, *others)]
+    assert all(started.cache_n > 0.7 * started.prompt_n for started in read[1:])
+
+
+def test_questions_are_answered_between_steps(shared: ConcurrentPair, alone: InspectablePair) -> None:
+    options = ReplyOptions(GREEDY, max_tokens=16)
+    played = begin(shared, user(PROMPTS[0]), options)
+    while len(played.ids) < 4:
+        shared.step()
+    asked = user(PROMPTS[0]), options, tuple(played.ids[:3]), 1
+    assert shared.inspector.inspect(*asked).target.prob == pytest.approx(
+        alone.inspector.inspect(*asked).target.prob, abs=0.2
+    )
+    assert shared.count_tokens("two words") == alone.count_tokens("two words")
+    finish(shared)
+    assert played.ids == ids_of(list(alone.reply(user(PROMPTS[0]), options)))
+
+
+def test_closing_ends_what_is_under_way() -> None:
+    pair = opened(2, draft=None)
+    assert isinstance(pair, ConcurrentPair)
+    played = begin(pair, user(PROMPTS[0]), ReplyOptions(GREEDY))
+    pair.step()
+    pair.close()
+    assert played.reason is FinishReason.CANCELLED
+
+
+def test_a_pair_with_a_head_makes_one_reply_at_a_time() -> None:
+    pair = opened(2, draft=HEADS["eagle3"])
+    assert not isinstance(pair, ConcurrentPair)
+    assert pair.info.replies == 1
+    pair.close()
