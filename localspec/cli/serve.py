@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +12,9 @@ from urllib.parse import urlsplit
 import click
 
 from localspec.base.errors import UsageError
-from localspec.cli.options import Decorated, command_line_settings, print_problems, reply_options
+from localspec.cli.options import command_line_settings, print_problems, reply_options
 from localspec.cli.report import print_news, remark
-from localspec.cli.sections import SectionedCommand, SectionOption
+from localspec.cli.sections import SectionedCommand
 from localspec.cli.values import ValueParam
 from localspec.config.kinds import Number
 
@@ -28,59 +27,55 @@ if TYPE_CHECKING:
 LOOPBACK, PORT = "127.0.0.1", 8484
 
 
-def _option(*names: str, **attributes: Any) -> Callable[[Decorated], Decorated]:
-    return click.option(*names, cls=SectionOption, section="Server", **attributes)
-
-
 @click.command(cls=SectionedCommand, short_help="Serve the pair to other programs over HTTP.")
-@_option("--host", metavar="HOST", default=LOOPBACK, help="Listen at this address (default: this machine alone).")
-@_option(
+@click.option("--host", metavar="HOST", default=LOOPBACK, help="Listen at this address (default: this machine alone).")
+@click.option(
     "--port",
     type=ValueParam(Number(0, 65535, whole=True)),
     metavar="N",
     default=PORT,
     help=f"Use this port; 0 takes any free one (default: {PORT}).",
 )
-@_option(
+@click.option(
     "--parallel",
     type=ValueParam(Number(1, 64, whole=True)),
     metavar="N",
     default=4,
     help="Make so many replies at once, each with a context of its own (default: 4).",
 )
-@_option(
+@click.option(
     "--queue",
     type=ValueParam(Number(0, 100_000, whole=True)),
     metavar="N",
     default=64,
     help="Let so many requests wait; further ones get status 503 (default: 64).",
 )
-@_option(
+@click.option(
     "--timeout",
     type=ValueParam(Number(0, above=True)),
     metavar="S",
     help="End a reply that takes longer than so many seconds, waiting included (default: none does).",
 )
-@_option(
+@click.option(
     "--idle",
     type=ValueParam(Number(0, above=True)),
     metavar="S",
     default=1800,
     help="Put a pair that was loaded on request away when nobody has asked it for so many seconds (default: 1800).",
 )
-@_option(
+@click.option(
     "--api-key-file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Answer only requests with a key of this file; a line is `name: key`. Needed beyond this machine.",
+    help="Answer only requests with a key of this file, `name: key` on each line; needed beyond this machine.",
 )
-@_option(
+@click.option(
     "--allow-origin",
     "origins",
     multiple=True,
     metavar="ORIGIN",
-    help="Answer pages of this site (https://example.org), or of every site (*), in a browser; may be given several "
-    "times (default: none).",
+    help="Answer pages of this origin in a browser, such as http://localhost:3000, or with * those of every origin; "
+    "may be given several times (default: none).",
 )
 @reply_options
 def serve(
@@ -96,7 +91,10 @@ def serve(
 ) -> None:
     """Serve the pair, and every other pair of this machine that a request names, until Ctrl-C.
 
-    Options for replies are defaults: a request that says otherwise counts.
+    Options for replies are defaults: a request that says otherwise counts. The address shows the state of the server
+    in a browser. Ctrl-C refuses new requests and lets replies end for 10 seconds; a second Ctrl-C ends them.
+
+    docs/serve.md has keys and their limits, units for systemd and launchd, and alerts.
     """
     from localspec.config import read_config
     from localspec.server.access import AccessRules

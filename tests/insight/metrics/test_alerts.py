@@ -1,0 +1,36 @@
+"""The alert rules in docs/: every metric in them exists, and every alert has its paragraph."""
+
+from __future__ import annotations
+
+import re
+
+from localspec.insight.metrics.names import METRICS, MetricKind
+from tests.readme import DOCS
+
+RULES = (DOCS / "examples" / "alerts.yml").read_text(encoding="utf-8")
+SUFFIXES = {
+    MetricKind.COUNTER: ("_total",),
+    MetricKind.GAUGE: ("",),
+    MetricKind.HISTOGRAM: ("_bucket", "_count", "_sum"),
+}
+
+
+def test_rules_ask_for_metrics_that_exist() -> None:
+    """By the names on the page, or by those that the rules record themselves."""
+    known = {metric.name + suffix for metric in METRICS for suffix in SUFFIXES[metric.kind]}
+    recorded = set(re.findall(r"record: (\S+)", RULES))
+    asked = set(re.findall(r"\b(?:vllm|localspec|llamacpp):[\w:]+", "\n".join(re.findall(r"expr: (.*)", RULES))))
+    assert asked
+    assert asked <= known | recorded
+    assert recorded <= asked
+
+
+def test_brackets_of_rules_match() -> None:
+    for expression in re.findall(r"expr: (.*)", RULES):
+        for opening, closing in ("()", "[]", "{}"):
+            assert expression.count(opening) == expression.count(closing), expression
+
+
+def test_every_alert_says_what_to_do() -> None:
+    headings = re.findall(r"^## (\w+)$", (DOCS / "alerts.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings == re.findall(r"alert: (\w+)", RULES)
