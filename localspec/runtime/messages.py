@@ -89,6 +89,10 @@ class ReplyOptions:
     stop: tuple[str, ...] = ()
     tools: tuple[Tool, ...] = ()
     """Tools that the model is told of; with none, nothing in a reply is a call."""
+    must_call: bool = False
+    """True if the answer must be calls of ``tools``."""
+    one_call: bool = False
+    """True if it may make no more than one."""
     logprobs: int | None = None
     """Alternatives to tell of each token, beside its own log probability; None tells neither."""
 

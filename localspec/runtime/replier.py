@@ -89,7 +89,7 @@ class Replier:
             yield Finished(FinishReason.CANCELLED, "", Tally().timings())
             return
         calls = self._calls(prompt, options, ready, prefix)
-        held = calls.sampling(options.sampling) if calls else options.sampling
+        held = calls.sampling(options) if calls else options.sampling
         request = self._request(ready.tokens, replace(options, sampling=held), policy, prefix)
         context = list(ready.tokens)
         if self._caches:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ from localspec.engine.settings import Sampling
 from localspec.runtime.calibration import plain_round
 from localspec.runtime.load import InspectablePair, OpenPair, open_pair
 from localspec.runtime.measuring_progress import MeasuringProgress
-from localspec.runtime.messages import Infill, Message, ReplyOptions, Role, TokenIds
+from localspec.runtime.messages import Infill, Message, ReplyOptions, Role, TokenIds, Tool
 from localspec.runtime.options import LoadOptions
 from tests.builtin import DRAFT, TARGET
 from tests.fake_heads import FakeBlockHead, FakeHead, HiddenTarget
@@ -91,6 +92,20 @@ class TestInfo:
         assert started.prompt_n == token_n
         with pytest.raises(InputError, match="no token -1"):
             pair.prompter.detokenize([1, -1])
+
+    @pytest.mark.parametrize("one_call", [False, True])
+    def test_a_call_may_be_required(self, pair: OpenPair, one_call: bool) -> None:
+        """Even of a tool that the question has nothing to do with, and one alone if no more are wanted."""
+        tool = Tool("paint_wall", "Paint a wall.", '{"type": "object", "properties": {"n": {"type": "integer"}}}')
+        options = ReplyOptions(Sampling(1.5), seed=5, max_tokens=200, tools=(tool,), must_call=True, one_call=one_call)
+        (*_, finished) = pair.reply(HELLO, options)
+        assert isinstance(finished, Finished)
+        assert {call.name for call in finished.calls} == {"paint_wall"}
+        assert finished.said_n == 0
+        if one_call:
+            assert len(finished.calls) == 1
+        with pytest.raises(UsageError, match="cannot be required"):
+            list(pair.reply(HELLO, replace(options, sampling=Sampling(grammar='root ::= "a"'))))
 
     def test_plain_speed_is_measured(self, pair: OpenPair) -> None:
         assert pair.info.plain_per_second is not None

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from localspec.base.errors import UsageError
@@ -24,29 +24,58 @@ _WHITE_SPACE, _ID = r"/[ \n\t]{0,8}/", "/[A-Za-z0-9_-]{1,40}/"
 
 
 def held(
-    sampling: Sampling, syntax: CallSyntax, tools: Sequence[Tool], controls: Mapping[str, int], *, reasons: bool
+    sampling: Sampling,
+    syntax: CallSyntax,
+    tools: Sequence[Tool],
+    controls: Mapping[str, int],
+    *,
+    reasons: bool,
+    must_call: bool = False,
+    one_call: bool = False,
 ) -> Sampling:
     """The settings with a grammar that begins where a call does.
 
     They stay as they are where a grammar was asked for, with mirostat, which takes none, and for syntaxes whose
     arguments are no JSON. ``controls`` are the markers that are control tokens; ``reasons`` is as for ``CallReader``.
+
+    With ``must_call`` the answer is nothing but calls: UsageError is raised where none can be required. With
+    ``one_call`` there is at most one.
     """
     if not syntax.held or sampling.grammar is not None or sampling.mirostat:
+        if must_call:
+            raise _cannot_require(syntax)
         return sampling
-    grammar = _grammar(syntax, tools, controls)
-    return replace(sampling, grammar=grammar, grammar_triggers=tuple(_triggers(syntax, tools, reasons=reasons)))
+    # A marker in words begins the grammar, but is no call.
+    grammar = _grammar(syntax, tools, controls, in_words=not must_call, one_call=one_call)
+    if must_call:
+        triggers = [rf"(?<={re.escape(syntax.reasoning[1])})"] if reasons else []
+    else:
+        triggers = list(_triggers(syntax, tools, reasons=reasons))
+    return replace(sampling, grammar=grammar, grammar_triggers=tuple(triggers))
 
 
-def _grammar(syntax: CallSyntax, tools: Sequence[Tool], controls: Mapping[str, int]) -> str:
+def _cannot_require(syntax: CallSyntax) -> UsageError:
+    if not syntax.held:
+        return UsageError(
+            f"A call of a tool cannot be required of this model: nothing holds a reply to its syntax ({syntax.name}).",
+            "Leave the choice to the model.",
+        )
+    return UsageError("A call cannot be required with mirostat or another grammar.", "Leave one of them out.")
+
+
+def _grammar(
+    syntax: CallSyntax, tools: Sequence[Tool], controls: Mapping[str, int], *, in_words: bool, one_call: bool
+) -> str:
     """A grammar of calls and nothing else, in Lark's form."""
-    calls = [_call(way, tool.name, f"arguments{i}", controls) for i, tool in enumerate(tools) for way in syntax.held]
+    written = partial(_call, controls=controls, in_words=in_words)
+    calls = [written(way, tool.name, f"arguments{i}") for i, tool in enumerate(tools) for way in syntax.held]
     schemas = [f"arguments{i}: %json {json.dumps(_schema(tool))}" for i, tool in enumerate(tools)]
-    before, between, after = (_call(part, "", "", controls) for part in syntax.around)
+    before, between, after = (written(part, "", "") for part in syntax.around)
     if syntax.around[2].startswith("«"):  # readers do without it
         after = f"({after})?"
     rules = (
-        "start: group (ws group)* ws",
-        f"group: {before} call ({between} call)* {after}",
+        "start: group ws" if one_call else "start: group (ws group)* ws",
+        f"group: {before} call {after}" if one_call else f"group: {before} call ({between} call)* {after}",
         f"call: {' | '.join(calls)}",
         *schemas,
         f"ws: {_WHITE_SPACE}",
@@ -55,7 +84,7 @@ def _grammar(syntax: CallSyntax, tools: Sequence[Tool], controls: Mapping[str, i
     return "\n".join(("%llguidance {}", *rules))
 
 
-def _call(written: str, name: str, arguments: str, controls: Mapping[str, int]) -> str:
+def _call(written: str, name: str, arguments: str, *, controls: Mapping[str, int], in_words: bool) -> str:
     """A part of the syntax as Lark has it, for calls of one tool."""
     parts: list[str] = []
     # White space in JSON stays as it is: so what the model would write is certain.
@@ -68,16 +97,18 @@ def _call(written: str, name: str, arguments: str, controls: Mapping[str, int]) 
             case "ID" | "\n":
                 parts.append({"ID": "id", "\n": "ws"}[piece])
             case _ if piece.startswith("«"):
-                parts.append(_marker(piece[1:-1], controls))
+                parts.append(_marker(piece[1:-1], controls, in_words=in_words))
             case _:
                 parts.append(json.dumps(piece.replace("⏎", "\n")))
     return " ".join(parts)
 
 
-def _marker(marker: str, controls: Mapping[str, int]) -> str:
-    """A marker as a token, or as text that says the same: that is no call, and begins the grammar all the same."""
+def _marker(marker: str, controls: Mapping[str, int], *, in_words: bool) -> str:
+    """A marker as its token, if it has one; ``in_words`` also as text that says the same."""
     text = json.dumps(marker)
-    return f"(<[{controls[marker]}]> | {text})" if marker in controls else text
+    if marker not in controls:
+        return text
+    return f"(<[{controls[marker]}]> | {text})" if in_words else f"<[{controls[marker]}]>"
 
 
 @lru_cache(_KEPT_N)

@@ -15,7 +15,7 @@ from localspec.runtime.calls.form import CallForm
 from localspec.runtime.calls.held_back import HeldBack
 from localspec.runtime.calls.reading import CallReader, CallsRead
 from localspec.runtime.calls.syntax import Markers
-from localspec.runtime.messages import Message, Role, Tool
+from localspec.runtime.messages import Message, ReplyOptions, Role, Tool
 
 _ID_CHARS = 9
 """Mistral's templates take no other number of letters and digits."""
@@ -88,12 +88,17 @@ class ReplyCalls:
         """Control tokens that are shown in the reply, since they are part of calls."""
         return {token: marker.encode() for token, marker in self._markers.items() if not self.vocab.is_end(token)}
 
-    def sampling(self, asked: Sampling) -> Sampling:
-        """The sampling with the arguments of calls held to the tools' schemas, as far as they can be."""
+    def sampling(self, options: ReplyOptions) -> Sampling:
+        """The sampling with the arguments of calls held to the tools' schemas, as far as they can be.
+
+        Raises UsageError where a call is to be made, and cannot be required.
+        """
+        asked = options.sampling
         if self.prefix:  # it may be in the middle of a call, and may not fit
             return asked
         controls = {marker: token for token, marker in self._markers.items()}
-        return held(asked, self.form.syntax, self.tools, controls, reasons=self.reasons)
+        choice = {"must_call": options.must_call, "one_call": options.one_call}
+        return held(asked, self.form.syntax, self.tools, controls, reasons=self.reasons, **choice)
 
     def follow(self, events: Iterator[Event]) -> Iterator[Event]:
         """The same events, which say what may be a call, and the last one which calls there are."""
