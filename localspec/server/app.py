@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute
 
 from localspec.base.errors import LocalSpecError
 from localspec.server.failures import HttpError, failure_response
+from localspec.server.openai.api import routes as openai_routes
 from localspec.server.service import Service
 
 _BUG = "Something went wrong inside LocalSpec."
@@ -26,7 +27,7 @@ def make_app(service: Service, *, routes: Sequence[BaseRoute] = (), middleware: 
     A middleware answers a refusal with ``failure_response``.
     """
     return Starlette(
-        routes=list(routes),
+        routes=[*openai_routes(service), *routes],
         middleware=middleware,
         exception_handlers={LocalSpecError: _failed, HTTPException: _refused, Exception: _broken},
     )

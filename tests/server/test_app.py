@@ -62,6 +62,6 @@ def test_every_error_has_a_status() -> None:
     own = {kind.__name__ for kind in ALL_ERRORS if status_of(kind("It failed.")) == 500}
     assert own == {
         *("LocalSpecError", "ModelFileError", "PairMismatchError", "EngineError", "ConfigError"),
-        *("DownloadError", "StoreError", "CheckFailedError", "OutputError"),
+        *("DownloadError", "StoreError", "CheckFailedError", "OutputError", "RequestsFailedError"),
     }
     assert set(STATUSES) >= {BusyError, RateLimitError}

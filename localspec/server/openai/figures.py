@@ -1,0 +1,138 @@
+"""The figures of replies as OpenAI's clients read them, and llama-server's ``timings``."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from localspec import __version__
+from localspec.engine.events import Alternative, Event, Finished, Round, Started, Token, TokenLogprobs
+from localspec.engine.timings import Timings
+from localspec.runtime.reasoning import Reasoning, tokens_before
+
+FINGERPRINT = f"localspec-{__version__}"
+_LEAST = -9999.0
+"""OpenAI's stand-in for the logarithm of 0, which JSON cannot write."""
+
+
+@dataclass(slots=True)
+class Followed:
+    """One reply, as far as its figures need it."""
+
+    tokens: list[Token] = field(default_factory=list)
+    started: Started | None = None
+    finished: Finished | None = None
+
+    def receive(self, event: Event) -> None:
+        """Take in the next event."""
+        match event:
+            case Started():
+                self.started = event
+            case Round():
+                self.tokens += event.tokens
+            case Finished():
+                self.finished = event
+
+    @property
+    def reasoning_n(self) -> int:
+        """The tokens of its reasoning."""
+        found = Reasoning.find("".join(token.text for token in self.tokens))
+        return tokens_before(self.tokens, found.end) if found else 0
+
+
+def new_id(prefix: str) -> str:
+    """An id that nothing else has."""
+    return prefix + secrets.token_hex(12)
+
+
+def usage(
+    replies: Iterable[Followed], read: str = "prompt_tokens", written: str = "completion_tokens"
+) -> dict[str, Any]:
+    """The tokens of replies to one prompt, which is counted once; two of the names are those of the API.
+
+    Proposals that the target took or refused are what OpenAI calls tokens of a prediction.
+    """
+    ended = [reply for reply in replies if reply.started and reply.finished]
+    timings = [reply.finished.timings for reply in ended if reply.finished]
+    prompt_n = next((reply.started.prompt_n for reply in ended if reply.started), 0)
+    written_n = sum(each.predicted_n for each in timings)
+    accepted_n = sum(each.draft_n_accepted for each in timings)
+    return {
+        read: prompt_n,
+        written: written_n,
+        "total_tokens": prompt_n + written_n,
+        f"{read}_details": {"cached_tokens": max((each.cache_n for each in timings), default=0)},
+        f"{written}_details": {
+            "reasoning_tokens": sum(reply.reasoning_n for reply in ended),
+            "accepted_prediction_tokens": accepted_n,
+            "rejected_prediction_tokens": sum(each.draft_n for each in timings) - accepted_n,
+        },
+    }
+
+
+def llama_timings(timings: Timings) -> dict[str, Any]:
+    """The figures under llama-server's names, with the speed-up that LocalSpec measures."""
+    return {
+        "cache_n": timings.cache_n,
+        "prompt_n": timings.prompt_n,
+        "prompt_ms": timings.prompt_ms,
+        "prompt_per_token_ms": timings.prompt_ms / timings.prompt_n if timings.prompt_n else 0.0,
+        "prompt_per_second": 1000 * timings.prompt_n / timings.prompt_ms if timings.prompt_ms else 0.0,
+        "predicted_n": timings.predicted_n,
+        "predicted_ms": timings.predicted_ms,
+        "predicted_per_token_ms": timings.predicted_ms / timings.predicted_n if timings.predicted_n else 0.0,
+        "predicted_per_second": timings.predicted_per_second or 0.0,
+        "draft_n": timings.draft_n,
+        "draft_n_accepted": timings.draft_n_accepted,
+        "speedup_vs_plain": timings.speedup_vs_plain,
+    }
+
+
+def origins(round_: Round) -> dict[str, Any]:
+    """A round's tokens with their origins, and what it threw away; LocalSpec's own addition."""
+    tokens = [
+        {"id": each.id, "text": each.text, "origin": str(each.origin), "drafter": each.drafter}
+        for each in round_.tokens
+    ]
+    return {"tokens": tokens, "rejected": [{"id": each.id, "text": each.text} for each in round_.rejected]}
+
+
+@dataclass(slots=True)
+class SaidTokens:
+    """The tokens of a reply that its text is made of: neither its end nor those of a stop string."""
+
+    _waiting: list[Token] = field(default_factory=list)
+    """Without text of their own: a part of a character, unless nothing follows."""
+
+    def of(self, tokens: Iterable[Token]) -> Iterator[Token]:
+        """The tokens that are certain now."""
+        for token in tokens:
+            self._waiting.append(token)
+            if token.text:
+                yield from self._waiting
+                self._waiting.clear()
+
+
+def chat_logprobs(tokens: Sequence[Token]) -> dict[str, Any]:
+    """The log probabilities of tokens, as chats have them."""
+    listed = []
+    for token in tokens:
+        if (said := token.logprobs) is not None:
+            listed.append({**_logprob(said), "top_logprobs": [_logprob(other) for other in said.top]})
+    return {"content": listed, "refusal": None}
+
+
+def _logprob(each: TokenLogprobs | Alternative) -> dict[str, Any]:
+    return {"token": spelled(each.piece), "logprob": finite(each.logprob), "bytes": list(each.piece)}
+
+
+def spelled(piece: bytes) -> str:
+    """The text of a token; a part of a character shows as U+FFFD."""
+    return piece.decode(errors="replace")
+
+
+def finite(logprob: float) -> float:
+    """The logarithm as JSON can write it."""
+    return max(logprob, _LEAST)

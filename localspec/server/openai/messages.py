@@ -1,0 +1,139 @@
+"""Messages and tools of OpenAI's APIs, in LocalSpec's own words."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from localspec.engine.events import ToolCall
+from localspec.runtime.messages import Message, Role, Tool
+from localspec.server.failures import InvalidFieldError
+from localspec.server.fields import Fields
+from localspec.server.images import image_from_url
+
+_ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, **{str(role): role for role in Role}}
+_NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_TEXTS = ("text", "input_text", "output_text", "refusal")
+_PAST = "Send tools and tool_choice instead."
+
+
+async def messages_of(fields: Fields) -> tuple[Message, ...]:
+    """The messages of a chat. Raises InputError."""
+    listed = fields.objects("messages")
+    if not listed:
+        fields.refuse("messages", "a list with a message or more")
+    return joined([await _message(each) for each in listed])
+
+
+def joined(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The messages with those of the system at the beginning as one, and results with the names of their tools.
+
+    Templates know one system message.
+    """
+    names = {call.id: call.name for message in messages for call in message.calls}
+    found: list[Message] = []
+    for message in messages:
+        if message.role is Role.TOOL and message.name is None:
+            message = replace(message, name=names.get(message.call_id or "", ""))
+        if message.role is Role.SYSTEM and len(found) == 1 and found[0].role is Role.SYSTEM:
+            message = Message(Role.SYSTEM, f"{found.pop().content}\n\n{message.content}")
+        found.append(message)
+    return tuple(found)
+
+
+async def _message(fields: Fields) -> Message:
+    role = _ROLES.get(fields.text("role"))
+    if role is None:
+        fields.refuse("role", "system, developer, user, assistant or tool")
+    calls = tuple(_call(each) for each in fields.objects("tool_calls")) if role is Role.ASSISTANT else ()
+    if not calls and not fields.has("content"):
+        fields.refuse("content", "a text or a list of parts")
+    content = await content_of(fields, role) if fields.has("content") else ""
+    if role is not Role.TOOL:
+        return Message(role, content, calls)
+    return Message(role, content, call_id=fields.text("tool_call_id"), name=fields.text("name", "") or None)
+
+
+async def content_of(fields: Fields, role: Role, name: str = "content") -> str:
+    """The text of a message, which names its images. Raises InputError."""
+    value = fields.raw(name)
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list):
+        fields.refuse(name, "a text or a list of parts")
+    return "".join([await _part(part, role) for part in fields.objects(name)])
+
+
+async def _part(part: Fields, role: Role) -> str:
+    kind = part.text("type")
+    if kind in _TEXTS:
+        return part.text("refusal" if kind == "refusal" else "text")
+    if kind in ("image_url", "input_image"):
+        if role is not Role.USER:
+            part.refuse("type", "text: only messages of the user have images")
+        within = None if isinstance(part.raw("image_url"), str) else part.object("image_url")
+        url = within.text("url") if within else part.text("image_url")
+        return await image_from_url(url, within.at("url") if within else part.at("image_url"))
+    return part.refuse("type", "text or image_url")
+
+
+def _call(fields: Fields) -> ToolCall:
+    function = _within(fields, "function")
+    return ToolCall(fields.text("id"), function.text("name"), function.text("arguments", "{}"))
+
+
+def tools_of(fields: Fields) -> tuple[Tool, ...]:
+    """The tools that a request offers. Raises InvalidFieldError."""
+    for past in ("functions", "function_call"):
+        if fields.has(past):
+            raise InvalidFieldError(f"{past} is no longer understood.", _PAST, param=past)
+    tools = tuple(
+        tool_of(each.object("function") or each.refuse("function", "an object")) for each in _functions(fields)
+    )
+    names = [tool.name for tool in tools]
+    if twice := {name for name in names if names.count(name) > 1}:
+        fields.refuse("tools", f"a list of tools with different names: there are two of {min(twice)}")
+    return tools
+
+
+def _functions(fields: Fields) -> list[Fields]:
+    listed = fields.objects("tools")
+    for each in listed:
+        if each.text("type", "function") != "function":
+            each.refuse("type", "function, the only kind of tool here")
+    return listed
+
+
+def _within(fields: Fields, name: str) -> Fields:
+    return fields.object(name) or fields.refuse(name, "an object")
+
+
+def tool_of(function: Fields) -> Tool:
+    """A function that may be called. Raises InvalidFieldError."""
+    name = function.text("name")
+    if not _NAME.fullmatch(name):
+        function.refuse("name", "a name of 1 to 64 letters, digits, dots, dashes and underscores")
+    schema = function.object("parameters")
+    parameters = dict(schema.values) if schema else {"type": "object", "properties": {}}
+    return Tool(name, function.text("description", ""), json.dumps(parameters))
+
+
+def chosen(fields: Fields, tools: tuple[Tool, ...]) -> tuple[tuple[Tool, ...], bool]:
+    """The tools that the reply may call by ``tool_choice``, and True if it must call one. Raises InvalidFieldError."""
+    choice = fields.raw("tool_choice")
+    name = choice
+    if isinstance(choice, dict):
+        within = fields.object("tool_choice")
+        assert within is not None
+        name = (within.object("function") or within).text("name")
+        named = tuple(tool for tool in tools if tool.name == name)
+        return (named, True) if named else fields.refuse("tool_choice", "one of the tools")
+    if name == "required":
+        return (
+            (tools, True) if tools else fields.refuse("tools", "a list with a tool, since tool_choice requires a call")
+        )
+    if name == "none":
+        return (), False
+    return (tools, False) if name in (None, "auto") else fields.refuse("tool_choice", "auto, none, required or a tool")

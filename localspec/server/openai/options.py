@@ -1,0 +1,86 @@
+"""The options of a reply, from the fields that OpenAI's APIs share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from localspec.engine.settings import Sampling
+from localspec.runtime.messages import ReplyOptions
+from localspec.server.failures import InvalidFieldError
+from localspec.server.fields import Fields
+from localspec.server.sampling import held_to_grammar, held_to_schema, sampling_of
+
+MOST_REPLIES = 16
+"""The most replies to one request."""
+MOST_ALTERNATIVES = 20
+_FORMS = ("response_format", "json_schema", "grammar")
+
+
+async def options_of(fields: Fields, base: ReplyOptions, *limits: str) -> ReplyOptions:
+    """``base`` with what a request says of sampling, length, seed and form.
+
+    ``limits`` are the names of the field for the most tokens; the first that is there counts. Raises LocalSpecError.
+    """
+    limit = next((name for name in limits if fields.has(name)), None)
+    max_tokens = fields.whole(limit) if limit else base.max_tokens
+    if limit and max_tokens is not None and max_tokens < 1:
+        # llama-server's word for no limit.
+        max_tokens = None if max_tokens == -1 else fields.refuse(limit, "a whole number from 1")
+    stop = tuple(filter(None, fields.texts("stop"))) if fields.has("stop") else base.stop
+    sampling = await _formed(fields, sampling_of(fields, base.sampling))
+    return replace(base, sampling=sampling, max_tokens=max_tokens, stop=stop, seed=_seed(fields, base.seed))
+
+
+def _seed(fields: Fields, seed: int | None) -> int | None:
+    asked = fields.whole("seed")
+    if asked is None:
+        return seed
+    return None if asked == -1 else asked % 2**64
+
+
+def reply_count(fields: Fields, name: str = "n") -> int:
+    """The number of replies that are asked for. Raises InvalidFieldError."""
+    count = fields.whole(name)
+    if count is None:
+        return 1
+    return count if 1 <= count <= MOST_REPLIES else fields.refuse(name, f"a whole number from 1 to {MOST_REPLIES}")
+
+
+def seeded(options: ReplyOptions, index: int) -> ReplyOptions:
+    """The options of one of several replies: each has the next seed."""
+    return options if options.seed is None or not index else replace(options, seed=(options.seed + index) % 2**64)
+
+
+async def _formed(fields: Fields, sampling: Sampling) -> Sampling:
+    """The sampling with the form that a reply is held to, if there is one."""
+    named = [name for name in _FORMS if fields.has(name)]
+    if named == ["response_format"]:
+        format_ = fields.object("response_format")
+        assert format_ is not None
+        schema = schema_of_format(format_)
+        return sampling if schema is None else await held_to_schema(sampling, schema)
+    if len(named) > 1:
+        raise InvalidFieldError(f"{' and '.join(named)} both say what the reply must be.", "Leave one of them out.")
+    if named == ["grammar"]:
+        return await held_to_grammar(sampling, fields.text("grammar")) if fields.text("grammar") else sampling
+    return await held_to_schema(sampling, fields.raw("json_schema")) if named else sampling
+
+
+def schema_of_format(format_: Fields) -> Any:
+    """The JSON Schema of a format; True for any object, None for text. Raises InvalidFieldError."""
+    kind = format_.text("type")
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return format_.raw("schema") or True
+    if kind != "json_schema":
+        format_.refuse("type", "text, json_object or json_schema")
+    within = format_.object("json_schema") or format_
+    return within.raw("schema") if within.object("schema") else within.refuse("schema", "a JSON Schema")
+
+
+def wants_origins(fields: Fields) -> bool:
+    """True if the reply is to tell the origins of its tokens, LocalSpec's own addition. Raises InvalidFieldError."""
+    own = fields.object("localspec")
+    return own is not None and own.flag("origins")

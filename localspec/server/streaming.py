@@ -1,0 +1,76 @@
+"""Answers that are written while a reply is made."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from localspec.engine.events import Event
+from localspec.server.service import Asked, Service
+
+
+class StreamResponse(Response):
+    """A body that comes in pieces.
+
+    An error before the first piece is raised, so that it has a status; later ones are the generator's to tell. The
+    generator is closed at once when the work on the request is cancelled.
+    """
+
+    def __init__(self, pieces: AsyncGenerator[bytes], media_type: str = "text/event-stream") -> None:
+        self._pieces = pieces
+        # The last header has nginx pass every piece on.
+        super().__init__(media_type=media_type, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        del self.headers["content-length"]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As ASGI has it."""
+        async with aclosing(self._pieces) as pieces:
+            first = await anext(pieces, b"")
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            await send({"type": "http.response.body", "body": first, "more_body": True})
+            async for piece in pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+
+
+def server_sent(data: Mapping[str, Any] | str, event: str = "") -> bytes:
+    """A server-sent event; ``data`` is JSON or a word."""
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return (f"event: {event}\ndata: {text}\n\n" if event else f"data: {text}\n\n").encode()
+
+
+async def merged(service: Service, asked: list[Asked]) -> AsyncGenerator[tuple[int, Event]]:
+    """The events of several replies as they come, each with the index of its reply. Raises as ``Service.reply``."""
+    if len(asked) == 1:
+        async with aclosing(service.reply(asked[0])) as events:
+            async for event in events:
+                yield 0, event
+        return
+    arrived: asyncio.Queue[tuple[int, Event]] = asyncio.Queue(len(asked))
+
+    async def follow(index: int) -> None:
+        async with aclosing(service.reply(asked[index])) as events:
+            async for event in events:
+                await arrived.put((index, event))
+
+    following = [asyncio.create_task(follow(index)) for index in range(len(asked))]
+    everything: asyncio.Future[Any] = asyncio.gather(*following)
+    try:
+        while not (everything.done() and arrived.empty()):
+            coming: asyncio.Future[Any] = asyncio.ensure_future(arrived.get())
+            await asyncio.wait((coming, everything), return_when=asyncio.FIRST_COMPLETED)
+            if coming.done():
+                yield coming.result()
+            else:
+                coming.cancel()
+        await everything
+    finally:
+        for task in following:
+            task.cancel()
+        await asyncio.gather(*following, everything, return_exceptions=True)

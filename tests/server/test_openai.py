@@ -1,0 +1,309 @@
+"""OpenAI's API as its own client sees it, over loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+from openai import AsyncOpenAI
+from starlette.middleware import Middleware
+
+from localspec.base.errors import EngineError
+from localspec.engine.events import Alternative, Finished, FinishReason, Round, TokenLogprobs, ToolCall
+from localspec.engine.settings import Sampling
+from localspec.runtime.messages import Message, Role, Tool
+from localspec.server.app import make_app
+from localspec.server.exchange import EndsWithClient
+from localspec.server.service import BusyError
+from tests.server.fakes import PAIR, FakeService, Step, said, served
+
+HELLO: Any = [{"role": "user", "content": "Hello!"}]
+CALL = ToolCall("call00001", "get_time", '{"zone": "UTC"}')
+PARAMETERS = {"type": "object", "properties": {"zone": {"type": "string"}}}
+TOOLS: Any = [{"type": "function", "function": {"name": "get_time", "description": "", "parameters": PARAMETERS}}]
+
+
+@asynccontextmanager
+async def client_of(*replies: Sequence[Step]) -> AsyncIterator[tuple[AsyncOpenAI, FakeService]]:
+    service = FakeService(replies or [said("Hello", " you", ".")])
+    async with (
+        served(make_app(service)) as url,
+        AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client,
+    ):
+        yield client, service
+
+
+def called(text: str) -> list[Step]:
+    """A reply that says ``text`` and makes a call."""
+    *events, finished = said(text, "<tool_call>")
+    assert isinstance(finished, Finished)
+    held = [replace(event, held_n=11) if isinstance(event, Round) else event for event in events]
+    return [*held, replace(finished, calls=(CALL,), said_n=len(text))]
+
+
+def weighed(events: Sequence[Step]) -> list[Step]:
+    """A reply with the log probabilities of its tokens."""
+    other = Alternative(50, b"\xc3", float("-inf"))
+
+    def told(event: Step) -> Step:
+        if not isinstance(event, Round):
+            return event
+        tokens = (replace(token, logprobs=TokenLogprobs(token.text.encode(), -0.5, (other,))) for token in event.tokens)
+        return replace(event, tokens=tuple(tokens))
+
+    return [told(event) for event in events]
+
+
+class TestChat:
+    async def test_a_reply_in_one_piece(self) -> None:
+        async with client_of() as (client, service):
+            answer = await client.chat.completions.create(model=PAIR, messages=HELLO, seed=3, max_tokens=9, stop="END")
+        (choice,) = answer.choices
+        assert (choice.message.content, choice.finish_reason, answer.model) == ("Hello you.", "stop", PAIR)
+        usage = answer.usage
+        assert usage is not None
+        assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (10, 4, 14)
+        assert usage.prompt_tokens_details is not None
+        assert usage.prompt_tokens_details.cached_tokens == 4
+        details = usage.completion_tokens_details
+        assert details is not None
+        assert (details.accepted_prediction_tokens, details.rejected_prediction_tokens) == (2, 2)
+        timings = (answer.model_extra or {})["timings"]
+        assert (timings["draft_n"], timings["draft_n_accepted"], timings["cache_n"]) == (4, 2, 4)
+        (asked,) = service.asked
+        assert asked.prompt == (Message(Role.USER, "Hello!"),)
+        assert (asked.options.seed, asked.options.max_tokens, asked.options.stop) == (3, 9, ("END",))
+
+    async def test_a_stream_says_the_same(self) -> None:
+        async with client_of(said("<think>", "Hm", "</think>", "Yes", ".")) as (client, _):
+            stream = await client.chat.completions.create(
+                model=PAIR, messages=HELLO, stream=True, stream_options={"include_usage": True}
+            )
+            chunks = [chunk async for chunk in stream]
+            whole = await client.chat.completions.create(model="", messages=HELLO)
+        deltas = [chunk.choices[0].delta for chunk in chunks if chunk.choices]
+        assert deltas[0].role == "assistant"
+        assert "".join(delta.content or "" for delta in deltas) == whole.choices[0].message.content == "Yes."
+        reasoning = [(delta.model_extra or {}).get("reasoning_content", "") for delta in deltas]
+        assert "".join(reasoning) == (whole.choices[0].message.model_extra or {})["reasoning_content"] == "Hm"
+        assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
+        assert all(chunk.usage is None for chunk in chunks[:-1])
+        assert chunks[-1].choices == []
+        assert chunks[-1].usage == whole.usage
+        assert whole.usage is not None
+        assert whole.usage.completion_tokens_details is not None
+        assert whole.usage.completion_tokens_details.reasoning_tokens == 3
+        assert len({chunk.id for chunk in chunks}) == 1
+
+    @pytest.mark.parametrize("text", ["", "I look."])
+    async def test_calls_are_told_apart_from_text(self, text: str) -> None:
+        async with client_of(called(text)) as (client, service):
+            whole = await client.chat.completions.create(model=PAIR, messages=HELLO, tools=TOOLS)
+            stream = await client.chat.completions.create(model=PAIR, messages=HELLO, tools=TOOLS, stream=True)
+            deltas = [chunk.choices[0].delta async for chunk in stream]
+        choice = whole.choices[0]
+        assert (choice.message.content or "", choice.finish_reason) == (text, "tool_calls")
+        (call,) = choice.message.tool_calls or []
+        assert call.type == "function"
+        assert (call.id, call.function.name, call.function.arguments) == ("call00001", "get_time", CALL.arguments)
+        assert "".join(delta.content or "" for delta in deltas) == text
+        ((streamed,),) = [delta.tool_calls for delta in deltas if delta.tool_calls]
+        assert streamed.function is not None
+        assert (streamed.id, streamed.function.arguments) == (call.id, call.function.arguments)
+        assert service.asked[0].options.tools == (Tool("get_time", "", json.dumps(PARAMETERS)),)
+
+    @pytest.mark.parametrize(
+        ("choice", "tools_n", "must_call"),
+        [
+            ("auto", 1, False),
+            ("none", 0, False),
+            ("required", 1, True),
+            ({"type": "function", "function": {"name": "get_time"}}, 1, True),
+        ],
+    )
+    async def test_the_choice_of_a_tool(self, choice: Any, tools_n: int, must_call: bool) -> None:
+        async with client_of() as (client, service):
+            await client.chat.completions.create(
+                model=PAIR, messages=HELLO, tools=TOOLS, tool_choice=choice, parallel_tool_calls=False
+            )
+        options = service.asked[0].options
+        assert (len(options.tools), options.must_call, options.one_call) == (tools_n, must_call, tools_n > 0)
+
+    async def test_a_conversation_with_every_role(self) -> None:
+        call = {"id": CALL.id, "type": "function", "function": {"name": CALL.name, "arguments": CALL.arguments}}
+        parts = [{"type": "text", "text": "What "}, {"type": "text", "text": "time?"}]
+        messages: Any = [
+            {"role": "system", "content": "Be brief."},
+            {"role": "developer", "content": "Be kind."},
+            {"role": "user", "content": parts},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": CALL.id, "content": "12:00"},
+            {"role": "assistant", "content": "It is "},
+        ]
+        async with client_of() as (client, service):
+            await client.chat.completions.create(model=PAIR, messages=messages)
+        (asked,) = service.asked
+        assert asked.prompt == (
+            Message(Role.SYSTEM, "Be brief.\n\nBe kind."),
+            Message(Role.USER, "What time?"),
+            Message(Role.ASSISTANT, "", (CALL,)),
+            Message(Role.TOOL, "12:00", call_id=CALL.id, name="get_time"),
+        )
+        assert asked.prefix == "It is "
+
+    async def test_several_replies_have_seeds_in_a_row(self) -> None:
+        replies = [said("a"), said("b", reason=FinishReason.LENGTH), said("c")]
+        async with client_of(*replies) as (client, service):
+            whole = await client.chat.completions.create(model=PAIR, messages=HELLO, n=3, seed=5)
+            service.asked.clear()
+            stream = await client.chat.completions.create(model=PAIR, messages=HELLO, n=3, seed=5, stream=True)
+            texts = ["", "", ""]
+            async for chunk in stream:
+                texts[chunk.choices[0].index] += chunk.choices[0].delta.content or ""
+        assert [choice.message.content for choice in whole.choices] == texts == ["a", "b", "c"]
+        assert [choice.finish_reason for choice in whole.choices] == ["stop", "length", "stop"]
+        assert [asked.options.seed for asked in service.asked] == [5, 6, 7]
+        assert whole.usage is not None
+        assert (whole.usage.prompt_tokens, whole.usage.completion_tokens) == (10, 5)
+
+    async def test_log_probabilities_are_of_the_tokens_that_are_said(self) -> None:
+        async with client_of(weighed(said("Ye", "s"))) as (client, service):
+            whole = await client.chat.completions.create(model=PAIR, messages=HELLO, logprobs=True, top_logprobs=1)
+            stream = await client.chat.completions.create(
+                model=PAIR, messages=HELLO, logprobs=True, top_logprobs=1, stream=True
+            )
+            streamed = [chunk.choices[0].logprobs async for chunk in stream if chunk.choices[0].logprobs]
+        assert service.asked[0].options.logprobs == 1
+        logprobs = whole.choices[0].logprobs
+        assert logprobs is not None
+        tokens = logprobs.content or []
+        assert [(token.token, token.logprob, bytes(token.bytes or [])) for token in tokens] == [
+            ("Ye", -0.5, b"Ye"),
+            ("s", -0.5, b"s"),
+        ]
+        (other,) = tokens[0].top_logprobs
+        assert (other.token, other.logprob, other.bytes) == ("�", -9999.0, [0xC3])
+        assert [token for each in streamed for token in each.content or []] == tokens
+
+    @pytest.mark.parametrize("stream", [False, True])
+    async def test_origins_are_told_when_asked_for(self, stream: bool) -> None:
+        body = {"messages": HELLO, "stream": stream, "localspec": {"origins": True}}
+        async with client_of() as (client, _), httpx2.AsyncClient() as plain:
+            answer = await plain.post(f"{client.base_url}chat/completions", json=body)
+            without = await plain.post(f"{client.base_url}chat/completions", json={**body, "localspec": {}})
+        assert "origin" not in without.text
+        if stream:
+            chunks = [json.loads(line[6:]) for line in answer.text.split("\n\n") if line.startswith("data: {")]
+            rounds = [own for chunk in chunks for choice in chunk["choices"] if (own := choice.get("localspec"))]
+        else:
+            rounds = answer.json()["choices"][0]["localspec"]["rounds"]
+        tokens = [token for each in rounds for token in each["tokens"]]
+        assert [token["text"] for token in tokens] == ["Hello", " you", ".", ""]
+        assert [token["origin"] for token in tokens] == ["accepted", "corrected"] * 2
+        assert rounds[0]["rejected"] == [{"id": 99, "text": "no"}]
+
+    @pytest.mark.parametrize(
+        ("sent", "check"),
+        [
+            ({"temperature": 0.1, "top_k": 5}, lambda sampling: (sampling.temperature, sampling.top_k) == (0.1, 5)),
+            ({"response_format": {"type": "json_object"}}, lambda sampling: sampling.grammar),
+            (
+                {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": PARAMETERS}}},
+                lambda sampling: "zone" in sampling.grammar,
+            ),
+            ({"grammar": 'root ::= "yes"'}, lambda sampling: sampling.grammar == 'root ::= "yes"'),
+            ({"response_format": {"type": "text"}}, lambda sampling: sampling.grammar is None),
+        ],
+    )
+    async def test_sampling_and_form(self, sent: dict[str, Any], check: Callable[[Sampling], bool]) -> None:
+        async with client_of() as (client, service):
+            await client.chat.completions.create(model=PAIR, messages=HELLO, extra_body=sent)
+        assert check(service.asked[0].options.sampling)
+
+    @pytest.mark.parametrize(
+        ("sent", "param"),
+        [
+            ({"messages": []}, "messages"),
+            ({"messages": "Hello"}, "messages"),
+            ({"messages": [{"role": "robot", "content": ""}]}, "messages[0].role"),
+            ({"messages": [{"role": "user"}]}, "messages[0].content"),
+            ({"messages": [{"role": "user", "content": [{"type": "sound"}]}]}, "messages[0].content[0].type"),
+            ({"messages": [{"role": "tool", "content": ""}]}, "messages[0].tool_call_id"),
+            ({"n": 0}, "n"),
+            ({"n": 17}, "n"),
+            ({"max_tokens": 0}, "max_tokens"),
+            ({"stop": 5}, "stop"),
+            ({"stream": "yes"}, "stream"),
+            ({"top_logprobs": 21}, "top_logprobs"),
+            ({"temperature": "hot"}, "temperature"),
+            ({"logit_bias": {"x": 1}}, "logit_bias"),
+            ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
+            ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools[0].function.name"),
+            ({"tools": [*TOOLS, *TOOLS]}, "tools"),
+            ({"tool_choice": "required"}, "tools"),
+            ({"tool_choice": {"type": "function", "function": {"name": "other"}}, "tools": TOOLS}, "tool_choice"),
+            ({"functions": []}, "functions"),
+            ({"response_format": {"type": "yaml"}}, "response_format.type"),
+            ({"response_format": {"type": "json_schema", "json_schema": {}}}, "response_format.json_schema.schema"),
+            ({"grammar": "root ::= yes"}, None),
+            ({"grammar": 'root ::= "a"', "json_schema": {}}, None),
+        ],
+    )
+    async def test_a_wrong_field_is_named(self, sent: dict[str, Any], param: str | None) -> None:
+        async with client_of() as (client, service):
+            with pytest.raises(openai.BadRequestError) as caught:
+                await client.chat.completions.create(model=PAIR, messages=HELLO, extra_body=sent)
+        assert caught.value.param == param
+        assert not service.asked
+
+
+class TestFailures:
+    async def test_an_unknown_pair_is_not_found(self) -> None:
+        async with client_of() as (client, _):
+            with pytest.raises(openai.NotFoundError, match="no pair named gpt-9"):
+                await client.chat.completions.create(model="gpt-9", messages=HELLO)
+
+    @pytest.mark.parametrize("stream", [False, True])
+    async def test_a_refusal_before_the_first_event_has_its_status(self, stream: bool) -> None:
+        async with client_of([BusyError("The queue is full.", "Try again later.")]) as (client, _):
+            with pytest.raises(openai.InternalServerError, match="The queue is full") as caught:
+                await client.chat.completions.create(model=PAIR, messages=HELLO, stream=stream)
+        assert caught.value.status_code == 503
+
+    async def test_an_engine_that_dies_in_the_middle_ends_the_stream_with_a_sentence(self) -> None:
+        dying = [*said("Hello", " you")[:-1], EngineError("The engine stopped.", "Try again.")]
+        async with client_of(dying) as (client, _):
+            stream = await client.chat.completions.create(model=PAIR, messages=HELLO, stream=True)
+            with pytest.raises(openai.APIError, match="The engine stopped"):
+                _ = [chunk async for chunk in stream]
+            with pytest.raises(openai.InternalServerError, match="The engine stopped"):
+                await client.chat.completions.create(model=PAIR, messages=HELLO, n=2)
+
+    @pytest.mark.parametrize("stream", [False, True])
+    @pytest.mark.parametrize("n", [1, 2])
+    @pytest.mark.parametrize("begun", [False, True])
+    async def test_a_reply_ends_when_its_client_hangs_up(self, stream: bool, n: int, begun: bool) -> None:
+        never = asyncio.Event()
+        events = said("Hello", " you")
+        service = FakeService([[*events[:2], never, *events[2:]] if begun else [never, *events]])
+        async with served(make_app(service, middleware=[Middleware(EndsWithClient)])) as url:
+            host, port = url.removeprefix("http://").split(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            body = json.dumps({"messages": HELLO, "stream": stream, "n": n}).encode()
+            head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n"
+            writer.write(head.encode() + body)
+            while len(service.asked) < n:
+                await asyncio.sleep(0)
+            if stream and begun:
+                assert b"200 OK" in await reader.readuntil(b"\n")
+            writer.close()
+            async with asyncio.timeout(10):
+                while service.closed_n < n:
+                    await asyncio.sleep(0)
