@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from localspec.base.errors import CapacityError, InputError, LocalSpecError
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.depth import DepthPolicy
-from localspec.engine.dist import Rng
+from localspec.engine.dist import RepeatableRng, Rng
 from localspec.engine.divergence import divergence_of
 from localspec.engine.drafter import Draft, Drafter, NextProposal
 from localspec.engine.drafting import draft_round
@@ -175,11 +175,13 @@ class _Reply:
         self._read_with_drafters(self.context[:-1])
         drafters = self._drafters()
         plan = request.policy.plan(room if drafters else 0)
+        self._stand()
         draft = draft_round(drafters, self.context, plan, request.sampler, request.rng, is_end)
         self.failures += [DrafterFailure(name, error.message) for name, error in draft.failures.items()]
         drafted = time.perf_counter()
         rows = self.target.logits(self.context + draft.tokens, len(draft) + 1)
         verified = time.perf_counter()
+        self._stand()
         verdict = verify(draft, rows, request.sampler, request.rng, is_end)
         tokens = self._commit(draft, verdict, rows)
         judged = draft.proposals[: verdict.accepted + (verdict.accepted < len(draft))]
@@ -192,6 +194,11 @@ class _Reply:
         request.policy.observe(round_, judged, verdict.accepted)
         self.owed_s = time.perf_counter() - ended
         return round_
+
+    def _stand(self) -> None:
+        """Have random decisions that belong to places begin at the end of the text."""
+        if isinstance(self.request.rng, RepeatableRng):
+            self.request.rng.begin(len(self.context))
 
     def _read_with_drafters(self, text: Sequence[int]) -> None:
         """Let drafters read what the policy wants of ``text``, which ends before the token that a query reads."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from localspec.engine.dist import Dist, Rng
+from localspec.engine.dist import Dist, RepeatableRng, Rng
 from localspec.engine.drafter import Draft
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Sampler
@@ -41,6 +41,8 @@ def verify(draft: Draft, rows: Logits, sampler: Sampler, rng: Rng, is_end: IsEnd
     Judging a block needs the target's distributions along the whole draft, which a stateful sampler
     cannot tell in advance; and it gains nothing where proposals are point masses.
     """
+    if isinstance(rng, RepeatableRng):
+        return _by_race(draft, rows, sampler, rng, is_end)
     drawn_n = sum(len(q.ids) > 1 for q in draft.dists)
     if sampler.stateless and len(draft) > 1 and drawn_n:
         return _by_block(draft, rows, sampler, rng, is_end)
@@ -60,6 +62,22 @@ def _by_token(draft: Draft, rows: Logits, sampler: Sampler, rng: Rng, is_end: Is
             sampler.accept(token)
             return Verdict(position, token, target_dists)
         sampler.accept(x)
+        if is_end(x):
+            return Verdict(position + 1, None, target_dists)
+    token = rng.draw(sampler.dist(rows[len(draft)]))
+    sampler.accept(token)
+    return Verdict(len(draft), token, target_dists)
+
+
+def _by_race(draft: Draft, rows: Logits, sampler: Sampler, rng: RepeatableRng, is_end: IsEnd) -> Verdict:
+    """Proposals stay as long as the target draws the same; ``rng`` stands at the place of the first."""
+    target_dists: list[Dist] = []
+    for position, x in enumerate(draft.tokens):
+        target_dists.append(sampler.dist(rows[position]))
+        token = rng.draw(target_dists[-1])
+        sampler.accept(token)
+        if token != x:
+            return Verdict(position, token, target_dists)
         if is_end(x):
             return Verdict(position + 1, None, target_dists)
     token = rng.draw(sampler.dist(rows[len(draft)]))

@@ -143,7 +143,10 @@ def _load_options(values: Values, files: PairFiles) -> LoadOptions:
 
 
 def _reply_options(values: Values, recommended: RecommendedSampling) -> ReplyOptions:
-    return ReplyOptions(**_taken_by(ReplyOptions, values) | {"sampling": build_sampling(values, recommended)})
+    return ReplyOptions(
+        **_taken_by(ReplyOptions, values)
+        | {"sampling": build_sampling(values, recommended), "repeatable": values.get("seed") is not None}
+    )
 
 
 def _taken_by(kind: type[Any], values: Values) -> dict[str, Any]:

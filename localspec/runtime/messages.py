@@ -95,6 +95,9 @@ class ReplyOptions:
     """True if it may make no more than one."""
     logprobs: int | None = None
     """Alternatives to tell of each token, beside its own log probability; None tells neither."""
+    repeatable: bool = False
+    """True if the text of ``seed`` is to be the same at every depth, with every drafter and beside any other reply, but
+    for near-ties; deep drafts lose up to a tenth of their proposals by it."""
 
 
 @dataclass(slots=True)

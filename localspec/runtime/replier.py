@@ -13,7 +13,7 @@ from localspec.engine.backends.llama.projector import Projector
 from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.depth import DepthPolicy
-from localspec.engine.dist import SeededRng
+from localspec.engine.dist import RepeatableRng, SeededRng
 from localspec.engine.drafter import Drafter
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started
 from localspec.engine.images import text_alone
@@ -147,7 +147,7 @@ class Replier:
         return Request(
             prompt=tokens,
             sampler=make_sampler(options.sampling, vocab.n_vocab, vocab, text_alone(tokens), prefix),
-            rng=SeededRng(seed),
+            rng=RepeatableRng(seed) if options.repeatable else SeededRng(seed),
             policy=policy,
             seed=seed,
             max_tokens=options.max_tokens,

@@ -84,13 +84,12 @@ def finish(pair: ConcurrentPair) -> None:
 
 
 def test_a_schedule_changes_no_reply(shared: ConcurrentPair, alone: InspectablePair) -> None:
-    """Greedy texts, and those of a seed at a fixed depth."""
+    """Greedy texts, and those of a seed."""
     chance = random.Random(5)
     asked = []
     for seed in range(12):
-        depth = chance.choice((0, 3))
-        sampling, depth_asked = (GREEDY, None) if seed % 3 else (Sampling(temperature=0.8), depth)
-        options = ReplyOptions(sampling, seed=seed, max_tokens=24, depth=depth_asked)
+        sampling = Sampling(temperature=chance.choice((0.0, 0.8)))
+        options = ReplyOptions(sampling, seed=seed, repeatable=True, max_tokens=24, depth=chance.choice((None, 0, 3)))
         asked.append((user(chance.choice(PROMPTS)), options))
     waiting, played = list(asked), []
     while waiting or shared.step():
