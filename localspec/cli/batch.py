@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from localspec.base.errors import RequestsFailedError, UsageError
+from localspec.base.errors import InputError, RequestsFailedError, UsageError
 from localspec.cli.options import command_line_settings, print_problems, reply_options
 from localspec.cli.remaining import Remaining, duration
 from localspec.cli.report import remark
@@ -71,7 +71,7 @@ def batch(file: Path, out: Path | None, parallel: float, in_order: bool, **given
 
     out = out or file.with_name(f"{file.stem}.results.jsonl")
     custom_ids = {line.number: line.custom_id for line in read_batch(file)}
-    _check(file, out)
+    _check(file, out, len(custom_ids))
     settings = command_line_settings()
     chat_config = settings.resolve(read_config())
     print_problems(settings)
@@ -83,7 +83,9 @@ def batch(file: Path, out: Path | None, parallel: float, in_order: bool, **given
         progress.end()
 
 
-def _check(file: Path, out: Path) -> None:
+def _check(file: Path, out: Path, lines_n: int) -> None:
+    if not lines_n:
+        raise InputError(f"{file} has no requests.", "Write one a line.")
     if out.exists() and out.samefile(file):
         raise UsageError(f"{out} has the requests.", "Choose another file for the results.")
 

@@ -103,10 +103,11 @@ def test_an_interrupted_batch_is_gone_on_with(batch: Batch, tmp_path: Path) -> N
 
 
 def test_what_cannot_be_done_is_refused_before_anything_is_loaded(batch: Batch, tmp_path: Path) -> None:
-    """A missing file, results over the requests, and a file of something else."""
+    """A missing or empty file, a folder, results over the requests, and a file of something else."""
     file = requests(tmp_path / "in.jsonl", ["a"])
     (tmp_path / "notes.txt").write_text("dear diary")
     assert batch(tmp_path / "none.jsonl").code == 4
+    assert [batch(requests(tmp_path / "empty.jsonl", [])).code, batch(tmp_path).code] == [3, 3]
     assert batch(file, "--out", file).code == 2
     assert batch(file, "--out", tmp_path / "notes.txt").code == 2
     assert (tmp_path / "notes.txt").read_text() == "dear diary"

@@ -61,6 +61,8 @@ def read_batch(path: Path) -> Iterator[Line]:
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Numbers and texts of lines; of one that is too long the beginning."""
+    if path.exists() and not path.is_file():  # it is read twice, which a pipe cannot be
+        raise InputError(f"{path} is no file.", "Name a file with a request a line.")
     try:
         with path.open("rb") as file:
             number = 0
