@@ -215,6 +215,8 @@ class ContinuousBatch:
             self.evaluated(Evaluation(model, tokens_n, replies_n, spent_s, reading))
 
     def _alone(self, model: BatchModel, question: Question) -> Logits:
+        for turn in self._ready:
+            turn.keep_answer()
         while self._lacking_n(model, question) > max(model.batch_n, question.last):
             model.answer([self._piece(model, question, model.batch_n)])
         return model.answer([question])[0]
@@ -270,6 +272,11 @@ class _Turn:
         self._has_stopped.acquire()
         if self.over:
             self._thread.join()
+
+    def keep_answer(self) -> None:
+        """Have rows that have not been looked at survive the next evaluation."""
+        if self.answer is not None:
+            self.answer = self.answer.copy()
 
     def ask(self, model: BatchModel, question: Question) -> Logits:
         """Wait for an answer; called by the thread."""

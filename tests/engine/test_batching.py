@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,6 +37,8 @@ class FakeBatch:
     made: list[list[Question]] = field(default_factory=list)
     held_by: dict[int, list[int]] = field(default_factory=dict)
     fails_at: int = -1
+    given: list[Any] = field(default_factory=list)
+    """The rows of the latest answer; the next one spoils them."""
 
     @property
     def vocab(self) -> Any:
@@ -67,7 +70,10 @@ class FakeBatch:
             raise EngineError("It failed.", "Again.")
         for each in questions:
             self.held_by[each.sequence] = list(each.context)
-        return [self.model.logits(each.context, each.last) for each in questions]
+        for rows in self.given:
+            rows.fill(np.nan)
+        self.given = [self.model.logits(each.context, each.last) for each in questions]
+        return self.given
 
 
 @dataclass
@@ -163,6 +169,21 @@ def test_a_reply_does_not_depend_on_who_else_is_served(data: st.DataObject, seed
     for run, played in zip(runs, served.replies, strict=True):
         assert played.ids == alone(run, seed)
     assert not served.batch.replies_n
+
+
+@given(seed=st.integers(0, 99), depth=st.integers(0, 3))
+@settings(max_examples=20, deadline=None)
+def test_questions_between_two_steps_change_no_reply(seed: int, depth: int) -> None:
+    """Not even where a reply has not looked yet at the rows that it was given."""
+    served = server(seed)
+    runs = [reply(seed + number, depth, [number, 3, 4], 8) for number in range(2)]
+    for run in runs:
+        served.begin(run)
+    asking = [SequenceModel(served.batch, model, 9) for model in (served.target, served.draft)]
+    while served.batch.step():
+        for model in asking:
+            model.logits([seed % 11, 2, 3], 2)
+    assert [played.ids for played in served.replies] == [alone(run, seed) for run in runs]
 
 
 @pytest.mark.parametrize("arrives", range(9))

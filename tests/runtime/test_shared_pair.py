@@ -14,9 +14,9 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started
 from localspec.engine.settings import Sampling
 from localspec.runtime.load import ConcurrentPair, InspectablePair, Listener, open_pair
-from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.messages import Message, Prompt, ReplyOptions, Role, TokenIds
 from localspec.runtime.options import LoadOptions
-from tests.builtin import DRAFT, HEADS, TARGET
+from tests.builtin import DRAFT, HEADS, NOISE, TARGET
 
 PROMPTS = (
     "Tell me a story about a fox.",
@@ -72,7 +72,7 @@ def alone() -> Iterator[InspectablePair]:
     pair.close()
 
 
-def begin(pair: ConcurrentPair, prompt: tuple[Message, ...], options: ReplyOptions) -> Played:
+def begin(pair: ConcurrentPair, prompt: Prompt, options: ReplyOptions) -> Played:
     played = Played()
     pair.begin(prompt, options, "", Listener(played.events.append, played.errors.append), played.cancel)
     return played
@@ -129,6 +129,28 @@ def test_a_beginning_that_another_sequence_holds_is_not_read_again(shared: Concu
     finish(shared)
     read = [next(event for event in played.events if isinstance(event, Started)) for played in (first, *others)]
     assert all(started.cache_n > 0.7 * started.prompt_n for started in read[1:])
+
+
+def test_log_probabilities_are_of_the_replys_own_rows(shared: ConcurrentPair) -> None:
+    """Beside others, to prompts in words and in tokens, and of a text that is no reply, asked about in between."""
+    ids, _ = shared.prompter.tokenize(f"<|user|>\n{PROMPTS[0]}<|end|>\n<|assistant|>\n", special=True)
+    options = ReplyOptions(GREEDY, depth=3, max_tokens=16, logprobs=1)
+    played = [begin(shared, prompt, options) for prompt in (user(PROMPTS[0]), TokenIds(ids), user(PROMPTS[2]))]
+    while shared.step():
+        between = shared.inspector.logprobs(ids, 1, len(ids), 0)
+    for each in played:
+        tokens = [token for event in each.events if isinstance(event, Round) for token in event.tokens]
+        assert [token.logprobs.top[0].id for token in tokens if token.logprobs] == each.ids
+    assert played[0].ids == played[1].ids
+    alone = shared.inspector.logprobs(ids, 1, len(ids), 0)
+    assert [each.logprob for each in between] == pytest.approx([each.logprob for each in alone], abs=NOISE)
+
+
+def test_what_is_held_is_not_evaluated_again(shared: ConcurrentPair) -> None:
+    """Where no scores are asked for, there may be nothing to evaluate at all."""
+    target = shared.inspector._target  # type: ignore[attr-defined]
+    for _ in range(2):
+        assert not len(target.logits([5, 6, 7], 0))
 
 
 def test_questions_are_answered_between_steps(shared: ConcurrentPair, alone: InspectablePair) -> None:

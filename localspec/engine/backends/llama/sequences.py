@@ -81,7 +81,8 @@ class LlamaSequences(LlamaContext):
             first = self._batch.add(tokens, known_n, question.sequence, question.last, self.vocab.n_vocab)
             rows.append((first, question.last))
         padded = self._pad(questions[-1])
-        self._decode([question.sequence for question in questions])
+        if self._batch.used:
+            self._decode([question.sequence for question in questions])
         if padded:
             self._c.llama_memory_seq_rm(self._memory, questions[-1].sequence, len(questions[-1].context), -1)
         for question in questions:
