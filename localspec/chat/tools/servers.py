@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from localspec.base.errors import EngineError, UsageError
 from localspec.base.extras import install_extra
 from localspec.base.visible import visible_line
+from localspec.chat.tools.relay import relayed
 from localspec.config.servers import McpServer
 from localspec.runtime.messages import Tool
 
@@ -148,7 +150,10 @@ class ServerConnection:
                 yield client
             return
         parameters = StdioServerParameters(
-            command=server.command or "", args=list(server.args), env=dict(server.env), cwd=server.cwd
+            command=sys.executable,
+            args=relayed(server.command or "", server.args),
+            env=dict(server.env),
+            cwd=server.cwd,
         )
         with self._complaints.stream() as errlog:
             async with Client(stdio_client(parameters, errlog), cache=None) as client:

@@ -18,6 +18,8 @@ NOTES = Path(sys.argv[2]) if len(sys.argv) > 2 else None
 
 if MODE == "hang":
     sys.stdin.read()
+while MODE == "endless":
+    os.write(1, b"x" * 65536)
 if MODE == "broken":
     sys.exit("\x1b[31mno key was given")
 

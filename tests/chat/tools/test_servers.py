@@ -90,6 +90,12 @@ def test_a_server_that_dies_in_a_call_costs_that_call_alone(box: Open, tmp_path:
     assert notes.read_text() == "died\nback\n"
 
 
+def test_a_server_that_writes_a_line_without_end_is_ended(box: Open) -> None:
+    """Before the line fills this process's memory."""
+    (endless,) = box(server("endless")).troubles
+    assert endless.endswith("It said last: It wrote a line of more than 16 MB, so it was ended.")
+
+
 def test_a_server_that_hangs_is_given_up_on(box: Open, tmp_path: Path) -> None:
     """At its start, and in a call."""
     assert "could not be started: it gave no answer in time" in box(server("hang"), timeout=0.5).troubles[0]
