@@ -49,7 +49,8 @@ class PromptImages:
 
     def prepared(self, message: Message) -> Message:
         """The message with marks for its images; what cannot be read stays a text about an image."""
-        content = self.in_place(message.content) if message.role is Role.USER else message.content
+        shows = message.role in (Role.USER, Role.TOOL)
+        content = self.in_place(message.content) if shows else message.content
         return replace(message, content=content) if content is not message.content else message
 
     def in_place(self, content: str) -> str:

@@ -258,7 +258,7 @@ class Store:
         if self.path is None or self.path.parent != folder.parent or not folder.exists():
             return
         found = self._database.query(
-            "SELECT content FROM message WHERE role = ? AND content LIKE '%sha256:%'", ("user",)
+            "SELECT content FROM message WHERE role IN (?, ?) AND content LIKE '%sha256:%'", ("user", "tool")
         )
         forget_images({digest for (content,) in found for digest in digests_in(content)}, self._clock().timestamp())
 

@@ -17,7 +17,7 @@ from localspec.gguf import read_header
 from localspec.runtime.images import ImageReference, image_block, keep_image
 from localspec.runtime.load import open_pair
 from localspec.runtime.loaded_pair import LoadedPair
-from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.messages import Message, ReplyOptions, Role, Tool, ToolCall
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.prompting import Prompter
 from tests.builtin import DRAFT, TARGET, open_target
@@ -83,6 +83,22 @@ def test_a_message_cannot_make_an_image_of_a_mark_or_of_an_answer(home: Path) ->
         said = [user("\ufffc0\ufffc"), Message(Role.ASSISTANT, f"\ufffc0\ufffc {block}"), user(f"{block}Go on")]
         tokens = prompter.chat(said).tokens
         assert [token for token in tokens if token < 0] == [-10, -11, -12]
+
+
+@pytest.mark.parametrize("template", ["", "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"])
+def test_the_image_that_a_tool_returns_stands_in_its_result(home: Path, template: str) -> None:
+    """Whether the template knows tools or not; without a projector it stays a text."""
+    call = ToolCall("c1", "draw", "{}")
+    result = Message(Role.TOOL, f"{image_block('0.png', kept(home))}Drawn.", call_id="c1", name="draw")
+    said = [user("Draw a cat."), Message(Role.ASSISTANT, "", (call,)), result]
+    tools = (Tool("draw", "Draw.", "{}"),)
+    with closing(open_target()) as target:
+        if template:
+            target.vocab._chat_template = template
+        prompter = Prompter(target.vocab, 1024, images=Reader())
+        tokens = prompter.chat(said, tools=tools).tokens
+        assert [token for token in tokens if token < 0] == [-10, -11, -12]
+        assert min(Prompter(target.vocab, 1024).chat(said, tools=tools).tokens) >= 0
 
 
 def test_without_a_projector_an_image_is_refused_and_an_old_one_is_a_text(home: Path) -> None:

@@ -12,15 +12,20 @@ import json
 import os
 import sys
 import threading
+from base64 import b64decode
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, TextIO
 
-from localspec.base.errors import EngineError, UsageError
+from localspec.base.errors import EngineError, LocalSpecError, UsageError
 from localspec.base.extras import install_extra
 from localspec.base.visible import visible_line
+from localspec.chat.images.reading import read_image
 from localspec.chat.tools.relay import relayed
 from localspec.config.servers import McpServer
+from localspec.runtime.images import image_block
 from localspec.runtime.messages import Tool
 
 if TYPE_CHECKING:
@@ -30,6 +35,8 @@ MOST_TOOLS = 200
 """The most tools of one server that are listed."""
 MOST_DESCRIPTION = 4_000
 MOST_SCHEMA = 20_000
+MOST_IMAGES = 4
+"""The most images of one result that the model is shown."""
 _MOST_COMPLAINT = 2_000
 _RELIST_S = 5.0
 """Seconds to list the tools again before a message; without an answer the server counts as hung."""
@@ -84,7 +91,7 @@ class ServerConnection:
             if not _is_answer(error):
                 await self.close()
             raise self._trouble(f"could not run {name}", error) from None
-        return _text_of(result), bool(result.is_error)
+        return await asyncio.to_thread(_text_of, result), bool(result.is_error)
 
     async def close(self) -> None:
         """End the server; it may be started again."""
@@ -214,24 +221,43 @@ def _tool(tool: Any) -> Tool:
 
 
 def _text_of(result: Any) -> str:
-    """The content of a result as text; what is no text is named."""
-    parts = [_part(block) for block in result.content]
-    if not parts and result.structured_content is not None:
+    """The content of a result as text: images in the form of attached ones, first; what cannot be shown is named."""
+    images = [block for block in result.content if block.type == "image"]
+    shown = "".join(_image(block, i) for i, block in enumerate(images[:MOST_IMAGES], 1))
+    parts = [_named(block) for block in images[MOST_IMAGES:]]
+    parts += [_part(block) for block in result.content if block.type != "image"]
+    if not result.content and result.structured_content is not None:
         parts = [json.dumps(result.structured_content, ensure_ascii=False)]
-    return "\n".join(parts)
+    return shown + "\n".join(parts)
 
 
 def _part(block: Any) -> str:
     match block.type:
         case "text":
             return str(block.text)
-        case "image" | "audio":
-            return f"[{block.type} of {len(block.data) * 3 // 4} bytes, {block.mime_type}: not shown]"
+        case "audio":
+            return _named(block)
         case "resource_link":
             return f"[resource {block.uri}]"
         case "resource" if getattr(block.resource, "text", None) is not None:
             return str(block.resource.text)
     return f"[{block.type}: not shown]"
+
+
+def _image(block: Any, number: int) -> str:
+    """An image, decoded and kept as one that is attached."""
+    name = f"image {number}.png"
+    try:
+        with NamedTemporaryFile(prefix="localspec-", suffix=".image") as file:
+            file.write(b64decode(block.data, validate=True))
+            file.flush()
+            return image_block(name, read_image(Path(file.name), name))
+    except (LocalSpecError, ValueError, OSError):
+        return f"{_named(block)}\n"
+
+
+def _named(block: Any) -> str:
+    return f"[{block.type} of {len(block.data) * 3 // 4} bytes, {block.mime_type}: not shown]"
 
 
 def _is_answer(error: Exception) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from localspec.base.visible import visible, visible_line
+from localspec.chat.compose.attachment import without_files
 from localspec.chat.tools.chain import ActiveCall, CallState
 
 _SHOWN_CHARS = 600
@@ -31,9 +32,15 @@ def called(call: ActiveCall) -> str:
     return visible_line(f"Call of {call.call.name or 'a tool'}{server}, with {call.call.arguments}")
 
 
+def result_text(result: str) -> str:
+    """A result for people: names and sizes in place of images."""
+    chips, text = without_files(result) if "sha256:" in result else ([], result)
+    return visible("\n".join((*(f"[{chip}]" for chip in chips), text)).strip())
+
+
 def resulted(call: ActiveCall) -> str:
     """The result of a call as lines for people, cut short."""
-    text = visible(call.result.strip())
+    text = result_text(call.result)
     cut = text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}… ({len(text)} characters)"
     return f"{call.state.capitalize()}: {cut}"
 

@@ -13,7 +13,8 @@ from localspec.runtime.calls.form import CallForm
 from localspec.runtime.calls.reading import CallReader
 from localspec.runtime.calls.syntax import CallSyntax, unmarked
 from localspec.runtime.messages import Message, Role, Tool
-from localspec.runtime.template.values import json_object, schema_of
+from localspec.runtime.template.marked_text import MarkedText
+from localspec.runtime.template.values import given, json_object, schema_of
 
 _TOOLS = """You can call these tools:
 <tools>
@@ -24,6 +25,7 @@ To call one, write this with its name and its arguments, and nothing after it:
 {sample}
 
 The result comes with the next message."""
+_BEGIN, _END = MarkedText.given("<tool_response>\n"), MarkedText.given("\n</tool_response>")
 _CHANNEL = "<|channel|>"
 _FINAL = re.compile(r".*<\|channel\|>final<\|message\|>", re.DOTALL)
 _CHANNELS = re.compile(r"<\|(?:start|end|return|constrain)\|>(?:assistant)?|<\|channel\|>.*?<\|message\|>", re.DOTALL)
@@ -106,8 +108,9 @@ def _as_text(messages: Sequence[Message]) -> Iterator[Message]:
     """The messages with calls and results in ordinary ones, in the syntax of Hermes models."""
     for is_result, group in groupby(messages, lambda message: message.role is Role.TOOL):
         if is_result:
-            results = (f"<tool_response>\n{message.content.strip()}\n</tool_response>" for message in group)
-            yield Message(Role.USER, "\n".join(results))
+            # A mark in a result stands for an image, and stays one.
+            results = (_BEGIN + given(message.content).strip() + _END for message in group)
+            yield Message(Role.USER, MarkedText.given("\n").join(results))
             continue
         for message in group:
             parts = [message.content, *map(_call_text, message.calls)]

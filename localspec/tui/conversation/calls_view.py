@@ -10,7 +10,7 @@ from textual.widgets import Static
 
 from localspec.base.visible import visible, visible_line
 from localspec.chat.tools.chain import ActiveCall
-from localspec.chat.tools.wording import STATES, UNREADABLE
+from localspec.chat.tools.wording import STATES, UNREADABLE, result_text
 from localspec.store import Node
 
 _SHOWN_CHARS = 4_000
@@ -32,7 +32,10 @@ class CallsView(Static):
 
     def show(self, calls: Sequence[ActiveCall]) -> None:
         """Draw the calls as far as they are."""
-        self._rows = [(each.call.name, each.call.arguments, STATES.get(each.state, ""), each.result) for each in calls]
+        self._rows = [
+            (each.call.name, each.call.arguments, STATES.get(each.state, ""), result_text(each.result))
+            for each in calls
+        ]
         self._draw()
 
     def restore(self, results: Sequence[Node]) -> None:
@@ -72,4 +75,8 @@ def _cut(text: str, width: int) -> str:
 
 
 def _rows(results: Sequence[Node]) -> list[tuple[str, str, str, str]]:
-    return [(node.call.name, node.call.arguments, "", node.content) for node in results if node.call is not None]
+    return [
+        (node.call.name, node.call.arguments, "", result_text(node.content))
+        for node in results
+        if node.call is not None
+    ]

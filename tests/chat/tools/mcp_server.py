@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from base64 import b64decode
 from pathlib import Path
 
 from mcp.server import MCPServer
@@ -23,6 +24,10 @@ while MODE == "endless":
 if MODE == "broken":
     sys.exit("\x1b[31mno key was given")
 
+DRAWING = b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAFklEQVR4nGP8z8DAwMDAxMDAwMDAAAANHQEDasKb6QAAAABJRU5ErkJggg=="
+)
+"""Two pixels by two."""
 server = MCPServer("tests")
 
 
@@ -73,8 +78,14 @@ def fail() -> str:
 
 @server.tool()
 def picture() -> Image:
-    """Return an image."""
+    """Return an image that cannot be read."""
     return Image(data=b"\x89PNG" + bytes(200), format="png")
+
+
+@server.tool()
+def drawing() -> list[str | Image]:
+    """Return a text and an image."""
+    return ["Drawn.", Image(data=DRAWING, format="png")]
 
 
 @server.tool()

@@ -12,8 +12,10 @@ import pytest
 
 from localspec.chat.tools.approvals import Approvals, Verdict
 from localspec.chat.tools.toolbox import MOST_RESULT, CallResult, Toolbox
+from localspec.chat.tools.wording import result_text
 from localspec.config.servers import McpServer
 from localspec.runtime.chat_config import ToolChoice
+from localspec.runtime.images import images_in, plain_png_size
 from localspec.runtime.messages import ToolCall
 
 SCRIPT = Path(__file__).with_name("mcp_server.py")
@@ -59,6 +61,9 @@ def test_a_server_and_our_own_tools_work_together(box: Open, tmp_path: Path) -> 
     assert call(toolbox, "echo", text="a\x1bb") == CallResult("echo: a\x1bb")
     assert notes.read_text() == "a\x1bb\n"
     assert call(toolbox, "picture").text.startswith("[image of 204 bytes, image/png")
+    (image,) = images_in(call(toolbox, "drawing").text)
+    assert (image.width, image.height, plain_png_size(image.read())) == (2, 2, (2, 2))
+    assert result_text(call(toolbox, "drawing").text) == "[image 1.png  image 2x2]\nDrawn."
     failed = call(toolbox, "fail")
     assert failed.failed
     assert "fail" in failed.text
