@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +25,7 @@ from localspec.server.service import Service
 from tests.cli.support import Done, run_command
 
 Batch = Callable[..., Done]
+PATIENCE_S = 120.0
 
 
 @pytest.fixture
@@ -112,3 +117,33 @@ def test_what_cannot_be_done_is_refused_before_anything_is_loaded(batch: Batch, 
     assert batch(file, "--out", tmp_path / "notes.txt").code == 2
     assert (tmp_path / "notes.txt").read_text() == "dear diary"
     assert batch(file, "--out", tmp_path / "none" / "out.jsonl").code == 13
+
+
+def test_a_killed_batch_of_the_builtin_pair_is_gone_on_with(own_home: Path, tmp_path: Path) -> None:
+    """Killed in the middle, with no chance to end anything: every request has one whole answer in the end."""
+    file, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    body = {"messages": [{"role": "user", "content": "Tell me a story about a fox."}], "max_tokens": 40}
+    line = {"method": "POST", "url": "/v1/chat/completions", "body": body}
+    file.write_text("".join(f"{json.dumps({'custom_id': f'r{i}', **line})}\n" for i in range(12)))
+    command = [sys.executable, "-m", "localspec", "batch", str(file), "--out", str(out), "--parallel", "2"]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + PATIENCE_S
+    while not (out.exists() and out.read_bytes().count(b"\n") >= 2):
+        assert time.monotonic() < deadline
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.02)
+            raise AssertionError("it has ended")
+    process.kill()
+    process.wait()
+    kept = out.read_bytes()
+    kept = kept[: kept.rfind(b"\n") + 1]
+    assert kept.count(b"\n") < 12
+    out.write_bytes(kept + b'{"id": "batch_req_7", "custom')
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=True, timeout=PATIENCE_S)
+    assert "12 of 12 requests done" in done.stderr
+    assert out.read_bytes().startswith(kept)
+    found = [json.loads(line) for line in out.read_text().splitlines()]
+    assert sorted(each["custom_id"] for each in found) == sorted(f"r{i}" for i in range(12))
+    for each in found:
+        assert each["response"]["status_code"] == 200
+        assert each["response"]["body"]["choices"][0]["message"]["content"]
