@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from localspec.base.errors import LocalSpecError
+from localspec.server import anthropic, ollama
 from localspec.server.failures import HttpError, failure_response
 from localspec.server.openai.api import routes as openai_routes
 from localspec.server.service import Service
@@ -27,7 +28,7 @@ def make_app(service: Service, *, routes: Sequence[BaseRoute] = (), middleware: 
     A middleware answers a refusal with ``failure_response``.
     """
     return Starlette(
-        routes=[*openai_routes(service), *routes],
+        routes=[*openai_routes(service), *anthropic.routes(service), *ollama.routes(service), *routes],
         middleware=middleware,
         exception_handlers={LocalSpecError: _failed, HTTPException: _refused, Exception: _broken},
     )

@@ -94,5 +94,28 @@ _OPENAI_CODES: tuple[tuple[type[LocalSpecError], str], ...] = (
     (NotFoundError, "model_not_found"),
 )
 
-SHAPES: tuple[tuple[str, Shape], ...] = ()
+
+def anthropic_error(error: LocalSpecError) -> dict[str, Any]:
+    """Anthropic's shape."""
+    status = status_of(error)
+    kind = "api_error" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "invalid_request_error"
+    return {"type": "error", "error": {"type": _ANTHROPIC_TYPES.get(status, kind), "message": str(error)}}
+
+
+_ANTHROPIC_TYPES = {
+    HTTPStatus.UNAUTHORIZED: "authentication_error",
+    HTTPStatus.FORBIDDEN: "permission_error",
+    HTTPStatus.NOT_FOUND: "not_found_error",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "request_too_large",
+    HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_error",
+    HTTPStatus.SERVICE_UNAVAILABLE: "overloaded_error",
+}
+
+
+def ollama_error(error: LocalSpecError) -> dict[str, Any]:
+    """Ollama's shape."""
+    return {"error": str(error)}
+
+
+SHAPES: tuple[tuple[str, Shape], ...] = (("/v1/messages", anthropic_error), ("/api/", ollama_error))
 """Beginnings of paths, with the shape of errors under each."""

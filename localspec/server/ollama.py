@@ -1,0 +1,389 @@
+"""The API of Ollama: chats and texts as lines of JSON, and the pairs as its clients list them.
+
+Options for loading, as ``num_ctx``, and ``keep_alive`` are accepted and change nothing: the server's settings count.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from math import isfinite
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from localspec import __version__
+from localspec.base.errors import LocalSpecError
+from localspec.engine.events import Event, Finished, FinishReason, Round, Started, ToolCall
+from localspec.gguf import GgufHeader, read_header
+from localspec.runtime.calls.form import DESCRIBED, call_form
+from localspec.runtime.chat_config import ChatConfig
+from localspec.runtime.messages import Infill, Message, ReplyOptions, Role
+from localspec.runtime.reasoning import begun_by
+from localspec.server.failures import ollama_error
+from localspec.server.fields import Fields
+from localspec.server.images import image_from_base64
+from localspec.server.openai.figures import SaidTokens, chat_logprobs
+from localspec.server.openai.messages import joined, tools_of
+from localspec.server.parts import Part, PartKind, ReplySplitter
+from localspec.server.sampling import held_to_schema, sampling_of
+from localspec.server.service import Asked, ServedModel, Service
+from localspec.server.streaming import StreamResponse
+
+MEDIA_TYPE = "application/x-ndjson"
+_LATEST = ":latest"
+_MOST_ALTERNATIVES = 20
+_LONGEST_SHOWN = 1_000
+"""Characters of a text among the facts of a model."""
+
+
+def routes(service: Service) -> list[Route]:
+    """The routes of this API."""
+
+    async def chat(request: Request) -> Response:
+        fields = await Fields.of(request)
+        return await _answered(service, request, fields, await _chat(service, fields), "message")
+
+    async def generate(request: Request) -> Response:
+        fields = await Fields.of(request)
+        return await _answered(service, request, fields, await _text(service, fields), "response")
+
+    async def tags(request: Request) -> Response:
+        return JSONResponse({"models": [_listed(model) for model in service.models()]})
+
+    async def running(request: Request) -> Response:
+        return JSONResponse({"models": [_running(model) for model in service.models() if model.loaded]})
+
+    async def show(request: Request) -> Response:
+        fields = await Fields.of(request)
+        name = _pair_id(fields, "model" if fields.has("model") else "name")
+        config = service.settings(name)
+        created = next((model.created for model in service.models() if model.id == (config.pair_id or name)), 0)
+        return JSONResponse(await asyncio.to_thread(_facts, config, created))
+
+    async def version(request: Request) -> Response:
+        return JSONResponse({"version": __version__})
+
+    return [
+        Route("/api/chat", chat, methods=["POST"]),
+        Route("/api/generate", generate, methods=["POST"]),
+        Route("/api/show", show, methods=["POST"]),
+        Route("/api/tags", tags),
+        Route("/api/ps", running),
+        Route("/api/version", version),
+    ]
+
+
+def _pair_id(fields: Fields, name: str = "model") -> str:
+    """The id of the pair; Ollama's clients put a tag behind a name that has none."""
+    return fields.text(name, "").removesuffix(_LATEST)
+
+
+async def _chat(service: Service, fields: Fields) -> Asked | None:
+    """The reply that a chat asks for; None if it only has the pair loaded. Raises LocalSpecError."""
+    messages = list(joined([message async for message in _messages(fields)]))
+    options = await _options(service, fields)
+    if not messages:
+        return None
+    prefix = ""
+    if len(messages) > 1 and messages[-1].role is Role.ASSISTANT and not messages[-1].calls:
+        prefix = messages.pop().content
+    return Asked(_pair_id(fields), tuple(messages), replace(options, tools=tools_of(fields)), prefix)
+
+
+async def _text(service: Service, fields: Fields) -> Asked | None:
+    """The reply that a text asks for; None if it only has the pair loaded. Raises LocalSpecError."""
+    model, prompt, options = _pair_id(fields), fields.text("prompt", ""), await _options(service, fields)
+    if fields.text("template", ""):
+        fields.refuse("template", "empty: the model's own template counts")
+    if suffix := fields.text("suffix", ""):
+        return Asked(model, Infill(prompt, suffix), options)
+    if not prompt:
+        return None
+    if fields.flag("raw"):
+        return Asked(model, prompt, options)
+    system = fields.text("system", "")
+    above = [Message(Role.SYSTEM, system)] if system else []
+    return Asked(model, (*above, Message(Role.USER, await _with_images(fields, prompt))), options)
+
+
+async def _options(service: Service, fields: Fields) -> ReplyOptions:
+    """The user's settings for the pair with what a request says. Raises LocalSpecError."""
+    base = service.settings(_pair_id(fields)).reply
+    given = fields.object("options") or Fields({}, "options")
+    limit = given.whole("num_predict")
+    max_tokens = base.max_tokens if limit is None else max(limit, 1) if limit >= 0 else None
+    seed = given.whole("seed")
+    sampling = sampling_of(given, base.sampling)
+    form = fields.raw("format")
+    if form:
+        sampling = await held_to_schema(sampling, True if form == "json" else form)
+    return replace(
+        base,
+        sampling=sampling,
+        max_tokens=max_tokens,
+        stop=tuple(filter(None, given.texts("stop"))) if given.has("stop") else base.stop,
+        seed=base.seed if seed is None else None if seed < 0 else seed % 2**64,
+        logprobs=_alternatives(fields),
+    )
+
+
+def _alternatives(fields: Fields) -> int | None:
+    top_n = fields.whole("top_logprobs") or 0
+    if not 0 <= top_n <= _MOST_ALTERNATIVES:
+        fields.refuse("top_logprobs", f"a whole number from 0 to {_MOST_ALTERNATIVES}")
+    return top_n if fields.flag("logprobs") else None
+
+
+async def _messages(fields: Fields) -> AsyncGenerator[Message]:
+    """The messages of a chat. Its calls have no ids: a result belongs to the first call of its tool without one."""
+    open_calls: list[ToolCall] = []
+    calls_n = 0
+    for each in fields.objects("messages"):
+        role = each.text("role")
+        if role not in list(Role):
+            each.refuse("role", "system, user, assistant or tool")
+        content = await _with_images(each, each.text("content", ""))
+        if role == Role.ASSISTANT:
+            if thinking := each.text("thinking", ""):
+                content = f"<think>\n{thinking}\n</think>\n\n{content}"
+            open_calls = [_call(call, calls_n + i) for i, call in enumerate(each.objects("tool_calls"))]
+            calls_n += len(open_calls)
+            yield Message(Role.ASSISTANT, content, tuple(open_calls))
+        elif role == Role.TOOL:
+            name = each.text("tool_name", "") or each.text("name", "")
+            answered = next((call for call in open_calls if name in ("", call.name)), None)
+            open_calls = [call for call in open_calls if call is not answered]
+            found = (answered.id, answered.name) if answered else (None, name)
+            yield Message(Role.TOOL, content, call_id=found[0], name=found[1])
+        else:
+            yield Message(Role(role), content)
+
+
+def _call(fields: Fields, number: int) -> ToolCall:
+    function = fields.object("function") or fields.refuse("function", "an object")
+    arguments = function.object("arguments")
+    written = json.dumps(dict(arguments.values) if arguments else {}, ensure_ascii=False)
+    return ToolCall(f"call{number:05}", function.text("name"), written)
+
+
+async def _with_images(fields: Fields, content: str) -> str:
+    images = [await image_from_base64(data, fields.at("images")) for data in fields.texts("images")]
+    return "".join([*images, content])
+
+
+async def _answered(service: Service, request: Request, fields: Fields, asked: Asked | None, name: str) -> Response:
+    """The answer; ``name`` is the field of its text."""
+    model = _pair_id(fields) or service.models()[0].id
+    begun = time.perf_counter()
+    if asked is None:
+        await service.info(model)
+        answer = _Answer(model, name, begun)
+        return JSONResponse(answer.line("", done=True, done_reason="load"))
+    thinks = fields.raw("think") is not False
+    lines = _lines(
+        service, asked, _Answer(model, name, begun, thinks, with_logprobs=asked.options.logprobs is not None)
+    )
+    if fields.flag("stream", default=True):
+        return StreamResponse(_written(lines), MEDIA_TYPE)
+    async with aclosing(lines):
+        return JSONResponse(_whole([line async for line in lines], name))
+
+
+@dataclass(slots=True)
+class _Answer:
+    """A reply as lines of the API."""
+
+    model: str
+    name: str
+    """"message" or "response"."""
+    begun: float
+    thinks: bool = True
+    with_logprobs: bool = False
+    load_s: float = 0.0
+    prompt_n: int = 0
+    splitter: ReplySplitter = field(default_factory=ReplySplitter)
+    said: SaidTokens = field(default_factory=SaidTokens)
+
+    def receive(self, event: Event) -> Iterator[dict[str, Any]]:
+        """The lines for the next event."""
+        match event:
+            case Started():
+                self.splitter.begin(event)
+                self.prompt_n = event.prompt_n
+            case Round():
+                probabilities = self._logprobs(event)
+                for part in self.splitter.receive(event):
+                    yield from self._told(part, probabilities)
+                    probabilities = {}
+                if probabilities:
+                    yield self.line("", **probabilities)
+            case Finished():
+                for part in self.splitter.end(event):
+                    yield from self._told(part, {})
+                if event.calls:
+                    yield self._calls(event)
+                yield self._finished(event)
+
+    def line(self, text: str, thinking: str = "", *, done: bool = False, **fields: Any) -> dict[str, Any]:
+        """A line with a piece of the reply."""
+        created = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        thought = {"thinking": thinking} if thinking else {}
+        said = (
+            {"message": {"role": "assistant", "content": text, **thought}}
+            if self.name == "message"
+            else {"response": text, **thought}
+        )
+        return {"model": self.model, "created_at": created, **said, "done": done, **fields}
+
+    def _told(self, part: Part, fields: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        if part.kind is PartKind.ANSWER:
+            yield self.line(part.text, **fields)
+        elif self.thinks:
+            yield self.line("", part.text, **fields)
+
+    def _logprobs(self, event: Round) -> dict[str, Any]:
+        listed = chat_logprobs(list(self.said.of(event.tokens)))["content"] if self.with_logprobs else []
+        return {"logprobs": listed} if listed else {}
+
+    def _calls(self, event: Finished) -> dict[str, Any]:
+        line = self.line("")
+        line["message"]["tool_calls"] = [
+            {"function": {"index": i, "name": call.name, "arguments": json.loads(call.arguments)}}
+            for i, call in enumerate(event.calls)
+        ]
+        return line
+
+    def _finished(self, event: Finished) -> dict[str, Any]:
+        timings = event.timings
+        return self.line(
+            "",
+            done=True,
+            done_reason="length" if event.reason is FinishReason.LENGTH else "stop",
+            total_duration=_nanoseconds(time.perf_counter() - self.begun),
+            load_duration=_nanoseconds(self.load_s),
+            prompt_eval_count=self.prompt_n,
+            prompt_eval_duration=_nanoseconds(timings.prompt_ms / 1e3),
+            eval_count=timings.predicted_n,
+            eval_duration=_nanoseconds(timings.predicted_ms / 1e3),
+        )
+
+
+def _nanoseconds(seconds: float) -> int:
+    return round(seconds * 1e9)
+
+
+async def _lines(service: Service, asked: Asked, answer: _Answer) -> AsyncGenerator[dict[str, Any]]:
+    await service.info(asked.model)
+    answer.load_s = time.perf_counter() - answer.begun
+    async with aclosing(service.reply(asked)) as events:
+        async for event in events:
+            for line in answer.receive(event):
+                yield line
+
+
+async def _written(lines: AsyncGenerator[dict[str, Any]]) -> AsyncGenerator[bytes]:
+    """The lines as JSON. Raises LocalSpecError before the first."""
+    begun = False
+    try:
+        async with aclosing(lines):
+            async for line in lines:
+                begun = True
+                yield _json_line(line)
+    except LocalSpecError as error:
+        if not begun:
+            raise
+        yield _json_line(ollama_error(error))
+
+
+def _json_line(line: dict[str, Any]) -> bytes:
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _whole(lines: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    """The lines of a reply as one."""
+    whole = lines[-1]
+    held = [line["message"] if name == "message" else line for line in lines]
+    texts = {key: "".join(each.get(key, "") for each in held) for key in ("content", "response", "thinking")}
+    said = {key: text for key, text in texts.items() if key in held[-1] or text}
+    calls = [call for each in held for call in each.get("tool_calls", ())]
+    logprobs = [one for line in lines for one in line.get("logprobs", ())]
+    held[-1].update(said, **({"tool_calls": calls} if calls else {}))
+    return {**whole, **({"logprobs": logprobs} if logprobs else {})}
+
+
+def _listed(model: ServedModel) -> dict[str, Any]:
+    return {
+        "name": model.id,
+        "model": model.id,
+        "modified_at": _time(model.created),
+        "size": model.size_bytes,
+        "digest": (model.info.target_sha256 if model.info else None) or "",
+        "details": {"parent_model": "", "format": "gguf", "family": "", "families": []},
+    }
+
+
+def _running(model: ServedModel) -> dict[str, Any]:
+    info = model.info
+    if info is None:
+        return _listed(model)
+    on_device = {} if not info.device.startswith("CPU") else {"size_vram": 0}
+    return {**_listed(model), "context_length": info.n_ctx, **on_device}
+
+
+def _time(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
+
+
+def _facts(config: ChatConfig, created: int) -> dict[str, Any]:
+    """The facts of a pair's target, from its file. Raises LocalSpecError."""
+    header = read_header(config.load.target)
+    template = header.chat_template or ""
+    return {
+        "modelfile": "",
+        "parameters": "",
+        "license": header.licence or "",
+        "template": _whole_text(template),
+        "modified_at": _time(created),
+        "details": {
+            "parent_model": "",
+            "format": "gguf",
+            "family": _whole_text(header.architecture),
+            "families": [_whole_text(header.architecture)],
+            "quantization_level": header.file_type or "",
+        },
+        "model_info": dict(_metadata(header)),
+        "capabilities": list(_capabilities(config, template)),
+    }
+
+
+def _metadata(header: GgufHeader) -> Iterator[tuple[str, bool | int | float | str]]:
+    """The single values of a header."""
+    for key, value in header.metadata.items():
+        if isinstance(value, str):
+            if len(value) <= _LONGEST_SHOWN:
+                yield key, _whole_text(value)
+        elif isinstance(value, bool | int | float) and isfinite(value):
+            yield key, value
+
+
+def _whole_text(text: str) -> str:
+    """A text of a file, without bytes that are not UTF-8."""
+    return text.encode(errors="replace").decode()
+
+
+def _capabilities(config: ChatConfig, template: str) -> Iterator[str]:
+    yield "completion"
+    if template and call_form(template) != DESCRIBED:
+        yield "tools"
+    if config.load.projector is not None:
+        yield "vision"
+    if "<think>" in template or begun_by(template):
+        yield "thinking"

@@ -1,0 +1,179 @@
+"""Ollama's API, as its own client uses it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import ollama
+import pytest
+
+from localspec.base.errors import EngineError
+from localspec.engine.events import Alternative, Finished, FinishReason, Round, TokenLogprobs, ToolCall
+from localspec.runtime.chat_config import ChatConfig
+from localspec.runtime.images import images_in
+from localspec.runtime.messages import Infill, Message, Role, Tool
+from localspec.runtime.options import LoadOptions
+from localspec.server.app import make_app
+from localspec.server.service import BusyError
+from tests.builtin import TARGET
+from tests.server.fakes import CREATED, PAIR, FakeService, Step, said, served
+from tests.tiny_projectors import write_png
+
+HELLO: list[Any] = [{"role": "user", "content": "Hello"}]
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
+WEATHER: Any = {
+    "type": "function",
+    "function": {"name": "get_weather", "description": "Of a city.", "parameters": SCHEMA},
+}
+WRITTEN = '{"name": "get_weather", "arguments": {"city": "Köln"}}'
+
+
+@asynccontextmanager
+async def client_of(*replies: Sequence[Step], **given: Any) -> AsyncGenerator[tuple[ollama.AsyncClient, FakeService]]:
+    service = FakeService(replies, **given)
+    async with served(make_app(service)) as url, ollama.AsyncClient(url) as client:
+        yield client, service
+
+
+def called() -> list[Step]:
+    """A reply that reasons and makes a call."""
+    *events, finished = said(f"<think>Hm.</think>{WRITTEN}", calls=[ToolCall("1", "get_weather", '{"city": "Köln"}')])
+    assert isinstance(finished, Finished)
+    held = [replace(each, held_n=len(WRITTEN)) if isinstance(each, Round) else each for each in events]
+    return [*held, replace(finished, said_n=len("<think>Hm.</think>"))]
+
+
+async def test_a_chat_in_one_piece_and_streamed() -> None:
+    options = {"temperature": 0, "top_k": 5, "num_predict": 9, "seed": 3, "stop": ["END"], "num_ctx": 4096}
+    async with client_of(said("Hel", "lo.")) as (client, service):
+        whole = await client.chat(f"{PAIR}:latest", HELLO, options=options, keep_alive="5m")
+        stream = [line async for line in await client.chat(PAIR, HELLO, stream=True)]
+    assert (whole.message.role, whole.message.content, whole.message.thinking) == ("assistant", "Hello.", None)
+    assert [line.message.content for line in stream] == ["Hello.", "", ""][: len(stream)]
+    for last in (whole, stream[-1]):
+        assert (last.model, last.done, last.done_reason) == (PAIR, True, "stop")
+        assert (last.prompt_eval_count, last.eval_count, last.eval_duration) == (10, 3, 8_000_000)
+        assert last.total_duration
+    assert not any(line.done for line in stream[:-1])
+    asked = service.asked[0]
+    assert (asked.model, asked.prompt, asked.prefix) == (PAIR, (Message(Role.USER, "Hello"),), "")
+    assert (asked.options.sampling.temperature, asked.options.sampling.top_k) == (0, 5)
+    assert (asked.options.max_tokens, asked.options.seed, asked.options.stop) == (9, 3, ("END",))
+
+
+async def test_calls_and_reasoning_have_fields_of_their_own() -> None:
+    async with client_of(called(), called(), called(), said("Rain.")) as (client, service):
+        answer = await client.chat(PAIR, HELLO, tools=[WEATHER])
+        lines = [line async for line in await client.chat(PAIR, HELLO, tools=[WEATHER], stream=True)]
+        silent = await client.chat(PAIR, HELLO, tools=[WEATHER], think=False)
+        result = {"role": "tool", "tool_name": "get_weather", "content": "rain"}
+        await client.chat(PAIR, [*HELLO, answer.message, result], tools=[WEATHER])
+    assert (answer.message.content, answer.message.thinking, silent.message.thinking) == ("", "Hm.", None)
+    for each in (answer, next(line for line in lines if line.message.tool_calls)):
+        (call,) = each.message.tool_calls or ()
+        assert (call.function.name, call.function.arguments) == ("get_weather", {"city": "Köln"})
+    assert service.asked[0].options.tools == (Tool("get_weather", "Of a city.", json.dumps(SCHEMA)),)
+    call_made = ToolCall("call00000", "get_weather", '{"city": "Köln"}')
+    assert service.asked[-1].prompt == (
+        Message(Role.USER, "Hello"),
+        Message(Role.ASSISTANT, "<think>\nHm.\n</think>\n\n", (call_made,)),
+        Message(Role.TOOL, "rain", call_id="call00000", name="get_weather"),
+    )
+
+
+async def test_texts_raw_ones_and_gaps_are_completed() -> None:
+    async with client_of(said("Yes.", reason=FinishReason.LENGTH)) as (client, service):
+        answer = await client.generate(PAIR, "Well?", system="Be brief.", format="json")
+        streamed = [line async for line in await client.generate(PAIR, "Well?", raw=True, stream=True)]
+        await client.generate(PAIR, "def f(", suffix="return 1")
+        loaded = await client.generate(PAIR, "")
+    assert (answer.response, answer.done_reason, loaded.done_reason) == ("Yes.", "length", "load")
+    assert "".join(line.response or "" for line in streamed) == "Yes."
+    prompts = [asked.prompt for asked in service.asked]
+    assert prompts == [
+        (Message(Role.SYSTEM, "Be brief."), Message(Role.USER, "Well?")),
+        "Well?",
+        Infill("def f(", "return 1"),
+    ]
+    assert service.asked[0].options.sampling.grammar
+    assert service.asked[1].options.max_tokens is None
+
+
+async def test_images_schemas_begun_replies_and_probabilities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCALSPEC_HOME", str(tmp_path / "home"))
+    image = write_png(tmp_path / "cat.png", 8, 4)
+    probabilities = TokenLogprobs(b"Yes", -0.5, (Alternative(5, b"No", -1.0),))
+    started, round_, finished = said("Yes")
+    assert isinstance(round_, Round)
+    tokens = (replace(round_.tokens[0], logprobs=probabilities), *round_.tokens[1:])
+    messages: list[Any] = [
+        {"role": "user", "content": "What?", "images": [str(image)]},
+        {"role": "assistant", "content": "It"},
+    ]
+    async with client_of([started, replace(round_, tokens=tokens), finished]) as (client, service):
+        answer = await client.chat(PAIR, messages, format=SCHEMA, logprobs=True, top_logprobs=1)
+    (asked,) = service.asked
+    assert asked.prefix == "It"
+    assert isinstance(asked.prompt, tuple)
+    assert len(images_in(asked.prompt[0].content)) == 1
+    assert asked.prompt[0].content.endswith("What?")
+    assert asked.options.logprobs == 1
+    assert asked.options.sampling.grammar
+    (one,) = answer.logprobs or ()
+    assert (one.token, one.logprob, (one.top_logprobs or [one])[0].token) == ("Yes", -0.5, "No")
+
+
+async def test_pairs_are_listed_and_described() -> None:
+    config = ChatConfig(LoadOptions(TARGET), pair_id=PAIR)
+    async with client_of(config=config) as (client, _):
+        (listed,) = (await client.list()).models
+        (running,) = (await client.ps()).models
+        shown = await client.show(PAIR)
+    assert (listed.model, listed.size, running.model, running.context_length) == (PAIR, 3_000, PAIR, 512)
+    assert listed.modified_at is not None
+    assert listed.modified_at.timestamp() == CREATED
+    assert shown.details is not None
+    assert (shown.details.format, shown.details.family) == ("gguf", "llama")
+    assert shown.template
+    assert shown.modelinfo
+    assert shown.modelinfo["general.architecture"] == "llama"
+    assert shown.capabilities == ["completion", "tools"]
+
+
+@pytest.mark.parametrize(
+    ("path", "sent", "message"),
+    [
+        ("chat", {"model": "nobody", "messages": HELLO}, "no pair named nobody"),
+        ("chat", {"messages": [{"role": "king"}]}, "messages[0].role is not"),
+        ("chat", {"messages": 5}, "messages is not a list"),
+        ("chat", {"messages": HELLO, "options": {"top_k": "many"}}, "options.top_k is not"),
+        ("chat", {"messages": HELLO, "format": {"type": "nothing"}}, "JSON Schema"),
+        ("chat", {"messages": [{"role": "user", "images": [base64.b64encode(b"no").decode()]}]}, "image"),
+        ("generate", {"prompt": "Well?", "template": "{{ .Prompt }}"}, "template is not empty"),
+        ("show", {"model": "nobody"}, "no pair named nobody"),
+    ],
+)
+async def test_errors_are_sentences(path: str, sent: dict[str, Any], message: str) -> None:
+    service = FakeService([said("Yes.")])
+    async with served(make_app(service)) as url, httpx2.AsyncClient() as client:
+        answer = await client.post(f"{url}/api/{path}", json=sent)
+    assert answer.status_code == (404 if "nobody" in message else 400)
+    assert message in answer.json()["error"]
+    assert not service.asked
+
+
+async def test_failures_before_and_in_a_stream_reach_the_client() -> None:
+    async with client_of([BusyError("Full.")], [*said("Hel")[:2], EngineError("It stopped.")]) as (client, _):
+        with pytest.raises(ollama.ResponseError, match="Full") as caught:
+            await client.chat(PAIR, HELLO)
+        assert caught.value.status_code == 503
+        stream = await client.chat(PAIR, HELLO, stream=True)
+        with pytest.raises(ollama.ResponseError, match="It stopped"):
+            _ = [line async for line in stream]
