@@ -19,7 +19,6 @@ from localspec.cli.values import ValueParam
 from localspec.config.kinds import Number
 
 if TYPE_CHECKING:
-    from localspec.insight.observers.observers import Observers
     from localspec.runtime.chat_config import ChatConfig
     from localspec.server.access import AccessRules
     from localspec.server.serving import ServerOptions
@@ -136,9 +135,8 @@ def _serve(chat_config: ChatConfig, options: ServerOptions, host: str, port: int
     url = url_of(listening)
     with closing(Status()) as status:
 
-        def ready(observers: Observers) -> None:
+        def ready() -> None:
             status.clear()
-            print_news(observers)
             print(f"LocalSpec serves {chat_config.title} at {url} ; Ctrl-C ends it.", file=sys.stderr, flush=True)
 
-        asyncio.run(serve_requests(chat_config, options, listening, status.show, ready))
+        asyncio.run(serve_requests(chat_config, options, listening, status.show, ready, print_news))

@@ -27,7 +27,7 @@ from localspec.server.activity import Activity
 from localspec.server.keys import RateLimits
 from localspec.server.pair_engine import PairEngine
 from localspec.server.served_pairs import ServedPairs, size_of
-from localspec.server.service import CLIENT, Asked, BusyError, RateLimitError, ServedModel
+from localspec.server.service import CLIENT, Asked, BusyError, NoRoomError, RateLimitError, ServedModel
 
 _CHECK_S = 0.02
 """The pause between two looks at a check that holds the end of a reply."""
@@ -315,7 +315,7 @@ class Engines:
                         if self._loaded(but=engine):
                             text = f"{error.message} Other pairs reply just now."
                             raise BusyError(text, error.hint, retry_after_s=self.activity.mean_s) from None
-                        raise
+                        raise NoRoomError(error.message, error.hint) from None
 
     async def _free_memory(self, engine: PairEngine) -> None:
         """Have the weights of all loaded pairs fit the memory: each engine's own check sees only its own.

@@ -18,7 +18,7 @@ from localspec.base.errors import (
     ReplyStoppedError,
     UsageError,
 )
-from localspec.server.service import BusyError, RateLimitError
+from localspec.server.service import BusyError, NoRoomError, RateLimitError
 
 STATUSES: dict[type[LocalSpecError], HTTPStatus] = {
     UsageError: HTTPStatus.BAD_REQUEST,
@@ -26,6 +26,7 @@ STATUSES: dict[type[LocalSpecError], HTTPStatus] = {
     InputError: HTTPStatus.BAD_REQUEST,
     NotFoundError: HTTPStatus.NOT_FOUND,
     CapacityError: HTTPStatus.BAD_REQUEST,
+    NoRoomError: HTTPStatus.INSUFFICIENT_STORAGE,
     ReplyStoppedError: HTTPStatus.FORBIDDEN,
     BusyError: HTTPStatus.SERVICE_UNAVAILABLE,
     RateLimitError: HTTPStatus.TOO_MANY_REQUESTS,
@@ -90,6 +91,7 @@ _OPENAI_TYPES = {
 _OPENAI_CODES: tuple[tuple[type[LocalSpecError], str], ...] = (
     (RateLimitError, "rate_limit_exceeded"),
     (BusyError, "server_busy"),
+    (NoRoomError, "insufficient_memory"),
     (CapacityError, "context_length_exceeded"),
     (NotFoundError, "model_not_found"),
 )

@@ -30,6 +30,10 @@ class BusyError(CapacityError):
         self.retry_after_s = retry_after_s
 
 
+class NoRoomError(CapacityError):
+    """A pair that the memory of this machine cannot hold."""
+
+
 class RateLimitError(BusyError):
     """A client that asks for more than its key allows."""
 

@@ -20,7 +20,7 @@ from localspec.server.http_server import HttpServer, logged
 from localspec.server.keys import RateLimits
 from localspec.server.served_pairs import ServedPairs
 
-_PROGRESS_S = 0.1
+_PROGRESS_S, _NEWS_S = 0.1, 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,12 @@ async def serve(
     options: ServerOptions,
     listening: socket,
     on_progress: Callable[[str, float], object],
-    on_ready: Callable[[Observers], object],
+    on_ready: Callable[[], object],
+    on_news: Callable[[Observers], object],
 ) -> None:
     """Load the pair of ``chat_config``, call ``on_ready``, and answer requests until a signal. Raises LocalSpecError.
 
-    ``listening`` is bound already, so that requests that come during the load wait.
+    ``listening`` is bound already, so that requests that come during the load wait. ``on_news`` is called now and then.
     """
     metering = Metering()
     with listening, logged(user_paths().logs / "serve.log"), closing(Observers([metering])) as observers:
@@ -54,15 +55,23 @@ async def serve(
         )
         try:
             await _load(engines, on_progress)
-            on_ready(observers)
+            on_ready()
+            telling = asyncio.create_task(_tell(observers, on_news))
             app = make_app(
                 engines,
                 routes=status.routes(engines.figures, engines.meters.page),
                 middleware=options.access.middleware(),
             )
             await HttpServer(app, engines).serve([listening])
+            telling.cancel()
         finally:
             await engines.close()
+
+
+async def _tell(observers: Observers, on_news: Callable[[Observers], object]) -> None:
+    while True:
+        on_news(observers)
+        await asyncio.sleep(_NEWS_S)
 
 
 async def _load(engines: Engines, on_progress: Callable[[str, float], object]) -> None:
