@@ -5,14 +5,13 @@ Importing this module loads no library that takes time; ``open_pair`` does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, TokenLogprobs
 from localspec.engine.inspection import Inspection
-from localspec.runtime.messages import Message, Prompt, ReplyOptions, Tool
+from localspec.runtime.messages import Listener, Message, Prompt, ReplyOptions, Tool
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_info import PairInfo
 
@@ -108,15 +107,6 @@ class InspectablePair(OpenPair, Protocol):
         ``engine.cancel.Cancelled``.
         """
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Listener:
-    """Hears of one reply among several."""
-
-    event: Callable[[Event], None]
-    failed: Callable[[Exception], None]
-    """Called once in place of ``Finished`` if the reply could not be made."""
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -160,3 +160,12 @@ class Reply:
         """End the reply with an error; the text received so far stays."""
         self.progress = None
         self.error = error
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Hears of one reply among several."""
+
+    event: Callable[[Event], None]
+    failed: Callable[[Exception], None]
+    """Called once in place of ``Finished`` if the reply could not be made."""

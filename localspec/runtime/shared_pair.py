@@ -28,9 +28,8 @@ from localspec.gguf import GgufHeader
 from localspec.gguf.dimensions import Hyperparameters
 from localspec.gguf.draft_heads import DRAFT, drafter_kind
 from localspec.runtime.calibration_file import CalibrationFile
-from localspec.runtime.load import InspectablePair, Listener
 from localspec.runtime.loaded_pair import LoadedPair
-from localspec.runtime.messages import Message, Prompt, ReplyOptions, Tool
+from localspec.runtime.messages import Listener, Message, Prompt, ReplyOptions, Tool
 from localspec.runtime.opening import Headers, calibration_file, check_headers, describe, fit_costs
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_drafters import PairDrafters
@@ -46,7 +45,7 @@ _PIECE_ROUNDS = 4.0
 _MOST_PIECE_N = 256
 
 
-def open_for_several(options: LoadOptions, cancel: Cancellation, progress: Progress) -> InspectablePair:
+def open_for_several(options: LoadOptions, cancel: Cancellation, progress: Progress) -> SharedPair | LoadedPair:
     """As ``load.open_pair``: a ``SharedPair`` if the pair can be one, and memory has room for two contexts at least."""
     headers = check_headers(options)
     if _can_share(headers):

@@ -356,10 +356,11 @@ class Engines:
 
 
 def _request(asked: Asked) -> Write:
-    """The request to an engine, which numbers it."""
+    """The request to an engine, which numbers it. The text of a seed is not to depend on who else is served."""
+    options = replace(asked.options, repeatable=asked.options.seed is not None)
     if isinstance(asked.prompt, TokenIds | Infill):
-        return Complete(0, asked.prompt, asked.options, asked.prefix)
-    return Generate(0, asked.prompt, asked.options, asked.prefix)
+        return Complete(0, asked.prompt, options, asked.prefix)
+    return Generate(0, asked.prompt, options, asked.prefix)
 
 
 def _ram_bytes(engine: PairEngine) -> int:

@@ -81,6 +81,7 @@ def test_every_option_arrives(localspec: Localspec) -> None:
         spec=("draft",),
         depth=5,
         seed=3,
+        repeatable=True,
         max_tokens=11,
         stop=("x", "y"),
     )

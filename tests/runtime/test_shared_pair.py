@@ -13,8 +13,8 @@ from localspec.base.errors import UsageError
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started
 from localspec.engine.settings import Sampling
-from localspec.runtime.load import ConcurrentPair, InspectablePair, Listener, open_pair
-from localspec.runtime.messages import Message, Prompt, ReplyOptions, Role, TokenIds
+from localspec.runtime.load import ConcurrentPair, InspectablePair, open_pair
+from localspec.runtime.messages import Listener, Message, Prompt, ReplyOptions, Role, TokenIds
 from localspec.runtime.options import LoadOptions
 from tests.builtin import DRAFT, HEADS, NOISE, TARGET
 

@@ -25,7 +25,8 @@ from localspec.base.errors import LocalSpecError, NotFoundError
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.events import Event, Finished, FinishReason
 from localspec.engine.tally import Tally
-from localspec.runtime.load import ConcurrentPair, InspectablePair, Listener, PairInspector, PairPrompter
+from localspec.runtime.load import ConcurrentPair, InspectablePair, PairInspector, PairPrompter
+from localspec.runtime.messages import Listener
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.worker.codec import decode_request, encode
 from localspec.runtime.worker.inbox import RequestQueue, Work

@@ -35,8 +35,8 @@ from localspec.engine.events import (
 )
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.tally import Tally
-from localspec.runtime.load import InspectablePair, Listener
-from localspec.runtime.messages import Infill, Message, Prompt, ReplyOptions, TokenIds, Tool
+from localspec.runtime.load import InspectablePair
+from localspec.runtime.messages import Infill, Listener, Message, Prompt, ReplyOptions, TokenIds, Tool
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_info import PairInfo
 
