@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localspec.base.errors import InputError, RequestsFailedError, UsageError
-from localspec.cli.options import command_line_settings, print_problems, reply_options
+from localspec.cli.options import command_line_settings, overrides, print_problems, reply_options
 from localspec.cli.remaining import Remaining, duration
 from localspec.cli.report import remark
 from localspec.cli.sections import SectionedCommand, SectionOption
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from localspec.server.batch.requests import Line
     from localspec.server.batch.results import BatchResult, ResultsFile
 
+_PAIR = {"pair", "target"}
+"""Options that name the pair."""
 _EVERY_S = 30.0
 """The pause between two lines of progress where there is no terminal to rewrite one on."""
 
@@ -61,12 +63,12 @@ def batch(file: Path, out: Path | None, parallel: float, in_order: bool, **given
     """Answer the requests in FILE.jsonl, in OpenAI's batch format, with models of this machine.
 
     A line is an object with custom_id, method (POST), url (/v1/chat/completions and others of the server) and body;
-    its result has the same custom_id, and either a response or an error. A request that names no model goes to the
-    pair of the options, which are defaults: a request that says otherwise counts. Started again after whatever ended
-    it, the command goes on where it was.
+    its result has the same custom_id, and either a response or an error. With --pair or --target that pair answers all
+    requests, otherwise the one that a request names as its model. Options for replies are defaults: a request that
+    says otherwise counts. Started again after whatever ended it, the command goes on where it was.
     """
     from localspec.config import read_config
-    from localspec.server.batch.requests import read_batch
+    from localspec.server.batch.requests import read_batch, without_model
     from localspec.server.batch.results import ResultsFile
 
     out = out or file.with_name(f"{file.stem}.results.jsonl")
@@ -79,6 +81,8 @@ def batch(file: Path, out: Path | None, parallel: float, in_order: bool, **given
         progress.begin()
         if len(results.done) < len(custom_ids):
             todo = (line for line in read_batch(file) if line.number not in results.done)
+            if not _PAIR.isdisjoint(overrides(click.get_current_context())):
+                todo = (without_model(line) for line in todo)
             _answer(chat_config, todo, results, progress, int(parallel), in_order=in_order)
         progress.end()
 

@@ -33,10 +33,12 @@ def batch(own_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     """Runs the command over an API that repeats what it is told, refuses "no" and is interrupted by "stop"."""
 
     async def echo(request: Request) -> Response:
-        text = (await request.json())["text"]
+        body = await request.json()
+        text = body["text"]
         if text == "stop":
             raise KeyboardInterrupt
-        return JSONResponse({"said": text, "usage": {"output_tokens": 1_000}}, 400 if text == "no" else 200)
+        said = {"said": text, "model": body.get("model"), "usage": {"output_tokens": 1_000}}
+        return JSONResponse(said, 400 if text == "no" else 200)
 
     def app(service: Service) -> ASGIApp:
         return make_app(service, routes=[Route("/v1/echo", echo, methods=["POST"])])
@@ -105,6 +107,16 @@ def test_an_interrupted_batch_is_gone_on_with(batch: Batch, tmp_path: Path) -> N
     assert done.code == 0
     assert "1 of 3 requests done before; the rest follows" in done.err
     assert results(out) == {"r0": "a", "r1": "c", "r2": "b"}
+
+
+def test_a_pair_that_is_named_answers_all(batch: Batch, tmp_path: Path) -> None:
+    """A file for another service names models that nobody has here."""
+    file, out = requests(tmp_path / "in.jsonl", ["a"]), tmp_path / "out.jsonl"
+    file.write_text(file.read_text().replace('"text"', '"model": "gpt-5", "text"'))
+    for options, model in (((), "gpt-5"), (("--pair", "builtin"), None)):
+        assert batch(file, "--out", out, *options).code == 0
+        assert json.loads(out.read_text())["response"]["body"]["model"] == model
+        out.unlink()
 
 
 def test_what_cannot_be_done_is_refused_before_anything_is_loaded(batch: Batch, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -57,6 +57,13 @@ def read_batch(path: Path) -> Iterator[Line]:
         elif line.custom_id is not None:
             seen.add(line.custom_id)
         yield line
+
+
+def without_model(line: Line) -> Line:
+    """The same request to the pair of the command, whichever it names."""
+    if not isinstance(line, BatchRequest):
+        return line
+    return replace(line, body={name: value for name, value in line.body.items() if name != "model"})
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
