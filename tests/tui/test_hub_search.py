@@ -21,6 +21,7 @@ from localspec.chat.pairs.source import LocalPairs
 from localspec.chat.settings.controller import NoSettings
 from localspec.doctor.native_probe import NativeReport
 from localspec.models.discovery.drafts import DraftCandidate
+from localspec.models.discovery.page import ModelPage
 from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.expectation import Expectation
 from localspec.tui.app import ChatApp
@@ -153,6 +154,26 @@ async def test_a_models_page_marks_the_best_file_and_downloads_it(
         world.feed.put(progressed(2312 * MB))
         await wait_until(pilot, lambda: [each.percent for each in app._library.downloads.active] == ["40 %"])
         assert isinstance(pilot.app.screen, PairsScreen)
+
+
+async def test_a_page_that_comes_late_is_as_wide_as_the_screen(
+    app: ChatApp, world: FakeWorld, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While nothing was listed, the list and its details had no width."""
+    read, may_read = world.page, threading.Event()
+
+    def late(name: str) -> ModelPage:
+        may_read.wait()
+        return read(name)
+
+    monkeypatch.setattr(world, "page", late)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await searching(pilot, engine, "qwen3")
+        await wait_until(pilot, lambda: len(listed(pilot)) == 4)
+        await pilot.press("down", "enter")
+        await wait_until(pilot, lambda: said(pilot, "#pairs-empty") == "Reading what the repository has.")
+        may_read.set()
+        await wait_until(pilot, lambda: "one to take here: the largest that fits" in said(pilot, "PairDetails Static"))
 
 
 def test_search_page_and_addition_over_the_real_client(server: HubServer) -> None:

@@ -24,8 +24,10 @@ def model_row(model: HubModel, cells: int) -> tuple[str, str]:
     columns = f"  {short(model.parameters):>{_SIZE_CELLS}}  {model.updated or '-':>10}  {short(model.downloads):>7}"
     room = cells - 2 - len(columns)
     signs = ", ".join(sign for sign, holds in (("gated", model.gated), ("cannot run", model.obstacle)) if holds)
-    name = f"{model.name} ({signs})" if signs else model.name
-    return f"  {name if len(name) <= room else f'{name[: room - 1]}…':<{room}}", columns
+    sign = f" ({signs})" if signs else ""
+    room -= len(sign)
+    name = model.name if len(model.name) <= room else f"{model.name[: room - 1]}…"
+    return f"  {f'{name}{sign}':<{room + len(sign)}}", columns
 
 
 def model_line(model: HubModel) -> str:

@@ -96,7 +96,9 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         browser = self._browser
         marked = browser.marked
         empty = browser.marked_row is None
-        self.set_class(empty, "-empty")
+        if empty is not self.has_class("-empty"):
+            self.set_class(empty, "-empty")
+            self.call_after_refresh(self.show_pairs)  # by the widths of what was hidden until now
         self._empty.update(Content(visible_line(browser.empty) if empty else ""))
         self._count.update(Content(visible_line(browser.heading)))
         self._list.show(browser)
