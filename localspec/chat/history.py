@@ -31,6 +31,8 @@ class FolderRow:
     """Empty for the archive."""
     headings: tuple[Heading, ...]
     unfolded: bool
+    selected_n: int
+    """The number of its conversations that are selected."""
 
     @property
     def id(self) -> str:
@@ -115,7 +117,8 @@ class History:
 
     def _folder(self, name: str, held: Sequence[Summary]) -> list[HistoryRow | FolderRow]:
         unfolded = name in self._unfolded
-        row = FolderRow(name, tuple(summary.heading for summary in held), unfolded)
+        selected_n = sum(summary.heading.id in self._selected for summary in held)
+        row = FolderRow(name, tuple(summary.heading for summary in held), unfolded, selected_n)
         return [row, *(self._row(summary, in_folder=True) for summary in held)] if unfolded else [row]
 
     def _row(self, summary: Summary, positions: tuple[int, ...] = (), *, in_folder: bool = False) -> HistoryRow:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.chat.history import History, HistoryRow
+from localspec.chat.history import FolderRow, History, HistoryRow
 from localspec.chat.undo import DeletedConversations
 from localspec.store import Store
 from tests.store.support import converse, open_store
@@ -29,7 +29,7 @@ def listed(history: History) -> list[str]:
         if isinstance(row, HistoryRow):
             rows.append(f"{'  ' * row.in_folder}{'✓' * row.selected}{row.heading.title}")
         else:
-            rows.append(f"{'−' if row.unfolded else '+'}{row.title} {len(row.headings)}")
+            rows.append(f"{'−' if row.unfolded else '+'}{row.title} {'✓' * row.selected_n}{len(row.headings)}")
     return rows
 
 
@@ -48,6 +48,11 @@ def test_folders_come_after_what_is_in_none_and_the_archive_last(store: Store) -
     choose(history, "Apples", "Plums")
     assert history.about == "2 selected; keys change all of them."
     assert history.file("fruit #red") == "Filed: 2 conversations."
+    folder = next(row for row in history.rows if isinstance(row, FolderRow))
+    history.mark(folder.id)
+    history.select()
+    assert listed(history)[-1] == "+fruit ✓✓2", "what is selected in a folded folder is counted"
+    history.unselect()
     choose(history, "Pears")
     assert history.archive() == "Archived."
     assert listed(history) == ["Quinces", "+fruit 2", "+Archive 1"]

@@ -15,6 +15,7 @@ from localspec.runtime.worker.messages import Cancel, Failed, Load, Loaded
 from localspec.tui.app import ChatApp
 from localspec.tui.screens.race import LaneView, RaceScreen
 from localspec.tui.theme import DARK, LIGHT
+from localspec.tui.tokens.token_view import TokenView
 from tests.tui.looks import LARGE, MEDIUM, hold_still
 from tests.tui.pairs_support import BEST, SMALL, TOO_BIG, FakeWorld, described, shelf_of
 from tests.tui.support import INFO, LAUNCH, Clock, FakeEngine, chat, notice_text, rounds_of, send, session, wait_until
@@ -85,6 +86,17 @@ async def test_one_after_the_other_and_one_is_kept(engine: FakeEngine, app: Chat
         assert session(pilot).chat_config.pair_id == SMALL.id
         kept = screen._lanes[1].lane
         assert thread.turns[0].reply.tokens == [token for round_ in kept.rounds for token in round_.tokens]
+
+
+async def test_replies_begin_on_one_row(engine: FakeEngine, app: ChatApp) -> None:
+    """However long the figures above them are."""
+    async with app.run_test(size=(160, 50)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, f"/compare {HERE.id} Why?")
+        screen = await compared(pilot, engine, "one two", "three four" * 40)
+        await pilot.pause()
+        tops = {view.query_one(TokenView).region.y for view in screen.query(LaneView)}
+        assert len(tops) == 1
 
 
 async def test_a_new_message_and_a_pair_that_cannot_be_loaded(engine: FakeEngine, app: ChatApp) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from base64 import b64decode
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ from PIL import Image
 from textual.pilot import Pilot
 
 from localspec.chat.images.reading import read_image, read_pixels
+from localspec.chat.pair_slot import Phase
 from localspec.runtime.images import ImageReference, image_block
+from localspec.runtime.worker.messages import Loaded
+from localspec.tui.prompt.attached import Attached
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.terminal import graphics
 from localspec.tui.theme import DARK, LIGHT
@@ -21,7 +25,7 @@ from localspec.tui.widgets import pictures
 from localspec.tui.widgets.pictures import Pictures
 from tests.tui.looks import LARGE, MEDIUM, hold_still
 from tests.tui.prompt_app import PromptApp, paste
-from tests.tui.support import FakeEngine, chat, make_app, views, wait_until
+from tests.tui.support import INFO, FakeEngine, chat, make_app, session, views, wait_until
 from tests.tui.test_conversations import answer, ready, say
 
 RED, BLUE = (200, 30, 10), (10, 30, 200)
@@ -40,6 +44,9 @@ def picture(folder: Path, width: int = 640, height: int = 480) -> ImageReference
     image.paste(BLUE, (0, height // 2, width, height))
     image.save(folder / "flag.png")
     return read_image(folder / "flag.png", "flag.png")
+
+
+SEES = replace(INFO, projector=Path("mmproj.gguf"))
 
 
 async def drawn(pilot: Pilot[Any], engine: FakeEngine, *images: ImageReference) -> Pictures:
@@ -125,6 +132,22 @@ async def test_an_image_is_seen_before_it_is_sent(home: Path) -> None:
         await wait_until(pilot, lambda: not widget.display)
 
 
+async def test_a_model_that_sees_nothing_is_named_before_the_image_is_sent(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home)
+    picture(home)
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot, engine)
+        await paste(pilot, "flag.png")
+        row = chat(pilot).query_one(Attached)
+        await wait_until(pilot, lambda: "640x480, which this model cannot see" in str(row.render()))
+        engine.inbox.put(Loaded(SEES))
+        await wait_until(pilot, lambda: "cannot see" not in str(row.render()))
+
+
 @pytest.mark.parametrize(("size", "theme"), [(MEDIUM, DARK.name), (LARGE, LIGHT.name)])
 def test_looks(
     snap_compare: Any, home: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int], theme: str
@@ -144,7 +167,8 @@ def test_looks(
 
     async def play(pilot: Pilot[Any]) -> None:
         app.theme = theme
-        await ready(pilot, engine)
+        engine.inbox.put(Loaded(SEES))
+        await wait_until(pilot, lambda: session(pilot).phase is Phase.IDLE)
         await attach(pilot, "flag.png", 640)
         await pilot.press(*"What is this?", "enter")
         await answer(pilot, engine, 0, "A flag.")

@@ -136,7 +136,7 @@ class ReplyController:
                 self.complaint.show(error, self._pairs.way_back())
                 self._pairs.begin()
             case PairReady(info):
-                self._prompt.fit(info.n_ctx)
+                self._prompt.fit(info.n_ctx, sees=info.projector is not None)
                 self.complaint.withdraw()
                 self._settings.pace()
                 self._notices.say(self._pairs.ready() or self._notices.latest)

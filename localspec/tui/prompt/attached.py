@@ -13,6 +13,7 @@ from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.token_counts import TokenCount
 
 _MAX_ROWS = 4
+_UNSEEN = ", which this model cannot see: it has no projector"
 _PATH_CELLS = 12
 """Of a path at least so much stays, from its end; what does not fit then is in the next row."""
 
@@ -29,17 +30,18 @@ class Attached(Static):
         self._shown: list[tuple[str, str]] = []
         """The path, and what there is to say about it."""
 
-    def show(self, attachments: Sequence[Attachment], as_read: Sequence[tuple[Attachment, TokenCount]]) -> None:
-        """Show these attachments, with the tokens of each as the model will read it."""
+    def show(
+        self, attachments: Sequence[Attachment], as_read: Sequence[tuple[Attachment, TokenCount]], *, sees: bool = True
+    ) -> None:
+        """Show these attachments, with the tokens of each as the model will read it, and whether it ``sees`` images."""
         read = {attachment.path: (attachment, count) for attachment, count in as_read}
-        rows = [
-            (
-                visible_line(attachment.path),
-                visible_line(attachment.chip.removeprefix(attachment.path))
-                + _amounts(attachment, *read.get(attachment.path, (None, None))),
+        rows = []
+        for attachment in attachments:
+            amounts = _amounts(attachment, *read.get(attachment.path, (None, None)))
+            about = visible_line(attachment.chip.removeprefix(attachment.path))
+            rows.append(
+                (visible_line(attachment.path), about + (amounts if sees or not attachment.is_image else _UNSEEN))
             )
-            for attachment in attachments
-        ]
         if len(rows) > _MAX_ROWS:
             rows = [*rows[: _MAX_ROWS - 1], (f"and {len(rows) - _MAX_ROWS + 1} more", "")]
         if rows != self._shown:

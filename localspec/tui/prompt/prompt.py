@@ -109,6 +109,8 @@ class Prompt(Vertical):
         self._withdraw = withdraw
         self._paused = paused
         self._attached = Attached()
+        self._sees = True
+        """False if the loaded pair reads no images."""
         self._pictures = Pictures(6)
         self._trouble = Static("", id="trouble")
         self._mark = Static("› ")
@@ -250,8 +252,9 @@ class Prompt(Vertical):
 
     # Counting
 
-    def fit(self, n_ctx: int | None) -> None:
-        """A pair with this context is loaded; None if there is none any more."""
+    def fit(self, n_ctx: int | None, *, sees: bool = True) -> None:
+        """A pair with this context is loaded, which reads images or not; None if there is none any more."""
+        self._sees = sees
         self._weighing.fit(n_ctx)
         self.enclosures.fit(n_ctx)
         self.weigh()
@@ -274,7 +277,8 @@ class Prompt(Vertical):
     def _show_weight(self) -> None:
         written = self.written
         self._pictures.show([attachment.image for attachment in written.attachments if attachment.image])
-        self._attached.show(written.attachments, [(read, self._weighing.of(read)) for read in written.as_read])
+        as_read = [(read, self._weighing.of(read)) for read in written.as_read]
+        self._attached.show(written.attachments, as_read, sees=self._sees)
         total = None if written.blank or is_command(written.text) else self._weighing.total
         self.post_message(self.Weighed(total))
 

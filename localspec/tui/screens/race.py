@@ -113,10 +113,11 @@ class LaneView(Container):
         self._say(self._rows)
 
     def _say(self, rows: str) -> None:
-        """Write the figures in one row where there is room."""
+        """Write the figures: in one row where there is room and no lane beside, whose text would begin elsewhere."""
         self._rows = rows
         one = rows.replace("\n", "  ")
-        self._line.update(one if len(one) <= self.size.width else rows)
+        fits = self.screen.has_class("-stacked") and len(one) <= self.size.width
+        self._line.update(one if fits else rows)
 
 
 class RaceScreen(RowScreen[Lane | None], CommandTarget):

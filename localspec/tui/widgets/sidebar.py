@@ -28,6 +28,8 @@ from localspec.tui.widgets.bar import ReadableBar
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
 
+_FILTER = "Type to filter"
+
 
 def utc_now() -> datetime:
     """The present, for the ages of conversations."""
@@ -92,7 +94,7 @@ class Sidebar(Vertical, CommandTarget):
         self._title: str | None = None
         self._keep: Callable[[str], str] | None = None
         """Takes the title or the folder that is being written in the field; None while that is the filter."""
-        self._filter = Field(placeholder="Type to filter", compact=True)
+        self._filter = Field(placeholder=_FILTER, compact=True)
         self._list = ConversationList(markup=False)
         self._empty = Static("", id="sidebar-empty")
         self._said = Static("", id="sidebar-said")
@@ -178,7 +180,8 @@ class Sidebar(Vertical, CommandTarget):
         row = self._history.marked
         if isinstance(row, HistoryRow):
             keep = partial(self._history.rename, row.id)
-            self._write(row.heading.title, keep, "this title. Empty, it is made from the first question.")
+            what = "this title. Empty, it is made from the first question."
+            self._write(row.heading.title, keep, what, "A title")
         else:
             self.file()
 
@@ -186,7 +189,7 @@ class Sidebar(Vertical, CommandTarget):
     def file(self) -> None:
         if chosen := self._history.chosen:
             what = "this: the name of a folder, #tags, or both."
-            self._write(str(Filing.common(chosen)), self._history.file, what)
+            self._write(str(Filing.common(chosen)), self._history.file, what, "Folder #tag")
 
     @handles(places.HISTORY_ARCHIVE)
     def archive(self) -> None:
@@ -238,12 +241,12 @@ class Sidebar(Vertical, CommandTarget):
         else:
             self.post_message(self.Closed())
 
-    def _write(self, text: str, keep: Callable[[str], str], what: str) -> None:
-        """Have a text changed in the field, which is then given to ``keep``."""
+    def _write(self, text: str, keep: Callable[[str], str], what: str, example: str) -> None:
+        """Have a text changed in the field, which is then given to ``keep``; the empty field has an ``example``."""
         if self._keep is None and (row := self._history.marked) is not None:
             self._history.mark(row.id)
             self._keep = keep
-            self._filter.value = text
+            self._filter.value, self._filter.placeholder = text, example
             self._filter.cursor_position = len(text)
             self._draw(f"{key_of(self, places.HISTORY_OPEN) or 'Enter'} keeps {what}")
 
@@ -251,7 +254,7 @@ class Sidebar(Vertical, CommandTarget):
         taking, self._keep = self._keep, None
         said = taking(self._filter.value) if keep and taking is not None else ""
         marked = self._history.marked
-        self._filter.value = ""
+        self._filter.value, self._filter.placeholder = "", _FILTER
         self._history.filter("")
         if marked is not None:
             self._history.mark(marked.id)
@@ -265,6 +268,8 @@ class Sidebar(Vertical, CommandTarget):
         self._empty.update(Content("" if rows else self._history.empty(key_of(self, SEARCH) or "/search")))
         self._said.update(Content(visible_line(said or self._history.about)))
         pairs = [(key_of(self, each), each.title) for each in places.IN_HISTORY.commands if each.hinted]
+        if self._keep is not None:
+            pairs = [(key_of(self, places.HISTORY_OPEN), "keep"), (key_of(self, places.HISTORY_CLOSE), "leave")]
         self._keys.update(Content("\n").join(fitting(pairs[n : n + 3], 36) for n in range(0, len(pairs), 3)))
         self._filling = True
         self._list.set_options(_options(rows, self._current, max(12, self._list.size.width - 3), utc_now()))
@@ -284,6 +289,8 @@ def _options(rows: Sequence[HistoryRow | FolderRow], current: str, width: int, n
 def _folder(row: FolderRow, width: int) -> Content:
     """The name of a folder, and at the right how many conversations are in it."""
     count = str(len(row.headings))
+    if row.selected_n and not row.unfolded:
+        count = f"✓ {row.selected_n} of {count}"
     title = set_cell_size(visible_line(row.title), width - 3 - len(count))
     return Content.assemble(("− " if row.unfolded else "+ ", "$quiet"), title, " ", (count, "$quiet"))
 
