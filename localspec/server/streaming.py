@@ -45,6 +45,12 @@ def server_sent(data: Mapping[str, Any] | str, event: str = "") -> bytes:
     return (f"event: {event}\ndata: {text}\n\n" if event else f"data: {text}\n\n").encode()
 
 
+DONE = server_sent("[DONE]")
+"""The last event of OpenAI's streams."""
+_AT_ONCE = 8
+"""Replies to one request that are under way at once; others may have requests, too."""
+
+
 async def merged(service: Service, asked: list[Asked]) -> AsyncGenerator[tuple[int, Event]]:
     """The events of several replies as they come, each with the index of its reply. Raises as ``Service.reply``."""
     if len(asked) == 1:
@@ -54,8 +60,10 @@ async def merged(service: Service, asked: list[Asked]) -> AsyncGenerator[tuple[i
         return
     arrived: asyncio.Queue[tuple[int, Event]] = asyncio.Queue(len(asked))
 
+    places = asyncio.Semaphore(_AT_ONCE)
+
     async def follow(index: int) -> None:
-        async with aclosing(service.reply(asked[index])) as events:
+        async with places, aclosing(service.reply(asked[index])) as events:
             async for event in events:
                 await arrived.put((index, event))
 

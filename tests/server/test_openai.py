@@ -18,7 +18,8 @@ from starlette.middleware import Middleware
 from localspec.base.errors import EngineError
 from localspec.engine.events import Alternative, Finished, FinishReason, Round, TokenLogprobs, ToolCall
 from localspec.engine.settings import Sampling
-from localspec.runtime.messages import Message, Role, Tool
+from localspec.runtime.messages import Infill, Message, Role, TokenIds, Tool
+from localspec.runtime.worker.messages import Score, Scored, Tokenize, Tokenized
 from localspec.server.app import make_app
 from localspec.server.exchange import EndsWithClient
 from localspec.server.service import BusyError
@@ -262,6 +263,102 @@ class TestChat:
                 await client.chat.completions.create(model=PAIR, messages=HELLO, extra_body=sent)
         assert caught.value.param == param
         assert not service.asked
+
+
+class TestText:
+    async def test_a_text_is_gone_on_with(self) -> None:
+        async with client_of() as (client, service):
+            whole = await client.completions.create(model=PAIR, prompt="Once", max_tokens=5)
+            stream = await client.completions.create(
+                model=PAIR, prompt="Once", stream=True, stream_options={"include_usage": True}
+            )
+            chunks = [chunk async for chunk in stream]
+        assert (whole.choices[0].text, whole.choices[0].finish_reason) == ("Hello you.", "stop")
+        assert "".join(chunk.choices[0].text for chunk in chunks[:-1]) == "Hello you."
+        assert chunks[-2].choices[0].finish_reason == "stop"
+        assert chunks[-1].usage == whole.usage
+        assert [(asked.prompt, asked.options.max_tokens) for asked in service.asked] == [("Once", 5), ("Once", 16)]
+
+    @pytest.mark.parametrize(
+        ("prompt", "expected"),
+        [
+            (["a", "b"], ["a", "a", "b", "b"]),
+            ([5, 6], [TokenIds((5, 6))] * 2),
+            ([[5], [6]], [TokenIds((5,)), TokenIds((5,)), TokenIds((6,)), TokenIds((6,))]),
+        ],
+    )
+    async def test_several_prompts(self, prompt: Any, expected: list[object]) -> None:
+        replies = [said(f"{i}") for i in range(4)]
+        async with client_of(*replies) as (client, service):
+            whole = await client.completions.create(model=PAIR, prompt=prompt, n=2)
+        assert [asked.prompt for asked in service.asked] == expected
+        assert [choice.text for choice in whole.choices] == ["0", "1", "2", "3"][: len(expected)]
+        assert whole.usage is not None
+        assert whole.usage.prompt_tokens == 10 * len(expected) // 2
+
+    async def test_a_gap_is_filled(self) -> None:
+        async with client_of() as (client, service):
+            await client.completions.create(model=PAIR, prompt="def", suffix="return")
+        assert service.asked[0].prompt == Infill("def", "return")
+
+    async def test_log_probabilities(self) -> None:
+        async with client_of(weighed(said("Ye", "s"))) as (client, _):
+            whole = await client.completions.create(model=PAIR, prompt="Well", logprobs=1)
+        logprobs = whole.choices[0].logprobs
+        assert logprobs is not None
+        assert (logprobs.tokens, logprobs.token_logprobs, logprobs.text_offset) == (["Ye", "s"], [-0.5, -0.5], [0, 2])
+        assert logprobs.top_logprobs == [{"�": -9999.0}] * 2
+
+    @pytest.mark.parametrize("max_tokens", [0, 1])
+    async def test_a_prompt_is_echoed_with_its_log_probabilities(self, max_tokens: int) -> None:
+        """As harnesses for evaluation ask, to weigh a text that the model did not write."""
+        scored = tuple(TokenLogprobs(piece, -1.0, (Alternative(1, piece, -1.0),)) for piece in (b"ll", b"!"))
+        async with client_of(weighed(said(" Yes"))) as (client, service):
+            service.answers = [Tokenized(0, (7, 8, 9), (b"We", b"ll", b"!")), Scored(0, scored)]
+            whole = await client.completions.create(
+                model=PAIR, prompt="Well!", logprobs=1, echo=True, max_tokens=max_tokens
+            )
+        (choice,) = whole.choices
+        assert choice.text == "Well!" + " Yes" * max_tokens
+        logprobs = choice.logprobs
+        assert logprobs is not None
+        assert logprobs.tokens == ["We", "ll", "!"] + [" Yes"] * max_tokens
+        assert logprobs.token_logprobs == [None, -1.0, -1.0] + [-0.5] * max_tokens
+        assert logprobs.text_offset == [0, 2, 4, 5][: 3 + max_tokens]
+        assert service.questions == [Tokenize(0, "Well!", special=True, bos=True), Score(0, (7, 8, 9), 1, 3, 1)]
+        assert len(service.asked) == max_tokens
+        assert whole.usage is not None
+        assert whole.usage.prompt_tokens == (10 if max_tokens else 3)
+
+    @pytest.mark.parametrize(
+        ("sent", "param"),
+        [
+            ({"prompt": []}, "prompt"),
+            ({"prompt": ["a", 5]}, "prompt"),
+            ({"prompt": [[]]}, "prompt"),
+            ({"prompt": ["a"] * 129}, "prompt"),
+            ({"prompt": ["a"] * 100, "n": 2}, "n"),
+            ({"best_of": 2}, "best_of"),
+            ({"logprobs": 21}, "logprobs"),
+            ({"suffix": "b", "echo": True}, "echo"),
+            ({"max_tokens": 0}, "max_tokens"),
+        ],
+    )
+    async def test_a_wrong_field_is_named(self, sent: dict[str, Any], param: str) -> None:
+        async with client_of() as (client, service):
+            with pytest.raises(openai.BadRequestError) as caught:
+                await client.completions.create(model=PAIR, prompt="a", extra_body=sent)
+        assert caught.value.param == param
+        assert not service.asked
+
+
+async def test_the_pairs_are_models() -> None:
+    async with client_of() as (client, _):
+        (model,) = (await client.models.list()).data
+        assert (model.id, model.owned_by) == (PAIR, "localspec")
+        assert await client.models.retrieve(PAIR) == model
+        with pytest.raises(openai.NotFoundError):
+            await client.models.retrieve("other")
 
 
 class TestFailures:

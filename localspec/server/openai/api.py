@@ -10,13 +10,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from localspec.server.openai.chat import complete_chat
+from localspec.server.openai.completions import complete_text
+from localspec.server.openai.models import list_models, show_model
 from localspec.server.service import Service
 
-_POSTS: dict[str, Callable[[Service, Request], Awaitable[Response]]] = {
-    "/v1/chat/completions": complete_chat,
-}
+_ENDPOINTS: tuple[tuple[str, str, Callable[[Service, Request], Awaitable[Response]]], ...] = (
+    ("POST", "/v1/chat/completions", complete_chat),
+    ("POST", "/v1/completions", complete_text),
+    ("GET", "/v1/models", list_models),
+    ("GET", "/v1/models/{model:path}", show_model),
+)
 
 
 def routes(service: Service) -> list[Route]:
     """The endpoints over ``service``."""
-    return [Route(path, partial(answer, service), methods=["POST"]) for path, answer in _POSTS.items()]
+    return [Route(path, partial(answer, service), methods=[method]) for method, path, answer in _ENDPOINTS]

@@ -30,9 +30,8 @@ from localspec.server.openai.messages import chosen, messages_of, tools_of
 from localspec.server.openai.options import MOST_ALTERNATIVES, options_of, reply_count, seeded, wants_origins
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.service import Asked, Service
-from localspec.server.streaming import StreamResponse, merged, server_sent
+from localspec.server.streaming import DONE, StreamResponse, merged, server_sent
 
-DONE = server_sent("[DONE]")
 _REASONS = {FinishReason.STOP: "stop", FinishReason.LENGTH: "length", FinishReason.CANCELLED: "stop"}
 _FIELDS = {PartKind.REASONING: "reasoning_content", PartKind.ANSWER: "content"}
 

@@ -1,0 +1,33 @@
+"""``GET /v1/models`` and ``GET /v1/models/{id}``: the pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from localspec.base.errors import NotFoundError
+from localspec.server.service import ServedModel, Service
+
+
+async def list_models(service: Service, request: Request) -> Response:
+    """All pairs."""
+    return JSONResponse({"object": "list", "data": [_model(each) for each in service.models()]})
+
+
+async def show_model(service: Service, request: Request) -> Response:
+    """One pair. Raises NotFoundError."""
+    named = request.path_params["model"]
+    found = next((each for each in service.models() if each.id == named), None)
+    if found is None:
+        raise NotFoundError(f"There is no pair named {named}.", "GET /v1/models lists the pairs.")
+    return JSONResponse(_model(found))
+
+
+def _model(model: ServedModel) -> dict[str, Any]:
+    """A pair as OpenAI has models, with llama-server's ``meta``."""
+    meta: dict[str, Any] = {"name": model.name, "size": model.size_bytes, "loaded": model.loaded}
+    if model.info is not None:
+        meta |= {"n_ctx": model.info.n_ctx, "n_vocab": model.info.n_vocab, "draft": model.info.draft_name}
+    return {"id": model.id, "object": "model", "created": model.created, "owned_by": "localspec", "meta": meta}
