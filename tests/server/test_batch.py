@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from localspec.base.errors import LocalSpecError, ModelFileError, NotFoundError, OutputError, UsageError
+from localspec.base.errors import EngineError, LocalSpecError, ModelFileError, NotFoundError, OutputError, UsageError
 from localspec.server.app import make_app
 from localspec.server.batch.requests import BatchRequest, Line, WrongLine, read_batch
 from localspec.server.batch.results import BatchResult, ResultsFile
@@ -61,6 +61,8 @@ class Echo:
                 return PlainTextResponse("no JSON")
             case "busy" if self.begun.count("busy") < 3:
                 raise BusyError("Too much.")
+            case "unlucky" if self.begun.count("unlucky") < 2:
+                raise EngineError("The engine died.")
             case "unknown":
                 raise NotFoundError("No such pair.")
         return JSONResponse({"said": text, "usage": {"completion_tokens": 5}}, headers={"x-request-id": f"id-{text}"})
@@ -137,24 +139,24 @@ def test_lines_are_read_and_wrong_ones_are_named(tmp_path: Path) -> None:
 def test_every_line_has_a_result_in_openais_form(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Answers, refusals, bugs (which are logged) and wrong lines; what there is no room for yet is asked again."""
+    """Answers, refusals, logged bugs, wrong lines; what met no room, or an engine that died, is asked again."""
     monkeypatch.setattr("localspec.server.batch.run.RETRY_S", 0.0)
     monkeypatch.setattr("localspec.server.batch.run.logger", logging.getLogger("batch"))
-    wrong = WrongLine(6, None, "invalid_json_line", "The line is no JSON.")
-    texts = ("hello", "bug", "plain", "unknown", "busy")
+    wrong = WrongLine(7, None, "invalid_json_line", "The line is no JSON.")
+    texts = ("hello", "bug", "plain", "unknown", "busy", "unlucky")
     results = run(batch(Echo()), [*lines_of(*texts), wrong])
     first = data_of(results[0])
     body = {"said": "hello", "usage": {"completion_tokens": 5}}
     response = {"status_code": 200, "request_id": "id-hello", "body": body}
     assert first == {"id": "batch_req_1", "custom_id": "r1", "response": response, "error": None}
     assert "RuntimeError: a bug" in caplog.text
-    assert [result.status for result in results] == [200, 500, 200, 404, 200, None]
-    assert [result.tokens_n for result in results] == [5, 0, 0, 0, 5, 0]
+    assert [result.status for result in results] == [200, 500, 200, 404, 200, 200, None]
+    assert [result.tokens_n for result in results] == [5, 0, 0, 0, 5, 5, 0]
     assert results[2].body == "no JSON"
     assert "error" in results[3].body
-    last = data_of(results[5])
+    last = data_of(results[6])
     assert (last["custom_id"], last["response"]) == (None, None)
-    assert last["error"] == {"code": "invalid_json_line", "message": "Line 6: The line is no JSON."}
+    assert last["error"] == {"code": "invalid_json_line", "message": "Line 7: The line is no JSON."}
 
 
 @pytest.mark.parametrize("in_order", [True, False])

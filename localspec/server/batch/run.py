@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from itertools import takewhile
 from typing import Any
 
@@ -23,7 +24,7 @@ logger = logging.getLogger("uvicorn.error")
 
 _AHEAD = 8
 """Requests for each that is answered at once, that may be finished before their turn where results come in order."""
-_BUSY = (429, 503)
+_BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 _RETRIES_N, RETRY_S = 100, 1.0
 """Times that a request is sent again which the service has no room for yet, and the pause before each."""
 
@@ -90,13 +91,22 @@ class Batch:
         if not isinstance(line, BatchRequest):
             return BatchResult(line)
         await self._load(line.model)
-        for _ in range(_RETRIES_N):
-            response = await client.post(line.url, json=line.body)
-            if response.status_code not in _BUSY:
-                break
-            await asyncio.sleep(RETRY_S)
+        response = await self._sent(client, line)
         request_id = response.headers.get("x-request-id", f"req_{line.number}")
         return BatchResult(line, response.status_code, request_id, _json(response))
+
+    async def _sent(self, client: AsyncClient, request: BatchRequest) -> Response:
+        """The answer; once more where there was no room, or where the engine may have died of another request."""
+        failed = False
+        for _ in range(_RETRIES_N):
+            response = await client.post(request.url, json=request.body)
+            if response.status_code in _BUSY:
+                await asyncio.sleep(RETRY_S)
+            elif response.status_code < HTTPStatus.INTERNAL_SERVER_ERROR or failed:
+                break
+            else:
+                failed = True
+        return response
 
     async def _load(self, model: str) -> None:
         """Have a pair loaded, once; an unknown one is left to the API to refuse."""
