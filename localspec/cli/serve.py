@@ -19,6 +19,8 @@ from localspec.cli.values import ValueParam
 from localspec.config.kinds import Number
 
 if TYPE_CHECKING:
+    from localspec.cli.streams import Status
+    from localspec.insight.observers.observers import Observers
     from localspec.runtime.chat_config import ChatConfig
     from localspec.server.access import AccessRules
     from localspec.server.serving import ServerOptions
@@ -132,11 +134,33 @@ def _serve(chat_config: ChatConfig, options: ServerOptions, host: str, port: int
     from localspec.server.serving import serve as serve_requests
 
     listening = bound(host, port)
-    url = url_of(listening)
     with closing(Status()) as status:
+        operator = _Terminal(status, f"LocalSpec serves {chat_config.title} at {url_of(listening)} ; Ctrl-C ends it.")
+        asyncio.run(serve_requests(chat_config, options, listening, operator))
 
-        def ready() -> None:
-            status.clear()
-            print(f"LocalSpec serves {chat_config.title} at {url} ; Ctrl-C ends it.", file=sys.stderr, flush=True)
 
-        asyncio.run(serve_requests(chat_config, options, listening, status.show, ready, print_news))
+class _Terminal:
+    """Tells on standard error how the server goes."""
+
+    def __init__(self, status: Status, greeting: str) -> None:
+        self._status = status
+        self._greeting = greeting
+
+    def progress(self, what: str, fraction: float) -> None:
+        self._status.show(what, fraction)
+
+    def ready(self) -> None:
+        self._status.clear()
+        self._tell(self._greeting)
+
+    def news(self, observers: Observers) -> None:
+        print_news(observers)
+
+    def stopping(self, busy: bool) -> None:
+        if sys.stderr.isatty():
+            print(file=sys.stderr)  # the terminal has echoed ^C
+        if busy:
+            self._tell("Replies under way have 10 seconds to end; Ctrl-C ends them now.")
+
+    def _tell(self, sentence: str) -> None:
+        print(sentence, file=sys.stderr, flush=True)

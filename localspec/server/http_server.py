@@ -8,7 +8,7 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
 from logging.handlers import RotatingFileHandler
@@ -48,7 +48,8 @@ class HttpServer(uvicorn.Server):
     one ends them at once.
     """
 
-    def __init__(self, app: ASGIApp, service: Stoppable) -> None:
+    def __init__(self, app: ASGIApp, service: Stoppable, on_stop: Callable[[bool], object] = lambda busy: None) -> None:
+        """``on_stop`` is called when the server begins to stop, with True if replies are under way."""
         config = uvicorn.Config(
             app,
             http=_Protocol,
@@ -64,6 +65,7 @@ class HttpServer(uvicorn.Server):
         )
         super().__init__(config)
         self._service = service
+        self._on_stop = on_stop
         self._stopping: asyncio.Task[None] | None = None
 
     @contextmanager
@@ -92,6 +94,7 @@ class HttpServer(uvicorn.Server):
 
     async def _stop(self) -> None:
         self._service.stop()
+        self._on_stop(self._service.busy)
         loop = asyncio.get_running_loop()
         end = loop.time() + STOP_S
         while self._service.busy and loop.time() < end and not self.should_exit:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from socket import socket
+from typing import Protocol
 
 from localspec.base.paths import user_paths
 from localspec.insight.observers.metering import Metering
@@ -31,17 +31,30 @@ class ServerOptions:
     limits: ServiceLimits = field(default_factory=ServiceLimits)
 
 
-async def serve(
-    chat_config: ChatConfig,
-    options: ServerOptions,
-    listening: socket,
-    on_progress: Callable[[str, float], object],
-    on_ready: Callable[[], object],
-    on_news: Callable[[Observers], object],
-) -> None:
-    """Load the pair of ``chat_config``, call ``on_ready``, and answer requests until a signal. Raises LocalSpecError.
+class Operator(Protocol):
+    """The one who started the server, to be told how it goes."""
 
-    ``listening`` is bound already, so that requests that come during the load wait. ``on_news`` is called now and then.
+    def progress(self, what: str, fraction: float) -> None:
+        """The server's own pair is being loaded."""
+        ...
+
+    def ready(self) -> None:
+        """Requests are answered from now on."""
+        ...
+
+    def news(self, observers: Observers) -> None:
+        """Called now and then, as observers may have something to say."""
+        ...
+
+    def stopping(self, busy: bool) -> None:
+        """A signal has come; ``busy`` is True if replies are under way, which may end."""
+        ...
+
+
+async def serve(chat_config: ChatConfig, options: ServerOptions, listening: socket, operator: Operator) -> None:
+    """Load the pair of ``chat_config``, and answer requests until a signal. Raises LocalSpecError.
+
+    ``listening`` is bound already, so that requests that come during the load wait.
     """
     metering = Metering()
     with listening, logged(user_paths().logs / "serve.log"), closing(Observers([metering])) as observers:
@@ -54,30 +67,30 @@ async def serve(
             rates=RateLimits(options.access.keys),
         )
         try:
-            await _load(engines, on_progress)
-            on_ready()
-            telling = asyncio.create_task(_tell(observers, on_news))
+            await _load(engines, operator)
+            operator.ready()
+            telling = asyncio.create_task(_tell(observers, operator))
             app = make_app(
                 engines,
                 routes=status.routes(engines.figures, engines.meters.page),
                 middleware=options.access.middleware(),
             )
-            await HttpServer(app, engines).serve([listening])
+            await HttpServer(app, engines, operator.stopping).serve([listening])
             telling.cancel()
         finally:
             await engines.close()
 
 
-async def _tell(observers: Observers, on_news: Callable[[Observers], object]) -> None:
+async def _tell(observers: Observers, operator: Operator) -> None:
     while True:
-        on_news(observers)
+        operator.news(observers)
         await asyncio.sleep(_NEWS_S)
 
 
-async def _load(engines: Engines, on_progress: Callable[[str, float], object]) -> None:
+async def _load(engines: Engines, operator: Operator) -> None:
     """Load the server's own pair."""
     loading = asyncio.create_task(engines.info(""))
     while not (await asyncio.wait({loading}, timeout=_PROGRESS_S))[0]:
         if (progress := engines.progress) is not None:
-            on_progress(progress.what, progress.fraction)
+            operator.progress(progress.what, progress.fraction)
     loading.result()

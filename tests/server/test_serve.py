@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -58,7 +59,16 @@ def test_the_built_in_pair_is_served() -> None:
         scraped = httpx2.get(f"{url}/metrics")
         families = text_string_to_metric_families(scraped.text)  # type: ignore[no-untyped-call]
         assert "vllm:num_requests_waiting" in {family.name for family in families}
-        process.send_signal(signal.SIGTERM)
+        asked = {"messages": [{"role": "user", "content": "Tell me a story about a fox."}], "seed": 1, "max_tokens": 60}
+        with ThreadPoolExecutor() as threads:
+            replies = list(threads.map(lambda _: httpx2.post(f"{url}/v1/chat/completions", json=asked), range(6)))
+        assert all("fox" in reply.json()["choices"][0]["message"]["content"] for reply in replies)
+        with httpx2.stream("POST", f"{url}/v1/chat/completions", json={**asked, "stream": True}) as reply:
+            lines = reply.iter_lines()
+            first = next(lines)
+            process.send_signal(signal.SIGTERM)
+            rest = list(lines)
+        assert (first.startswith("data: "), rest[-2:]) == (True, ["data: [DONE]", ""])
         assert process.wait(PATIENCE_S) == 0
 
 
