@@ -13,11 +13,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from localspec.base.errors import LocalSpecError
-from localspec.server import anthropic, ollama
+from localspec.server import anthropic, llama_server, ollama
 from localspec.server.failures import HttpError, failure_response
 from localspec.server.openai.api import routes as openai_routes
 from localspec.server.service import Service
 
+_APIS = (openai_routes, anthropic.routes, ollama.routes, llama_server.routes)
 _BUG = "Something went wrong inside LocalSpec."
 _BUG_HINT = "The server's log has the details."
 
@@ -28,7 +29,7 @@ def make_app(service: Service, *, routes: Sequence[BaseRoute] = (), middleware: 
     A middleware answers a refusal with ``failure_response``.
     """
     return Starlette(
-        routes=[*openai_routes(service), *anthropic.routes(service), *ollama.routes(service), *routes],
+        routes=[*(route for api in _APIS for route in api(service)), *routes],
         middleware=middleware,
         exception_handlers={LocalSpecError: _failed, HTTPException: _refused, Exception: _broken},
     )

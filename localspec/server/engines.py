@@ -76,11 +76,7 @@ class Engines:
         self._sweeping = asyncio.create_task(self._put_away_idle())
 
     def models(self) -> Sequence[ServedModel]:
-        infos = {pair_id: engine.info for pair_id, engine in self._engines.items() if engine.info is not None}
-        return [
-            replace(model, loaded=True, info=infos[model.id]) if model.id in infos else model
-            for model in self._pairs.models()
-        ]
+        return [_as_it_is(model, self._engines.get(model.id)) for model in self._pairs.models()]
 
     def settings(self, model: str) -> ChatConfig:
         return self._pairs.settings(model)
@@ -353,6 +349,14 @@ class Engines:
                 idle = not engine.users_n and loop.time() - engine.used_at >= self._limits.idle_s
                 if idle and pair_id != self._pairs.own_id:
                     await self._put_away(engine)
+
+
+def _as_it_is(model: ServedModel, engine: PairEngine | None) -> ServedModel:
+    """A listed pair with the state of its engine."""
+    if engine is None or engine.info is None:
+        return model
+    places = engine.places
+    return replace(model, loaded=True, info=engine.info, replies_n=places.taken_n, places_n=places.places_n)
 
 
 def _request(asked: Asked) -> Write:

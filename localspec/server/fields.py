@@ -13,6 +13,7 @@ from starlette.requests import Request
 from localspec.server.failures import InvalidFieldError
 
 _LARGEST = 2**53
+_MOST_TOKENS = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,13 @@ class Fields:
         if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
             self.refuse(name, "a text or a list of texts")
         return tuple(listed)
+
+    def token_ids(self, name: str) -> tuple[int, ...]:
+        """A list of tokens, which must be there."""
+        value = self.values.get(name)
+        if not isinstance(value, list) or not all(type(each) is int and 0 <= each < _MOST_TOKENS for each in value):
+            self.refuse(name, "a list of tokens, which are whole numbers")
+        return tuple(value)
 
     def object(self, name: str) -> Fields | None:
         """An object; None if it is missing."""

@@ -53,6 +53,10 @@ class ServedModel:
     loaded: bool
     info: PairInfo | None = None
     """Known while it is loaded."""
+    replies_n: int = 0
+    """Replies that it makes now."""
+    places_n: int = 0
+    """Replies that it makes at once, at most; 0 while it is not loaded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class FakeService:
     """Replies that were closed before their last event."""
 
     def models(self) -> Sequence[ServedModel]:
-        return [ServedModel(PAIR, "A small pair", CREATED, 3_000, loaded=True, info=self.pair)]
+        return [ServedModel(PAIR, "A small pair", CREATED, 3_000, loaded=True, info=self.pair, replies_n=1, places_n=2)]
 
     def settings(self, model: str) -> ChatConfig:
         if model not in ("", PAIR):
