@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from localspec.chat.commands.chat import GHOSTS, INSPECT, MARKS, PAIRS, RACE, SEND, VIEW
 from localspec.chat.commands.command import Command
 from localspec.chat.commands.keymap import Keymap
+from localspec.chat.commands.setup import PAIRS
+from localspec.chat.commands.watching import GHOSTS, INSPECT, MARKS, RACE, VIEW
+from localspec.chat.commands.writing import SEND
 
 
 @dataclass(frozen=True, slots=True)

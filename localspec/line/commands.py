@@ -9,9 +9,15 @@ from functools import partial
 
 from localspec.base.errors import UsageError
 from localspec.base.fuzzy import nearest
-from localspec.chat.commands import chat
+from localspec.chat.commands import moving
+from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.command import Command, FrontEnd, LineForm
+from localspec.chat.commands.conversations import CONVERSATIONS, EXPORT, IMPORT, NEW, RENAME, SEARCH
+from localspec.chat.commands.setup import PAIRS, STATS, TOOLS
 from localspec.chat.commands.slash import AS_A_MESSAGE
+from localspec.chat.commands.turns import AGAIN, COMPACT, CONTINUE, DELETE, EDIT, UNDO
+from localspec.chat.commands.watching import COMPARE, MARKS, STOP
+from localspec.chat.commands.writing import ATTACH
 from localspec.chat.marks import Marks
 from localspec.chat.settings.conversation import suggest_set
 from localspec.line import choices, compacting, comparing, conversations, figures, tools, turns
@@ -53,35 +59,35 @@ def quit_(state: State, argument: str) -> None:
 
 
 _HANDLERS: tuple[tuple[Command | LineForm, Callable[[State, str], None]], ...] = (
-    (chat.HELP, help_),
-    (chat.NEW, conversations.new),
-    (chat.CONVERSATIONS, conversations.list_),
+    (moving.HELP, help_),
+    (NEW, conversations.new),
+    (CONVERSATIONS, conversations.list_),
     (
         LineForm("open", "Open a conversation by its number in the list, or by its id.", "NUMBER"),
         conversations.open_,
     ),
     (LineForm("show", "Show the last turn, or all of the conversation.", "[all]"), conversations.show),
-    (chat.SEARCH, conversations.search),
-    (chat.RENAME, conversations.rename),
-    (chat.DELETE, conversations.delete),
-    (chat.UNDO, conversations.undo),
-    (chat.COMPACT, compacting.compact),
-    (chat.AGAIN, turns.again),
-    (chat.EDIT, turns.edit),
-    (chat.CONTINUE, turns.continue_),
+    (SEARCH, conversations.search),
+    (RENAME, conversations.rename),
+    (DELETE, conversations.delete),
+    (UNDO, conversations.undo),
+    (COMPACT, compacting.compact),
+    (AGAIN, turns.again),
+    (EDIT, turns.edit),
+    (CONTINUE, turns.continue_),
     (LineForm("version", "Show another version of the last reply.", "[NUMBER]"), turns.version),
-    (chat.STOP, turns.stop),
-    (chat.ATTACH, turns.attach),
+    (STOP, turns.stop),
+    (ATTACH, turns.attach),
     (LineForm("detach", "Remove the attachments."), turns.detach),
-    (chat.EXPORT, conversations.export),
-    (chat.IMPORT, conversations.import_),
+    (EXPORT, conversations.export),
+    (IMPORT, conversations.import_),
     (LineForm("figures", "Show the figures of the last reply."), figures.figures),
-    (chat.STATS, figures.stats),
-    (chat.MARKS, choices.marks),
-    (chat.PAIRS, choices.pair),
-    (chat.COMPARE, comparing.compare),
-    (chat.TOOLS, tools.tools),
-    (chat.QUIT, quit_),
+    (STATS, figures.stats),
+    (MARKS, choices.marks),
+    (PAIRS, choices.pair),
+    (COMPARE, comparing.compare),
+    (TOOLS, tools.tools),
+    (moving.QUIT, quit_),
 )
 """Handlers of the line mode's own. A command that has none here and none in its declaration needs a screen."""
 
@@ -91,7 +97,7 @@ def commands() -> list[LineCommand]:
     own = [LineCommand(_form(command), do) for command, do in _HANDLERS]
     shared = [
         LineCommand(command.line, partial(_run, command.handler))
-        for command in chat.CHAT.commands
+        for command in CHAT.commands
         if command.line is not None and command.handler is not None
     ]
     return [*own[:-1], *shared, own[-1]]
@@ -154,7 +160,7 @@ def no_such_command(word: str, argument: str = "") -> UsageError:
 
 def screen_only() -> frozenset[str]:
     """Slash commands of the chat screen that the line mode does not have: ways to look, to copy, to change by hand."""
-    return frozenset(each.slash for each in chat.CHAT.commands if each.slash and each.line is None)
+    return frozenset(each.slash for each in CHAT.commands if each.slash and each.line is None)
 
 
 def _find(name: str) -> LineCommand | None:

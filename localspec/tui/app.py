@@ -28,7 +28,9 @@ from localspec.base.paths import user_paths
 from localspec.base.signals import discard_terminal_output, ending_signals
 from localspec.base.visible import visible_line
 from localspec.chat.answer_queue import AnswerQueue
-from localspec.chat.commands import chat as commands
+from localspec.chat.commands.chat import CHAT
+from localspec.chat.commands.moving import HELP, PALETTE, QUIT
+from localspec.chat.commands.setup import ACCEPT, PAIRS, SETTINGS, STATS, THEME
 from localspec.chat.pacing import Pacer
 from localspec.chat.pair_slot import EngineHandle
 from localspec.chat.pairs.library import PairLibrary
@@ -275,13 +277,13 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The chat's commands; above another screen those that the app handles itself."""
-        for command in commands.CHAT.commands:
+        for command in CHAT.commands:
             if command.in_palette and (screen is self._chat or command.id in self.handlers):
                 run = partial(self._chat.run_command, command)
                 key = self._settings.preferences.keymap.label(command)
                 yield SystemCommand(command.title.capitalize(), f"{command.help} ({key})" if key else command.help, run)
 
-    @handles(commands.PALETTE)
+    @handles(PALETTE)
     def action_command_palette(self) -> None:
         if not isinstance(self.screen, CommandPalette):
             self.push_screen(CommandSearch())  # without the usual id: the one before may still be on its way out
@@ -291,13 +293,13 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
         if not event.command.in_prompt and self.screen_stack:
             self._chat.did(event.command, opened=self.screen is not self._chat)
 
-    @handles(commands.HELP)
+    @handles(HELP)
     def show_help(self) -> None:
         from localspec.tui.screens.help import HelpScreen
 
         self.push_screen(HelpScreen(self._palette(), self._settings.preferences.keymap))
 
-    @handles(commands.QUIT)
+    @handles(QUIT)
     async def quit(self) -> None:
         if question := self._controller.parting_question():
             while self.screen is not self._chat:
@@ -308,13 +310,13 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
 
     # Settings
 
-    @handles(commands.SETTINGS)
+    @handles(SETTINGS)
     def show_settings(self, words: str = "") -> None:
         browser = self._settings.open()
         browser.text = words
         self.push_screen(SettingsScreen(browser, self._change_settings, self._load_again))
 
-    @handles(commands.THEME)
+    @handles(THEME)
     def choose_theme(self, name: str = "") -> None:
         if not name:
             self.push_screen(CommandSearch(providers=[ThemeChoices], placeholder="Search for themes…"))
@@ -369,7 +371,7 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
         self._controller.keymap = preferences.keymap
         self._chat.prefer(preferences)
 
-    @handles(commands.STATS)
+    @handles(STATS)
     def show_stats(self) -> None:
         from localspec.chat.stats.browser import StatsBrowser
         from localspec.insight.stats.objectives import objectives_of
@@ -379,7 +381,7 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
 
     # Pairs
 
-    @handles(commands.PAIRS)
+    @handles(PAIRS)
     def choose_pair(self, named: str = "") -> None:
         if named:
             self.run_worker(self._choose_pair(named), group="pair", exclusive=True)
@@ -406,7 +408,7 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
         else:
             await self._change_pair(pair.id)
 
-    @handles(commands.ACCEPT)
+    @handles(ACCEPT)
     def accept_offer(self) -> None:
         match self._controller.offer:
             case None:

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from localspec.base.errors import UsageError
-from localspec.chat.commands.chat import PERSONA, SET
+from localspec.chat.commands.setup import PERSONA, SET
 from localspec.chat.settings.browser import SettingsBrowser
 from localspec.config import read_config, setting
 from localspec.runtime.worker.messages import Load

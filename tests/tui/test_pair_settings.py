@@ -10,7 +10,7 @@ import pytest
 from textual.widgets import Input
 
 from localspec.base.errors import UsageError
-from localspec.chat.commands.chat import SET, UNSET
+from localspec.chat.commands.setup import SET, UNSET
 from localspec.chat.pairs.source import LocalPairs
 from localspec.chat.settings.browser import SETTING, SettingsBrowser
 from localspec.config import config_file, read_config, setting

@@ -9,8 +9,9 @@ from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from localspec.chat.commands.chat import CHAT, PERSONA
+from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.places import IN_SETTINGS
+from localspec.chat.commands.setup import PERSONA
 from localspec.chat.pacing import Pacer
 from localspec.chat.pair_slot import Phase
 from localspec.chat.session import ChatSession

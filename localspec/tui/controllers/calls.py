@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from localspec.chat.commands.chat import CALLS, TOOLS
+from localspec.chat.commands.setup import CALLS, TOOLS
 from localspec.chat.session import ChatSession
 from localspec.chat.settings.controller import SettingsController
 from localspec.chat.tools.approvals import Verdict

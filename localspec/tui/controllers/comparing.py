@@ -8,7 +8,7 @@ from collections.abc import Callable
 from textual.app import App
 
 from localspec.base.errors import CapacityError, NotFoundError
-from localspec.chat.commands.chat import COMPARE
+from localspec.chat.commands.watching import COMPARE
 from localspec.chat.comparison import named_pairs
 from localspec.chat.pair_slot import Phase
 from localspec.chat.race import Lane

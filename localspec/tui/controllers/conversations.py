@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from localspec.base.errors import LocalSpecError
-from localspec.chat.commands.chat import NEW
+from localspec.chat.commands.conversations import NEW
 from localspec.chat.pending import PendingMessages
 from localspec.chat.session import ChatSession
 from localspec.chat.settings.controller import SettingsController

@@ -10,17 +10,8 @@ from dataclasses import dataclass, replace
 
 from localspec.base.errors import StoreError
 from localspec.base.visible import visible_line
-from localspec.chat.commands.chat import (
-    AGAIN,
-    CONTINUE,
-    DELETE,
-    EDIT,
-    REWRITE,
-    UNDO,
-    VERSION_AFTER,
-    VERSION_BEFORE,
-)
 from localspec.chat.commands.command import Command
+from localspec.chat.commands.turns import AGAIN, CONTINUE, DELETE, EDIT, REWRITE, UNDO, VERSION_AFTER, VERSION_BEFORE
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.message import WrittenMessage, taken_apart
 from localspec.chat.session import ChatSession

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from textual.events import Key, Paste
 
-from localspec.chat.commands.chat import BLOCK_AFTER, BLOCK_BEFORE, NEXT, PREVIOUS, WRITE
 from localspec.chat.commands.command import Command, key_label
+from localspec.chat.commands.moving import WRITE
 from localspec.chat.commands.places import known
+from localspec.chat.commands.turns import BLOCK_AFTER, BLOCK_BEFORE, NEXT, PREVIOUS
 from localspec.tui.controllers.editing import EditingController
 from localspec.tui.controllers.reading import ReadingController
 from localspec.tui.conversation.transcript import Transcript

@@ -9,7 +9,7 @@ from dataclasses import replace
 from textual.app import App
 
 from localspec.chat.changes import Change, Ended, Learned, Wrote
-from localspec.chat.commands import chat as commands
+from localspec.chat.commands import watching
 from localspec.chat.commands.command import Command
 from localspec.chat.pair_slot import Phase
 from localspec.chat.session import ChatSession
@@ -52,13 +52,13 @@ class MarkingController:
     def _app(self) -> App[object]:
         return self._transcript.app
 
-    @handles(commands.VIEW)
+    @handles(watching.VIEW)
     def toggle_view(self) -> str:
         """Switch between Markdown and tokens."""
         shown = self._transcript.shown
         return self.show(replace(shown, markdown=not shown.markdown))
 
-    @handles(commands.MARKS)
+    @handles(watching.MARKS)
     def next_mode(self) -> str:
         """Mark tokens in the next mode, for the chosen turn or for all."""
         hidden = self._session.current is None or self._transcript.selected is not None
@@ -78,19 +78,19 @@ class MarkingController:
             return "Nothing here has tokens to mark: no model wrote it in LocalSpec."
         return format_note(reply_format, one=chosen is not None)
 
-    @handles(commands.GHOSTS)
+    @handles(watching.GHOSTS)
     def next_ghosts(self) -> str:
         """Show rejected proposals in the next way."""
         self._transcript.show_ghosts(self._transcript.ghosts.next)
         said = GHOSTS[self._transcript.ghosts]
         if self._transcript.ghosts is GhostMode.KEEP and self._transcript.shown.markdown:
-            return f"{said} Markdown has no place for them; {self._way(commands.VIEW)} shows tokens."
+            return f"{said} Markdown has no place for them; {self._way(watching.VIEW)} shows tokens."
         return said
 
     def _way(self, command: Command) -> str:
         return key_of(self._transcript, command) or f"/{command.slash}"
 
-    @handles(commands.INSPECT)
+    @handles(watching.INSPECT)
     def inspect(self, view: TokenView | None = None, index: int | None = None) -> str:
         """Open the inspector on the reply of this view, or of the chosen turn, or on the latest."""
         turn = self._chosen() if view is None else self._turn_in(view)
@@ -112,7 +112,7 @@ class MarkingController:
         turn.looked_into = False
         self.weigh()
 
-    @handles(commands.RACE)
+    @handles(watching.RACE)
     def race(self, text: str = "") -> str:
         """Answer this text, or the latest message again, with speculation and without."""
         if self._session.phase is not Phase.IDLE or self._session.current is not None:
@@ -155,7 +155,7 @@ class MarkingController:
         self._new_here = False
         if reply_format.mode is not MarkMode.OFF and reply_format.marks is MarkMode.OFF:
             self._say(
-                f"A finished reply is shown without colours; {self._way(commands.MARKS)} colours its tokens again."
+                f"A finished reply is shown without colours; {self._way(watching.MARKS)} colours its tokens again."
             )
 
     def weigh(self) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localspec.chat.commands.chat import ACCEPT, PAIRS, QUIT
 from localspec.chat.commands.keymap import Keymap
+from localspec.chat.commands.moving import QUIT
+from localspec.chat.commands.setup import ACCEPT, PAIRS
 from localspec.chat.pair_slot import Phase
 from localspec.chat.pairs.browser import Browser
 from localspec.chat.pairs.download_words import parting_words

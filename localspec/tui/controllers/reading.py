@@ -10,7 +10,8 @@ from pathlib import Path
 from textual.widget import Widget
 
 from localspec.base.errors import LocalSpecError
-from localspec.chat.commands.chat import CODE, COPY, EXPORT, FAST, LINKS, PASSAGES, RENAME, THOUGHTS
+from localspec.chat.commands.conversations import EXPORT, RENAME
+from localspec.chat.commands.turns import CODE, COPY, FAST, LINKS, PASSAGES, THOUGHTS
 from localspec.chat.exporting import export
 from localspec.chat.session import ChatSession
 from localspec.chat.text.fences import code_blocks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localspec.chat.commands.chat import COMPACT
+from localspec.chat.commands.turns import COMPACT
 from localspec.chat.compaction import KEPT_TURNS_N
 from localspec.chat.pair_slot import Phase
 from localspec.chat.turn import Turn

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from textual import events
 from textual.content import Content
 
-from localspec.chat.commands.chat import STOP, THOUGHTS
+from localspec.chat.commands.turns import THOUGHTS
+from localspec.chat.commands.watching import STOP
 from localspec.chat.turn import Turn
 from localspec.tui.conversation.turn_view import TurnView
 from localspec.tui.keys.bindings import key_of

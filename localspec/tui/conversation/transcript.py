@@ -12,7 +12,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
 
-from localspec.chat.commands.chat import LATEST, NEWER, OLDER
+from localspec.chat.commands.moving import LATEST, NEWER, OLDER
 from localspec.chat.tokens.marking import GhostMode, ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.tui.conversation.reading_place import ReadingPlace

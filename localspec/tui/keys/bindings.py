@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 
-from localspec.chat.commands.chat import CHAT, HELP, PALETTE, QUIT
+from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.command import Command, key_label
 from localspec.chat.commands.keymap import Keymap
+from localspec.chat.commands.moving import HELP, PALETTE, QUIT
 from localspec.chat.commands.places import known
 
 _UNBOUND = "unbound"

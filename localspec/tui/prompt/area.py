@@ -11,7 +11,7 @@ from textual.geometry import Region
 from textual.widgets import TextArea
 
 from localspec.base.visible import visible
-from localspec.chat.commands.chat import COMPLETE, EARLIER, LATER, NEWLINE, SEND
+from localspec.chat.commands.writing import COMPLETE, EARLIER, LATER, NEWLINE, SEND
 from localspec.chat.compose.history import PromptHistory
 from localspec.chat.compose.message import WrittenMessage
 from localspec.tui.keys.bindings import prompt_bindings

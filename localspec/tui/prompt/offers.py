@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from localspec.chat.commands.chat import COMPLETE, SEND
+from localspec.chat.commands.writing import COMPLETE, SEND
 from localspec.chat.compose.completing import (
     Completion,
     CompletionKind,

@@ -20,8 +20,8 @@ from textual.widgets import Static, TextArea
 from localspec.base.errors import LocalSpecError
 from localspec.base.paths import user_paths
 from localspec.base.visible import visible
-from localspec.chat.commands.chat import ATTACH, EDITOR, RECALL
 from localspec.chat.commands.slash import is_command
+from localspec.chat.commands.writing import ATTACH, EDITOR, RECALL
 from localspec.chat.compose.cleaning import cleaned, cleaning_note
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory, Recall
 from localspec.chat.compose.mentions import written as written_path

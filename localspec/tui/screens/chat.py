@@ -18,9 +18,12 @@ from textual.message import Message
 
 from localspec.base.errors import LocalSpecError
 from localspec.chat.answer_queue import AnswerQueue
-from localspec.chat.commands import chat as commands
 from localspec.chat.commands.command import Command
+from localspec.chat.commands.conversations import CONVERSATIONS, IMPORT, SEARCH
+from localspec.chat.commands.moving import READ, TOUR
 from localspec.chat.commands.slash import command_parts, find_command, is_command, refusal
+from localspec.chat.commands.watching import STOP
+from localspec.chat.commands.writing import SEND
 from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.importing import Importing
 from localspec.chat.papers.meaning import Meaning
@@ -197,7 +200,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
             return
         self._notices.news.read()
         self._notices.say("")
-        self.did(commands.SEND)
+        self.did(SEND)
         await self._transcript.query(Welcome).remove()
         turn = self._pending.ask(event.written)
         await self._transcript.add_turn(turn)
@@ -282,7 +285,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
             sidebar.read_again()  # a conversation may be back
         self._focus.after_change()
 
-    @handles(commands.STOP)
+    @handles(STOP)
     async def stop_reply(self) -> None:
         if self._focus.leave() or (self._session.free and self._tour.leave()):
             return
@@ -290,7 +293,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         await self._turns.withdraw(withdrawn)
         self._conversations.give_back(withdrawn)
 
-    @handles(commands.TOUR)
+    @handles(TOUR)
     def go_on_with_tour(self) -> str:
         return self._tour.go_on()
 
@@ -306,7 +309,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         self._marking.weigh()
         self._wake()
 
-    @handles(commands.CONVERSATIONS)
+    @handles(CONVERSATIONS)
     async def list_conversations(self) -> None:
         if self.query(Sidebar):
             self.on_sidebar_closed()
@@ -328,7 +331,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         self.query(Sidebar).remove()
         self._focus.write()
 
-    @handles(commands.SEARCH)
+    @handles(SEARCH)
     def search(self, words: str = "") -> None:
         self.app.push_screen(SearchScreen(self._session.store, words), self._found)
 
@@ -341,7 +344,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         await self._conversations.go_to(conversation, message)
         self._wake()
 
-    @handles(commands.IMPORT)
+    @handles(IMPORT)
     def bring_in(self, name: str = "") -> None:
         self.run_worker(self._bring_in(name))
 
@@ -366,7 +369,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
     async def _copy_text(self, text: str) -> None:
         self.say(await self._reading.copy(text, "text"))
 
-    @handles(commands.READ)
+    @handles(READ)
     def read(self) -> str:
         self._focus.read()
         return self._preferences.keymap.worded("{write} goes back to the prompt.")

@@ -19,7 +19,7 @@ from textual.worker import ResultType, Worker, WorkerState, WorkType
 
 from localspec.chat.commands import places
 from localspec.chat.commands.chat import CHAT
-from localspec.chat.commands.chat import SETTINGS as SETTINGS_COMMAND
+from localspec.chat.commands.setup import SETTINGS as SETTINGS_COMMAND
 from localspec.config import SETTINGS, Setting
 from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.keys.handling import CommandTarget, handles

@@ -5,9 +5,10 @@ from __future__ import annotations
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.chat.commands.chat import CHAT, STOP
+from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.command import Command
 from localspec.chat.commands.keymap import Keymap
+from localspec.chat.commands.watching import STOP
 
 _GAPS = ("   ", "  ")
 _WEIGHT_WIDTH = 17

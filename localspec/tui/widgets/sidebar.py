@@ -19,7 +19,7 @@ from textual.widgets.option_list import Option
 
 from localspec.base.visible import visible_line
 from localspec.chat.commands import places
-from localspec.chat.commands.chat import SEARCH
+from localspec.chat.commands.conversations import SEARCH
 from localspec.chat.history import FolderRow, History, HistoryRow, age
 from localspec.store.filing import Filing
 from localspec.tui.keys.bindings import bindings_of, key_of

@@ -9,9 +9,9 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.chat.commands.chat import TOUR
 from localspec.chat.commands.command import Command
 from localspec.chat.commands.keymap import Keymap
+from localspec.chat.commands.moving import TOUR
 from localspec.chat.tour import Tour
 
 
