@@ -352,6 +352,99 @@ class TestText:
         assert not service.asked
 
 
+class TestResponses:
+    async def test_a_response_in_one_piece(self) -> None:
+        async with client_of(said("<think>", "Hm", "</think>", "Yes", ".")) as (client, service):
+            answer = await client.responses.create(
+                model=PAIR, input="Is it?", instructions="Be brief.", max_output_tokens=9, temperature=0.5
+            )
+        assert (answer.output_text, answer.status) == ("Yes.", "completed")
+        assert [item.type for item in answer.output] == ["reasoning", "message"]
+        assert answer.usage is not None
+        assert (answer.usage.input_tokens, answer.usage.input_tokens_details.cached_tokens) == (10, 4)
+        assert (answer.usage.output_tokens, answer.usage.output_tokens_details.reasoning_tokens) == (6, 3)
+        (asked,) = service.asked
+        assert asked.prompt == (Message(Role.SYSTEM, "Be brief."), Message(Role.USER, "Is it?"))
+        assert (asked.options.max_tokens, asked.options.sampling.temperature) == (9, 0.5)
+
+    async def test_a_stream_builds_the_same_response(self) -> None:
+        reply = said("<think>", "Hm", "</think>", "Yes", ".", reason=FinishReason.LENGTH)
+        async with client_of(reply) as (client, _), client.responses.stream(model=PAIR, input="Is it?") as stream:
+            events = [event async for event in stream]
+        kinds = list(dict.fromkeys(event.type for event in events))
+        item = ["response.output_item.added", "response.content_part.added"]
+        done = ["response.content_part.done", "response.output_item.done"]
+        assert kinds == [
+            *("response.created", "response.in_progress", *item),
+            *("response.reasoning_text.delta", "response.reasoning_text.done", *done),
+            *("response.output_text.delta", "response.output_text.done", "response.incomplete"),
+        ]
+        assert "".join(event.delta for event in events if event.type == "response.output_text.delta") == "Yes."
+        assert events[-1].type == "response.incomplete"
+        final = events[-1].response
+        assert (final.output_text, final.status) == ("Yes.", "incomplete")
+        assert final.incomplete_details is not None
+        assert final.incomplete_details.reason == "max_output_tokens"
+
+    async def test_calls_and_their_results_are_items(self) -> None:
+        tools: Any = [{"type": "function", "name": "get_time", "parameters": PARAMETERS}]
+        async with client_of(called("I look."), said("12:00")) as (client, service):
+            async with client.responses.stream(model=PAIR, input="What time?", tools=tools) as stream:
+                first = await stream.get_final_response()
+            call = first.output[1]
+            assert call.type == "function_call"
+            assert (first.output_text, call.call_id, call.arguments) == ("I look.", CALL.id, CALL.arguments)
+            history: Any = [
+                {"role": "user", "content": [{"type": "input_text", "text": "What time?"}]},
+                {"type": "reasoning", "summary": []},
+                *(item.model_dump(exclude_none=True) for item in first.output),
+                {"type": "function_call_output", "call_id": call.call_id, "output": "12:00"},
+            ]
+            await client.responses.create(model=PAIR, input=history, tool_choice="required", tools=tools)
+        assert service.asked[1].prompt == (
+            Message(Role.USER, "What time?"),
+            Message(Role.ASSISTANT, "I look.", (CALL,)),
+            Message(Role.TOOL, "12:00", call_id=CALL.id, name="get_time"),
+        )
+        assert service.asked[1].options.must_call
+
+    async def test_a_response_is_held_to_a_schema(self) -> None:
+        text: Any = {"format": {"type": "json_schema", "name": "zone", "schema": PARAMETERS}}
+        async with client_of() as (client, service):
+            answer = await client.responses.create(model=PAIR, input="Where?", text=text)
+        assert "zone" in (service.asked[0].options.sampling.grammar or "")
+        assert answer.text is not None
+
+    async def test_an_engine_that_dies_in_the_middle_fails_the_response(self) -> None:
+        async with client_of([*said("Hello", " you")[:-1], EngineError("The engine stopped.")]) as (client, _):
+            stream = await client.responses.create(model=PAIR, input="Hello!", stream=True)
+            events = [event async for event in stream]
+        last = events[-1]
+        assert last.type == "response.failed"
+        assert last.response.error is not None
+        assert last.response.error.message == "The engine stopped."
+
+    @pytest.mark.parametrize(
+        ("sent", "param"),
+        [
+            ({"previous_response_id": "resp_1"}, "previous_response_id"),
+            ({"background": True}, "background"),
+            ({"input": []}, "input"),
+            ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0].type"),
+            ({"input": [{"role": "robot", "content": ""}]}, "input[0].role"),
+            ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
+            ({"text": {"format": {"type": "yaml"}}}, "text.format.type"),
+            ({"max_output_tokens": 0}, "max_output_tokens"),
+        ],
+    )
+    async def test_a_wrong_field_is_named(self, sent: dict[str, Any], param: str) -> None:
+        async with client_of() as (client, service):
+            with pytest.raises(openai.BadRequestError) as caught:
+                await client.responses.create(model=PAIR, input="Hello!", extra_body=sent)
+        assert caught.value.param == param
+        assert not service.asked
+
+
 async def test_the_pairs_are_models() -> None:
     async with client_of() as (client, _):
         (model,) = (await client.models.list()).data

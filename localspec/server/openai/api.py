@@ -12,11 +12,13 @@ from starlette.routing import Route
 from localspec.server.openai.chat import complete_chat
 from localspec.server.openai.completions import complete_text
 from localspec.server.openai.models import list_models, show_model
+from localspec.server.openai.responses import respond
 from localspec.server.service import Service
 
 _ENDPOINTS: tuple[tuple[str, str, Callable[[Service, Request], Awaitable[Response]]], ...] = (
     ("POST", "/v1/chat/completions", complete_chat),
     ("POST", "/v1/completions", complete_text),
+    ("POST", "/v1/responses", respond),
     ("GET", "/v1/models", list_models),
     ("GET", "/v1/models/{model:path}", show_model),
 )

@@ -1,0 +1,282 @@
+"""``POST /v1/responses``, without a state: nothing is stored, so a request brings the whole conversation along."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from localspec.base.errors import LocalSpecError
+from localspec.engine.events import Event, Finished, FinishReason, Round, Started, ToolCall
+from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.server.failures import InvalidFieldError
+from localspec.server.fields import Fields
+from localspec.server.openai.figures import Followed, llama_timings, new_id, origins, usage
+from localspec.server.openai.messages import chosen, content_of, joined, tool_of
+from localspec.server.openai.options import options_of, schema_of_format, wants_origins
+from localspec.server.parts import Part, PartKind, ReplySplitter
+from localspec.server.sampling import held_to_schema
+from localspec.server.service import Asked, Service
+from localspec.server.streaming import StreamResponse, server_sent
+
+_WITH_STATE = ("previous_response_id", "conversation", "background", "prompt")
+_ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT}
+
+Sent = dict[str, Any]
+
+
+async def respond(service: Service, request: Request) -> Response:
+    """Answer one request. Raises LocalSpecError."""
+    fields = await Fields.of(request)
+    for name in _WITH_STATE:
+        if fields.raw(name):
+            message = f"{name} is not possible: this server keeps no state."
+            raise InvalidFieldError(message, "Send the whole conversation as input.", param=name)
+    model = fields.text("model", "")
+    options = await _options(fields, service.settings(model).reply)
+    asked = Asked(model, await _messages(fields), options)
+    answer = _Answer(service, asked, _echo(fields, options, model or service.models()[0].id), own=wants_origins(fields))
+    if fields.flag("stream"):
+        return StreamResponse(answer.stream())
+    return JSONResponse(await answer.whole())
+
+
+async def _options(fields: Fields, base: ReplyOptions) -> ReplyOptions:
+    options = await options_of(fields, base, "max_output_tokens")
+    text = fields.object("text")
+    format_ = text.object("format") if text else None
+    schema = schema_of_format(format_) if format_ else None
+    if schema is not None:
+        options = replace(options, sampling=await held_to_schema(options.sampling, schema))
+    for each in fields.objects("tools"):
+        if each.text("type") != "function":
+            each.refuse("type", "function, the only kind of tool here")
+    tools, must_call = chosen(fields, tuple(map(tool_of, fields.objects("tools"))))
+    one_call = bool(tools) and not fields.flag("parallel_tool_calls", default=True)
+    return replace(options, tools=tools, must_call=must_call, one_call=one_call)
+
+
+async def _messages(fields: Fields) -> tuple[Message, ...]:
+    """The conversation. Calls in a row, and the text before them, are one message."""
+    instructions = fields.text("instructions", "")
+    found = [Message(Role.SYSTEM, instructions)] if instructions else []
+    if isinstance(fields.raw("input"), str):
+        return (*found, Message(Role.USER, fields.text("input")))
+    items = fields.objects("input")
+    if not items:
+        fields.refuse("input", "a text or a list of items")
+    for item in items:
+        message = await _message(item)
+        if message is None:
+            continue
+        if message.calls and found and found[-1].role is Role.ASSISTANT:
+            last = found.pop()
+            message = replace(last, calls=last.calls + message.calls)
+        found.append(message)
+    return joined(found)
+
+
+async def _message(item: Fields) -> Message | None:
+    """The message that an item is; None for the reasoning of an earlier reply, which is not read again."""
+    match item.text("type", "message"):
+        case "message":
+            role = _ROLES.get(item.text("role"))
+            if role is None:
+                item.refuse("role", "system, developer, user or assistant")
+            return Message(role, await content_of(item, role))
+        case "function_call":
+            call = ToolCall(item.text("call_id"), item.text("name"), item.text("arguments"))
+            return Message(Role.ASSISTANT, "", (call,))
+        case "function_call_output":
+            output = await content_of(item, Role.TOOL, "output")
+            return Message(Role.TOOL, output, call_id=item.text("call_id"))
+        case "reasoning":
+            return None
+    return item.refuse("type", "message, function_call, function_call_output or reasoning")
+
+
+def _echo(fields: Fields, options: ReplyOptions, model: str) -> Sent:
+    """The parts of a response that repeat its request."""
+    return {
+        "id": new_id("resp_"),
+        "object": "response",
+        "created_at": int(time.time()),
+        "model": model,
+        "instructions": fields.raw("instructions"),
+        "max_output_tokens": fields.raw("max_output_tokens"),
+        "metadata": fields.raw("metadata") or {},
+        "parallel_tool_calls": fields.flag("parallel_tool_calls", default=True),
+        "previous_response_id": None,
+        "reasoning": {"effort": None, "summary": None},
+        "store": False,
+        "temperature": options.sampling.temperature,
+        "text": fields.raw("text") or {"format": {"type": "text"}},
+        "tool_choice": fields.raw("tool_choice") or "auto",
+        "tools": fields.raw("tools") or [],
+        "top_p": options.sampling.top_p,
+        "truncation": "disabled",
+    }
+
+
+@dataclass(slots=True)
+class _Item:
+    """A text in the output under way: the answer, or the reasoning before it."""
+
+    index: int
+    kind: PartKind
+    id: str
+    text: str = ""
+
+    @property
+    def part(self) -> Sent:
+        """The text as a part of the item."""
+        if self.kind is PartKind.REASONING:
+            return {"type": "reasoning_text", "text": self.text}
+        return {"type": "output_text", "text": self.text, "annotations": [], "logprobs": []}
+
+    def json(self, *, whole: bool) -> Sent:
+        """The item, with its text once it is ``whole``."""
+        about = {"id": self.id, "status": "completed" if whole else "in_progress", "content": [self.part] * whole}
+        if self.kind is PartKind.REASONING:
+            return {**about, "type": "reasoning", "summary": []}
+        return {**about, "type": "message", "role": "assistant"}
+
+    @property
+    def place(self) -> Sent:
+        """The place of the part, in every event about it."""
+        return {"item_id": self.id, "output_index": self.index, "content_index": 0}
+
+
+_EVENTS = {PartKind.REASONING: "response.reasoning_text", PartKind.ANSWER: "response.output_text"}
+_PREFIXES = {PartKind.REASONING: "rs_", PartKind.ANSWER: "msg_"}
+
+
+@dataclass(slots=True)
+class _Output:
+    """The items of a response, with the events that tell of them."""
+
+    items: list[Sent] = field(default_factory=list)
+    """Those that are whole."""
+    _open: _Item | None = None
+
+    def add(self, part: Part) -> Iterator[Sent]:
+        """A piece of text."""
+        if self._open is None or self._open.kind is not part.kind:
+            yield from self.close()
+            item = self._open = _Item(len(self.items), part.kind, new_id(_PREFIXES[part.kind]))
+            yield _event("response.output_item.added", output_index=item.index, item=item.json(whole=False))
+            yield _event("response.content_part.added", **item.place, part=item.part)
+        self._open.text += part.text
+        yield _event(f"{_EVENTS[part.kind]}.delta", **self._open.place, delta=part.text, **_logprobs(part.kind))
+
+    def close(self) -> Iterator[Sent]:
+        """The end of the text under way."""
+        if (item := self._open) is not None:
+            self._open = None
+            self.items.append(item.json(whole=True))
+            yield _event(f"{_EVENTS[item.kind]}.done", **item.place, text=item.text, **_logprobs(item.kind))
+            yield _event("response.content_part.done", **item.place, part=item.part)
+            yield _event("response.output_item.done", output_index=item.index, item=self.items[-1])
+
+    def call(self, call: ToolCall) -> Iterator[Sent]:
+        """A call of a tool."""
+        index, own = len(self.items), new_id("fc_")
+        item = {"id": own, "type": "function_call", "call_id": call.id, "name": call.name}
+        self.items.append({**item, "arguments": call.arguments, "status": "completed"})
+        begun = {**item, "arguments": "", "status": "in_progress"}
+        place = {"item_id": own, "output_index": index}
+        yield _event("response.output_item.added", output_index=index, item=begun)
+        yield _event("response.function_call_arguments.delta", **place, delta=call.arguments)
+        yield _event("response.function_call_arguments.done", **place, name=call.name, arguments=call.arguments)
+        yield _event("response.output_item.done", output_index=index, item=self.items[-1])
+
+
+def _event(kind: str, **about: Any) -> Sent:
+    return {"type": kind, **about}
+
+
+def _logprobs(kind: PartKind) -> Sent:
+    return {"logprobs": []} if kind is PartKind.ANSWER else {}
+
+
+class _Answer:
+    """The answer to one request."""
+
+    def __init__(self, service: Service, asked: Asked, head: Sent, *, own: bool) -> None:
+        """``head`` repeats the request; with ``own`` the origins of tokens are told."""
+        self._service = service
+        self._asked = asked
+        self._head = head
+        self._own: list[Sent] | None = [] if own else None
+        self._reply = Followed()
+        self._splitter = ReplySplitter()
+        self._output = _Output()
+
+    async def whole(self) -> Sent:
+        """The answer in one piece."""
+        async with aclosing(self._events()) as events:
+            async for _ in events:
+                pass
+        own = {"localspec": {"rounds": self._own}} if self._own is not None else {}
+        return {**self._response(), **own}
+
+    async def stream(self) -> AsyncGenerator[bytes]:
+        """The answer as server-sent events. Raises LocalSpecError before the first."""
+        number = 0
+        try:
+            async with aclosing(self._events()) as events:
+                async for event in events:
+                    yield server_sent({**event, "sequence_number": number}, event["type"])
+                    number += 1
+        except LocalSpecError as error:
+            if not number:
+                raise
+            about = {"status": "failed", "error": {"code": "server_error", "message": str(error)}}
+            failed = {**self._response(), **about}
+            yield server_sent(_event("response.failed", response=failed, sequence_number=number), "response.failed")
+
+    async def _events(self) -> AsyncGenerator[Sent]:
+        async with aclosing(self._service.reply(self._asked)) as events:
+            async for event in events:
+                self._reply.receive(event)
+                for told in self._told(event):
+                    yield told
+
+    def _told(self, event: Event) -> Iterator[Sent]:
+        match event:
+            case Started():
+                self._splitter.begin(event)
+                yield _event("response.created", response=self._response())
+                yield _event("response.in_progress", response=self._response())
+            case Round():
+                for part in self._splitter.receive(event):
+                    yield from self._output.add(part)
+                if self._own is not None:
+                    self._own.append(origins(event))
+                    yield _event("localspec.round", **self._own[-1])
+            case Finished():
+                for part in self._splitter.end(event):
+                    yield from self._output.add(part)
+                yield from self._output.close()
+                for call in event.calls:
+                    yield from self._output.call(call)
+                response = self._response()
+                yield _event(f"response.{response['status']}", response=response)
+
+    def _response(self) -> Sent:
+        ended = self._reply.finished
+        status, details = "in_progress", None
+        if ended is not None:
+            cut = ended.reason is not FinishReason.STOP
+            status, details = ("incomplete", {"reason": "max_output_tokens"}) if cut else ("completed", None)
+        figures = {
+            "usage": usage([self._reply], "input_tokens", "output_tokens") if ended else None,
+            "timings": llama_timings(ended.timings) if ended else None,
+        }
+        about = {"status": status, "error": None, "incomplete_details": details, "output": list(self._output.items)}
+        return {**self._head, **about, **figures}
