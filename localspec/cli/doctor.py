@@ -21,7 +21,7 @@ _COLOURS = {"ok": GREEN, "note": AMBER, "problem": RED}
 
 
 @click.command(short_help="Check whether everything works, and what would make it faster.")
-@click.option("--rpc", type=param_of("rpc"), help="Ask these RPC servers of llama.cpp (default: those that are set).")
+@click.option("--rpc", type=param_of("rpc"), help="Ask these RPC servers (default: those that are set).")
 @click.option("--json", "as_json", is_flag=True, help="Write what was found as a JSON object.")
 @click.pass_obj
 def doctor(services: Services, /, rpc: str | None, as_json: bool) -> None:

@@ -157,7 +157,7 @@ SETTINGS: tuple[Setting, ...] = (
     _model(
         "rpc",
         _SERVERS,
-        "Use the devices of these RPC servers of llama.cpp too; nothing protects the connection, so only in a private "
+        "Use the devices of these RPC servers too; nothing protects the connection, so only in a private "
         "network or through a tunnel",
         "no other machines",
         *("network", "cluster", "distributed", "remote"),
