@@ -29,6 +29,8 @@ def made_by_another(about: ReplyMetadata | None, chat_config: ChatConfig) -> boo
     """True if a reply was made by another pair than this one, and not as the candidate of a trial."""
     if about is None or about.arm is Arm.CANDIDATE:
         return False
+    if chat_config.load.server is not None:
+        return about.pair_id != chat_config.pair_id
     if about.pair_id is not None and chat_config.pair_id is not None:
         return about.pair_id != chat_config.pair_id
     return about.target is not None and about.target.name != chat_config.load.target.name

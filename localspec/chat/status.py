@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
+from dataclasses import replace
 
 from localspec.chat.pair_slot import Phase
 from localspec.chat.session import ChatSession
@@ -38,7 +39,8 @@ def live_state(session: ChatSession, mode: MarkMode = MarkMode.ORIGIN) -> Activi
         return Activity("reading the prompt", progress.done_n / progress.total_n, detail)
     why_off = _why_off(session) or _why_fallen_back(turn.reply)
     drafters = session.info.drafters if session.info else ()
-    return _figures(turn, mode, why_off, drafters)
+    shown = _figures(turn, mode, why_off, drafters)
+    return replace(shown, text_alone=session.info is not None and not session.info.tells_tokens)
 
 
 def pace_note(session: ChatSession) -> str:
@@ -75,7 +77,8 @@ def call_failure_of(reply: Reply) -> str:
 def _why_off(session: ChatSession) -> str | None:
     """The reason why nothing speculates, or little; None if a model drafts."""
     chat_config, info = session.chat_config, session.info
-    alone = chat_config.load.draft is None and chat_config.reply.spec is None and not (info and info.drafters)
+    here = chat_config.load.server is None or info is not None
+    alone = here and chat_config.load.draft is None and chat_config.reply.spec is None and not (info and info.drafters)
     return chat_config.why_no_speculation or ("no draft model" if alone else None)
 
 

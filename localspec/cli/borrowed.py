@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-LOADING = tuple(each.key for each in SETTINGS if each.section == "model" and each.key != "pair")
+LOADING = tuple(each.key for each in SETTINGS if each.section == "model" and each.key not in ("pair", "connect"))
 """The settings of loading both models."""
 _GRAMMAR = ("grammar", "json_schema", "grammar_triggers")
 SAMPLING = tuple(each.key for each in SETTINGS if each.section == "sampling" and each.key not in _GRAMMAR)

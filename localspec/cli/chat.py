@@ -142,6 +142,7 @@ def _answer_lines(services: Services, chat_config: ChatConfig, options: LineOpti
     from localspec.insight.observers.observers import Observers
     from localspec.line import LineChat, State
     from localspec.line.progress import ProgressSentences
+    from localspec.runtime.remote.limits import remote_notes
     from localspec.store import Store
 
     with closing(Store.open_or_memory()) as store, closing(Observers()) as observers:
@@ -156,6 +157,8 @@ def _answer_lines(services: Services, chat_config: ChatConfig, options: LineOpti
         progress = ProgressSentences(lambda text: print(text, file=sys.stderr, flush=True))
         with InProcessPair(services.open_pair, chat_config, progress.begin) as pair:
             state = State(InProcessChat(pair, store, thread, observers), _output(options, progress))
+            for note in remote_notes(pair.chat_config, pair.info):
+                remark(note)
             with closing(state.chat.tool_use):
                 _greet(state, options)
                 LineChat(state).run()

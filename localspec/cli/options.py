@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from localspec.base.errors import UsageError
 from localspec.cli.report import remark
 from localspec.cli.sections import SectionOption
 from localspec.cli.values import ValueParam
 from localspec.config import SETTINGS, Setting, setting
-from localspec.config.kinds import Choice, Flag, RefusedValue, Texts
+from localspec.config.kinds import NONE, Choice, Flag, RefusedValue, Texts
 
 if TYPE_CHECKING:
     from localspec.runtime.resolver import SettingsResolver
@@ -95,9 +96,21 @@ def command_line_settings(*, without: frozenset[str] = frozenset()) -> SettingsR
     from localspec.runtime.resolver import SettingsResolver
 
     given = overrides(click.get_current_context())
+    if given.get("connect") not in (None, NONE):
+        _check_elsewhere(given)
     if given.get("system") is not None and given.get("persona") is not None:
         remark("--system stands in place of --persona.")
     return SettingsResolver(given, without=without)
+
+
+def _check_elsewhere(given: Mapping[str, Any]) -> None:
+    """Raise UsageError for an option that says how to load a pair here, beside one that names a server."""
+    for each in SETTINGS:
+        if each.section == "model" and each.key not in ("pair", "connect") and each.key in given:
+            raise UsageError(
+                f"{each.options[0]} is for pairs that are loaded here, and --connect names a server.",
+                "Leave one of them out.",
+            )
 
 
 def print_problems(settings: SettingsResolver) -> None:

@@ -147,12 +147,15 @@ def _reply(
     from localspec.cli.output import JsonOutput, TextOutput, describe, describe_files, fitting_marks, print_summary
     from localspec.cli.streams import Status
     from localspec.insight.observers.observers import Observers
+    from localspec.runtime.remote.limits import remote_notes
 
     with closing(Observers()) as observers, closing(Status()) as status:
         observers.use(chat_config)
         print_news(observers)
         with InProcessPair(services.open_pair, chat_config, lambda: status.show) as pair:
             status.clear()
+            for note in remote_notes(chat_config, pair.info):
+                remark(note)
             context = describe(chat_config, pair.info, raw=raw)
             if attachments:
                 prompt, read = _with_files(attachments, prompt, pair.info.n_ctx, status)

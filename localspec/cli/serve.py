@@ -106,7 +106,9 @@ def serve(
     access = AccessRules(host, read_keys(api_key_file) if api_key_file is not None else (), origins)
     _check(access)
     limits = ServiceLimits(int(parallel), int(queue), timeout, idle)
-    settings = command_line_settings()
+    if given["connect"] is not None:
+        raise UsageError("--connect is for a chat: a server serves the pairs of its own machine.", "Leave it out.")
+    settings = command_line_settings(without=frozenset(("connect",)))
     chat_config = settings.resolve(read_config())
     print_problems(settings)
     _serve(chat_config, ServerOptions(access, limits), host, int(port))

@@ -43,7 +43,7 @@ def candidate(pair: str | None, draft: Path | None, draft_of: str | None, tried:
 
 def _chat_config(overrides: Mapping[str, Any]) -> ChatConfig:
     """The configuration that is set, with some values as if the command line gave them."""
-    return SettingsResolver(overrides).resolve(read_config())
+    return SettingsResolver(overrides, without=frozenset(("connect",))).resolve(read_config())
 
 
 def _of_pair(incumbent: ChatConfig, pair_id: str) -> Path:

@@ -65,7 +65,7 @@ class Setting:
     @property
     def per_pair(self) -> bool:
         """True if pairs may differ in it: it is about loading or about replies."""
-        return self.section in _SECTIONS_OF_PAIRS and self.option and self.key != "pair"
+        return self.section in _SECTIONS_OF_PAIRS and self.option and self.key not in ("pair", "connect")
 
     @property
     def per_conversation(self) -> bool:

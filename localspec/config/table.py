@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from localspec.config.kinds import (
     AUTO,
+    NONE,
     Choice,
     Flag,
     Folder,
@@ -122,6 +123,13 @@ def _audit(key: str, kind: ValueKind, about: str, default: str) -> Setting:
 
 SETTINGS: tuple[Setting, ...] = (
     _model("pair", Text("the id of a pair", r"\S+", "ID"), "Use this pair", "builtin", "default model"),
+    _model(
+        "connect",
+        Text(f'the address of a server, or "{NONE}"', r"\S+", f"URL|{NONE}"),
+        "Chat with a pair of this server, a LocalSpec elsewhere or another with OpenAI's API; --pair names it there",
+        "",
+        *("server", "remote", "url", "api base"),
+    ),
     _model(
         "ctx",
         _TOKENS_FROM_1,

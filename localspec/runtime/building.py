@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from localspec.base.errors import LocalSpecError, UsageError
+from localspec.config.kinds import NONE
 from localspec.config.personas import read_persona
 from localspec.config.texts import require_text
 from localspec.gguf.draft_heads import DRAFTERS, MTP
@@ -20,6 +21,7 @@ from localspec.models.projectors import find_projector
 from localspec.runtime.chat_config import ChatConfig, Outlets, ToolChoice
 from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.options import LoadOptions
+from localspec.runtime.remote.address import ServerAddress
 from localspec.runtime.sampling import build_sampling
 
 DRAFT_SETTINGS = ("draft_threads", "draft_gpu_layers", "draft_device")
@@ -31,13 +33,22 @@ Values = Mapping[str, Any]
 def build_chat_config(values: Values) -> ChatConfig:
     """Raises UsageError for values that contradict each other, NotFoundError for a pair that is not there."""
     _check(values)
+    if is_elsewhere(values):
+        return _for_server(values)
     if values.get("target") is not None:
         return _for_files(values, PairFiles(values["target"], values.get("draft"), values.get("projector")))
     return _for_pair(values)
 
 
+def is_elsewhere(values: Values) -> bool:
+    """True if the values name the pair of a server."""
+    return values.get("connect") not in (None, NONE)
+
+
 def _check(values: Values) -> None:
     target, draft, spec = values.get("target"), values.get("draft"), values.get("spec")
+    if is_elsewhere(values):
+        _check_connected(values)
     if values.get("pair") is not None and (target or draft):
         raise UsageError("--pair and --target name two different things to load.", "Leave one of them out.")
     if draft is not None and target is None:
@@ -55,6 +66,12 @@ def _check(values: Values) -> None:
         _check_drafters(spec)
     if target is not None and draft is None:
         _check_no_draft_settings(values, target)
+
+
+def _check_connected(values: Values) -> None:
+    for name in ("target", "draft", "projector"):
+        if values.get(name) is not None:
+            raise UsageError(f"--connect and --{name} name two different things to load.", "Leave one of them out.")
 
 
 def _check_no_draft_settings(values: Values, target: Path) -> None:
@@ -80,6 +97,23 @@ def _for_files(values: Values, files: PairFiles) -> ChatConfig:
         load=_load_options(values, files),
         reply=_reply_options(values, RecommendedSampling()),
         title=" + ".join(path.stem for path in (target, draft) if path is not None),
+        system=_system(values),
+        outlets=Outlets(**_taken_by(Outlets, values)),
+        tools=ToolChoice(**_taken_by(ToolChoice, values)),
+    )
+
+
+def _for_server(values: Values) -> ChatConfig:
+    """A pair of a server. A pair that the catalogue here knows recommends the same sampling there."""
+    address = ServerAddress.parse(values["connect"])
+    pair_id = values.get("pair") or ""
+    known = next((pair for pair in load_catalogue().pairs if pair.id == pair_id), None)
+    name = f"{pair_id} at {address.place}" if pair_id else address.place
+    return ChatConfig(
+        load=LoadOptions(Path(pair_id.rpartition("/")[2] or address.place), server=address.url, server_pair=pair_id),
+        reply=_reply_options(values, known.sampling if known else RecommendedSampling()),
+        pair_id=name,
+        title=name,
         system=_system(values),
         outlets=Outlets(**_taken_by(Outlets, values)),
         tools=ToolChoice(**_taken_by(ToolChoice, values)),

@@ -110,7 +110,7 @@ class ChatConfig:
     load: LoadOptions
     reply: ReplyOptions = field(default_factory=ReplyOptions)
     pair_id: str | None = None
-    """As in ``models.toml``; None if the files were named on the command line."""
+    """As in ``models.toml``, or "ID at HOST:PORT" of a server's; None if the files were named on the command line."""
     title: str = ""
     """The pair in words people read."""
     tour: bool = False
@@ -129,7 +129,7 @@ class ChatConfig:
     @property
     def in_use(self) -> Settings | None:
         """The settings it was made from, for its own pair, whichever pair the file names by now."""
-        if self.settings is None or self.pair_id is None:
+        if self.settings is None or self.pair_id is None or self.load.server is not None:
             return self.settings
         return self.settings.for_pair(self.pair_id)
 

@@ -137,9 +137,15 @@ class ConcurrentPair(InspectablePair, Protocol):
 def open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> InspectablePair:
     """Check both files, load them, measure plain speed. A ``ConcurrentPair`` if several replies are asked for.
 
+    A pair of a server is connected to in place of all that.
+
     Raises NotFoundError, ModelFileError, PairMismatchError or CapacityError, and ``engine.cancel.Cancelled``
     if ``cancel`` is set meanwhile; on failure nothing stays loaded. ``cancel`` goes on to stop replies.
     """
+    if options.server is not None:
+        from localspec.runtime.remote.opening import open_remote
+
+        return open_remote(options, cancel, progress or _say_nothing)
     if options.replies > 1:
         from localspec.runtime.shared_pair import open_for_several
 

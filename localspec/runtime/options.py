@@ -47,6 +47,10 @@ class LoadOptions:
     """Keep replies on disk, as tokens, for the suffix drafter to propose from in other conversations."""
     keep_caches: bool = False
     """Keep the caches of long conversations on disk, so that going back to one does not mean reading it again."""
+    server: str | None = None
+    """The URL of the server that has the pair, in place of files; ``target`` is then only a name."""
+    server_pair: str = ""
+    """The pair or model there; empty for the server's own."""
     mlock: bool = False
     """Keep the weights in RAM, so that the system cannot swap them out."""
     replies: int = 1

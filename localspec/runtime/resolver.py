@@ -19,7 +19,7 @@ from localspec.config.kinds import AUTO, NONE, OFF, OutFile
 from localspec.config.presets import Preset
 from localspec.engine.settings import MIROSTAT_IGNORES
 from localspec.models.pairs import BUILTIN_ID
-from localspec.runtime.building import DRAFT_SETTINGS, build_chat_config
+from localspec.runtime.building import DRAFT_SETTINGS, build_chat_config, is_elsewhere
 from localspec.runtime.chat_config import ChatConfig, Layer
 
 _FROM_BELOW = (Layer.ALL, Layer.PAIR, Layer.CONVERSATION)
@@ -94,19 +94,25 @@ class SettingsResolver:
         below = _values(self._merge_layers(self.config, {}, _NONE_REFUSED, self.pair_id))
         words = dict.fromkeys(_displaced(self._overrides, below), "not used")
         words |= {key: _in_words(key, value) for key, value in self._overrides.items()}
+        if self._overrides.get("connect") == NONE:
+            del words["connect"]
         if self._named_pair is not None:
             return words | {"pair": self._named_pair}
         return {key: each for key, each in words.items() if key != "pair" or "target" in self._overrides}
 
     def for_pair(self, pair_id: str) -> SettingsResolver:
         """As ``Settings.for_pair``."""
-        if self._overrides.get("pair") == pair_id:
+        if self._overrides.get("pair") == pair_id and not self._is_elsewhere:
             return self
         other = copy(self)
-        other._overrides = _without_files(self._overrides) | {"pair": pair_id}
+        other._overrides = _without_files(self._overrides) | {"pair": pair_id, "connect": NONE}
         other._defaults = _without_files(self._defaults)
         other.pair_id = pair_id
         return other
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        return is_elsewhere({"connect": self.config.values.get("model.connect")} | self._overrides)
 
     def layers(self, config: Config, conversation: Mapping[str, Value]) -> Mapping[str, Layer]:
         """As ``Settings.layers``."""
@@ -161,9 +167,10 @@ class SettingsResolver:
         return held
 
     def _pair(self, held: Mapping[str, _Held]) -> str | None:
-        """The id of the pair; None if files are named."""
+        """The id of the pair; None if files are named, or a server."""
         values = self._defaults | _values(held) | self._overrides
-        return None if values.get("target") is not None else values.get("pair") or BUILTIN_ID
+        here = values.get("target") is None and not is_elsewhere(values)
+        return values.get("pair") or BUILTIN_ID if here else None
 
     def _by_key(self, values: Mapping[str, Value]) -> dict[str, Value]:
         """The settings of a layer, by key, that make a ``ChatConfig``."""
@@ -229,7 +236,10 @@ def _displaced(upper: Mapping[str, Any], lower: Mapping[str, Value]) -> set[str]
     for key, value in upper.items():
         if key != "mirostat" or value:
             gone.update(_DISPLACES.get(key, ()))
+    if is_elsewhere(upper):
+        gone.add("pair")
     if upper.get("target") is not None:
+        gone |= {"connect"}
         gone |= {"pair"} if upper.get("draft") is not None else {"pair", "spec", *DRAFT_SETTINGS}
     if upper.get("depth") not in (None, 0, AUTO) and lower.get("spec") == OFF:
         gone.add("spec")

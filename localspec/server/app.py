@@ -13,12 +13,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from localspec.base.errors import LocalSpecError
-from localspec.server import anthropic, llama_server, ollama
+from localspec.server import anthropic, llama_server, native, ollama
 from localspec.server.failures import HttpError, failure_response
 from localspec.server.openai.api import routes as openai_routes
 from localspec.server.service import Service
 
-_APIS = (openai_routes, anthropic.routes, ollama.routes, llama_server.routes)
+_APIS = (openai_routes, anthropic.routes, ollama.routes, llama_server.routes, native.routes)
 _BUG = "Something went wrong inside LocalSpec."
 _BUG_HINT = "The server's log has the details."
 

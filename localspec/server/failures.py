@@ -119,5 +119,21 @@ def ollama_error(error: LocalSpecError) -> dict[str, Any]:
     return {"error": str(error)}
 
 
-SHAPES: tuple[tuple[str, Shape], ...] = (("/v1/messages", anthropic_error), ("/api/", ollama_error))
+def native_error(error: LocalSpecError) -> dict[str, Any]:
+    """The shape of LocalSpec's own endpoints: ``Failed``, as the engine process says it."""
+    return {
+        "kind": "Failed",
+        "request_id": None,
+        "exit_code": error.exit_code,
+        "message": error.message,
+        "hint": error.hint,
+        "died": False,
+    }
+
+
+SHAPES: tuple[tuple[str, Shape], ...] = (
+    ("/v1/messages", anthropic_error),
+    ("/api/", ollama_error),
+    ("/localspec/", native_error),
+)
 """Beginnings of paths, with the shape of errors under each."""

@@ -51,7 +51,14 @@ def words() -> list[str]:
 
 
 def test_no_option_is_forgotten_here() -> None:
-    assert {field.name for field in fields(LoadOptions)} == {"target", "draft", "replies", *GIVEN}
+    assert {field.name for field in fields(LoadOptions)} == {
+        "target",
+        "draft",
+        "replies",
+        "server",
+        "server_pair",
+        *GIVEN,
+    }
 
 
 @pytest.mark.parametrize("command", ["run", "chat"])

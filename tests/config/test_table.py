@@ -22,7 +22,7 @@ from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.options import LoadOptions
 
 TAKEN_BY = (LoadOptions, ReplyOptions, Sampling, Outlets, ToolChoice, ChatConfig, Preferences)
-ELSEWHERE = {"pair", "ctx", "preset", "json_schema", "persona", "truth"}
+ELSEWHERE = {"pair", "connect", "ctx", "preset", "json_schema", "persona", "truth"}
 """Settings that become a field of another name."""
 AS_OPTIONS = [each for each in SETTINGS if each.option]
 OF_SCREEN = [each for each in SETTINGS if each.section == "screen"]
@@ -47,9 +47,10 @@ def test_every_setting_is_taken(each: Setting) -> None:
 
 @pytest.mark.parametrize("kind", [Sampling, ReplyOptions, LoadOptions, Outlets, ToolChoice])
 def test_every_field_can_be_set(kind: type[Any]) -> None:
-    """But for files and tools, the context by its shorter name, and the sampling, which has fields of its own."""
-    known = {each.key for each in AS_OPTIONS} | {"target", "draft", "projector", "n_ctx", "sampling", "tools"}
-    assert {field.name for field in fields(kind)} <= known
+    """But for files, servers and tools, the context, the sampling, and what only programs ask for."""
+    by_programs = {"logprobs", "replies", "one_call", "must_call", "repeatable", "server", "server_pair"}
+    known = {"target", "draft", "projector", "n_ctx", "sampling", "tools"} | by_programs
+    assert {field.name for field in fields(kind)} <= known | {each.key for each in AS_OPTIONS}
 
 
 @pytest.mark.parametrize("each", [*AS_OPTIONS, *OF_SCREEN], ids=lambda each: each.name)

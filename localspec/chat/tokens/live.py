@@ -50,6 +50,8 @@ class Figures:
     """Tokens by kind, in the words of ``mode``."""
     latest: tuple[Round, ...] = ()
     """The latest rounds, at most as many as are shown."""
+    text_alone: bool = False
+    """True if a server makes the reply that tells text and no tokens."""
 
 
 def latest_of(rounds: Sequence[Round]) -> tuple[Round, ...]:
@@ -70,6 +72,10 @@ def figures_line(shown: Figures, width: int) -> str:
         f"{figures.speed(timings.predicted_per_second, fixed=True)} tokens/s",
         figures.speedup(timings, fixed=True),
     ]
+    if shown.text_alone:
+        rate = timings.draft_acceptance_rate
+        guessed = "the server tells no origins" if rate is None else f"{figures.percent(rate)} accepted there"
+        return next((line for line in (GAP.join((speed[0], guessed)), speed[0]) if len(line) <= width), "")
     if shown.why_off:
         return _off_line(speed, shown.why_off, width)
     guesses = [
@@ -133,6 +139,8 @@ def reply_summary(timings: Timings) -> str:
         return ""
     counts = [f"{n} {origin}" for origin in Origin if (n := timings.origins.get(origin, 0))]
     parts = [f"{figures.tokens(timings.predicted_n)}: {', '.join(counts)}"]
+    if timings.draft_n_accepted > timings.origins.get(Origin.ACCEPTED, 0):  # told by a server that tells no origins
+        parts.append(f"{timings.draft_n_accepted} of {timings.draft_n} guesses of the server accepted")
     if timings.speedup_vs_plain is not None or timings.busy:
         parts.append(figures.speedup(timings))
     return " · ".join(parts)

@@ -96,7 +96,7 @@ def _decode(line: bytes) -> Request | Answer:
         if kind not in _DECODERS:
             raise _not_understood(line, f"unknown kind {kind!r}")
         return _DECODERS[kind](data)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _not_understood(line, f"{type(error).__name__}: {error}") from error
 
 
@@ -205,7 +205,9 @@ def _with_paths(data: Data) -> dict[str, Any]:
 
 
 def _info(data: Data) -> PairInfo:
-    return PairInfo(**{**_with_paths(data), "drafters": tuple(data["drafters"])})
+    passes_on = data.get("passes_on")
+    tuples = {"drafters": tuple(data["drafters"]), "passes_on": None if passes_on is None else tuple(passes_on)}
+    return PairInfo(**{**_with_paths(data), **tuples})
 
 
 def _inspection(data: Data) -> Inspection:

@@ -98,6 +98,8 @@ class MarkingController:
             return "That reply has just left the screen."
         if turn is None or not turn.reply.tokens:
             return "There are no tokens to look at yet."
+        if (unable := self._text_alone()) is not None:
+            return f"{unable}, so there is nothing to look into."
         self._session.recall(turn)
         turn_view = self._transcript.pages.view(turn)
         reply_format = (turn_view.own_format if turn_view else None) or self._transcript.reply_format
@@ -107,6 +109,11 @@ class MarkingController:
         turn.looked_into = True
         self._app.push_screen(screen, lambda _: self._looked_into(turn))
         return ""
+
+    def _text_alone(self) -> str | None:
+        """The beginning of a sentence about a server that tells no tokens; None if tokens are known."""
+        info = self._session.info
+        return None if info is None or info.tells_tokens else f"{info.server} tells text alone"
 
     def _looked_into(self, turn: Turn) -> None:
         turn.looked_into = False
@@ -119,6 +126,8 @@ class MarkingController:
             return "The engine is busy; race when it is done."
         if self._session.chat_config.outlets.reply_check is not None:
             return "A race would show text that reply_check has not seen; take that out of the settings to race."
+        if (unable := self._text_alone()) is not None:
+            return f"{unable}, and cannot be asked for it without guesses, so there is no race."
         last, chat_config = self._session.last, self._session.chat_config
         prompt: tuple[Message, ...] | str
         if text:

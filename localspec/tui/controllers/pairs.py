@@ -139,7 +139,7 @@ class PairController:
         again = chat_config.pair_id == self._session.chat_config.pair_id
         self._session.switch(chat_config)
         self._asked_for = chat_config
-        if chat_config.pair_id is not None:
+        if chat_config.pair_id is not None and chat_config.load.server is None:
             self.library.used(chat_config.pair_id)
         if self._session.coming is not None:
             return f"{name_of(chat_config)} is loaded once this reply is done."
@@ -158,6 +158,6 @@ class PairController:
         if chat_config != self._asked_for:
             return ""
         self._asked_for = None
-        if chat_config.pair_id is not None:
+        if chat_config.pair_id is not None and chat_config.load.server is None:
             self.library.remember(chat_config.pair_id)
         return f"You are talking to {name_of(chat_config)} now."

@@ -27,6 +27,7 @@ from localspec.chat.session import ChatSession
 from localspec.chat.settings.controller import SettingsController
 from localspec.chat.tokens.marking import GhostMode
 from localspec.chat.turn import Turn
+from localspec.runtime.remote.limits import remote_notes
 from localspec.tui.controllers.calls import CallController
 from localspec.tui.controllers.marking import MarkingController
 from localspec.tui.controllers.notices import NoticeController
@@ -139,7 +140,8 @@ class ReplyController:
                 self._prompt.fit(info.n_ctx, sees=info.projector is not None)
                 self.complaint.withdraw()
                 self._settings.pace()
-                self._notices.say(self._pairs.ready() or self._notices.latest)
+                notes = " ".join(remote_notes(self._session.chat_config, info))
+                self._notices.say(notes or self._pairs.ready() or self._notices.latest)
                 self._pairs.begin()
 
     def _begin(self, turn: Turn) -> None:

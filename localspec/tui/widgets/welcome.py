@@ -38,6 +38,8 @@ def describe_pair(chat_config: ChatConfig) -> str:
             "replaced, and what they gain on this machine."
         )
     name = chat_config.title or chat_config.pair_id or chat_config.load.target.name
+    if chat_config.load.server is not None:
+        return f"You are talking to {name}, a server."
     if chat_config.load.draft is None:
         return f"You are talking to {name}, without a draft file."
     return f"You are talking to {name}."

@@ -1,0 +1,40 @@
+"""What a server does not do for a chat, in sentences."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from localspec.engine.settings import Sampling
+from localspec.runtime.chat_config import ChatConfig
+from localspec.runtime.pair_info import PairInfo
+from localspec.runtime.remote.address import ServerAddress
+
+
+def remote_notes(chat_config: ChatConfig, info: PairInfo) -> list[str]:
+    """The sentences to say once when a pair of a server is connected; none for a pair of this machine."""
+    if info.server is None or chat_config.load.server is None:
+        return []
+    warning = ServerAddress.parse(chat_config.load.server).warning
+    return [*([warning] if warning else []), *_lacks(chat_config, info)]
+
+
+def _lacks(chat_config: ChatConfig, info: PairInfo) -> list[str]:
+    if info.tells_tokens:
+        return []
+    lacks = [
+        f"{info.server} tells text alone: where its tokens came from is not known, and depth, drafters, "
+        "the race and the inspector are not for it."
+    ]
+    unsent = [name for name in unsent_sampling(chat_config, info) if name != "grammar"]
+    if unsent:
+        lacks.append(f"It does not take these settings, which have no effect: {', '.join(unsent)}.")
+    return lacks
+
+
+def unsent_sampling(chat_config: ChatConfig, info: PairInfo) -> list[str]:
+    """The settings of sampling that are in force, and that the server has no place for."""
+    if info.passes_on is None:
+        return []
+    sampling = chat_config.reply.sampling
+    changed = (field.name for field in fields(Sampling) if getattr(sampling, field.name) != field.default)
+    return [name for name in changed if name not in info.passes_on]

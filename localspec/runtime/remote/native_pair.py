@@ -1,0 +1,198 @@
+"""A pair of a LocalSpec elsewhere: its events and its answers are those of the engine process there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from localspec.base.errors import EngineError, InputError, NotFoundError, error_from_code
+from localspec.base.visible import visible_line
+from localspec.engine.cancel import Cancellation, Cancelled
+from localspec.engine.events import Event, Finished, FinishReason, Round, Started, TokenLogprobs
+from localspec.engine.inspection import Inspection
+from localspec.engine.tally import Tally
+from localspec.runtime.images import images_in
+from localspec.runtime.messages import Infill, Message, Prompt, ReplyOptions, TokenIds, Tool
+from localspec.runtime.pair_info import PairInfo
+from localspec.runtime.remote.connection import Connection
+from localspec.runtime.remote.protocol import ASK, HEARTBEAT_S, LOAD
+from localspec.runtime.worker.codec import decode_answer, encode
+from localspec.runtime.worker.messages import (
+    Answer,
+    Complete,
+    Detokenize,
+    Detokenized,
+    Emitted,
+    Failed,
+    Generate,
+    Inspect,
+    Inspected,
+    Loaded,
+    Numbered,
+    Render,
+    Rendered,
+    Score,
+    Scored,
+    Tokenize,
+    Tokenized,
+    Weigh,
+    Weighed,
+    Write,
+)
+from localspec.runtime.worker.typed import misfit
+
+T = TypeVar("T")
+_SILENCE_S = 4 * HEARTBEAT_S
+
+
+class NativePair:
+    """Implements ``load.InspectablePair``, and its inspector and prompter, over a connection that it owns."""
+
+    def __init__(self, connection: Connection, pair_id: str, version: str) -> None:
+        self._connection = connection
+        self._pair_id = pair_id
+        self._ids = count(1)
+        loaded = self._only(LOAD, b"", Loaded)
+        server = f"LocalSpec {version} at {connection.address.place}"
+        device = f"{visible_line(loaded.info.device)} at {connection.address.place}"
+        self.info: PairInfo = replace(loaded.info, server=server, device=device)
+
+    @property
+    def inspector(self) -> NativePair:
+        return self
+
+    @property
+    def prompter(self) -> NativePair:
+        return self
+
+    def reply(self, prompt: Prompt, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
+        """As ``InspectablePair.reply``."""
+        asked: Write
+        if isinstance(prompt, TokenIds | Infill):
+            asked = Complete(next(self._ids), prompt, options, prefix)
+        else:
+            asked = Generate(next(self._ids), _fixed(prompt), options, prefix)
+        tally, text, begun = Tally(), "", False
+        try:
+            for answer in self._answers(ASK, encode(asked)):
+                if not isinstance(answer, Emitted):
+                    raise self._connection.confused(f"a {type(answer).__name__}")
+                match answer.event:
+                    case Started() as event:
+                        begun = True
+                    case Round() as event if begun:
+                        tally.add(event)
+                        text += "".join(token.text for token in event.tokens)
+                    case Finished():
+                        yield replace(answer.event, text=text)
+                        return
+                    case event:
+                        pass
+                yield event
+            raise self._connection.broken_off()
+        except Cancelled:
+            if not begun:
+                yield Started(0, 0, options.seed or 0)
+            yield Finished(FinishReason.CANCELLED, text, tally.timings())
+
+    def inspect(
+        self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], position: int
+    ) -> Inspection:
+        """As ``PairInspector.inspect``."""
+        asked = Inspect(next(self._ids), _fixed(prompt), options, tuple(reply), position)
+        return self._ask(asked, Inspected).inspection
+
+    def probs(
+        self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], start: int, stop: int
+    ) -> tuple[float, ...]:
+        """As ``PairInspector.probs``."""
+        asked = Weigh(next(self._ids), _fixed(prompt), options, tuple(reply), start, stop)
+        probs = self._ask(asked, Weighed).probs
+        if len(probs) != stop - start:
+            raise self._connection.confused("the wrong number of probabilities")
+        return probs
+
+    def logprobs(self, ids: Sequence[int], start: int, stop: int, top_n: int) -> tuple[TokenLogprobs, ...]:
+        """As ``PairInspector.logprobs``."""
+        return self._ask(Score(next(self._ids), tuple(ids), start, stop, top_n), Scored).logprobs
+
+    def tokenize(
+        self, text: str, *, special: bool = False, bos: bool = False
+    ) -> tuple[tuple[int, ...], tuple[bytes, ...]]:
+        """As ``PairPrompter.tokenize``."""
+        answer = self._ask(Tokenize(next(self._ids), text, special, bos), Tokenized)
+        return answer.ids, answer.pieces
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        """As ``PairPrompter.detokenize``."""
+        return self._ask(Detokenize(next(self._ids), tuple(ids)), Detokenized).text
+
+    def rendered(self, messages: Sequence[Message], tools: Sequence[Tool] = (), prefix: str = "") -> tuple[str, int]:
+        """As ``PairPrompter.rendered``."""
+        answer = self._ask(Render(next(self._ids), tuple(messages), tuple(tools), prefix), Rendered)
+        return answer.text, answer.token_n
+
+    def count_tokens(self, text: str) -> int:
+        """As ``OpenPair.count_tokens``."""
+        return len(self.tokenize(text)[0])
+
+    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> int:
+        """0: the server is not to read for nothing what others wait for."""
+        return 0
+
+    def close(self, cancel: Cancellation | None = None) -> None:
+        """Close the connection; the pair stays with its server."""
+        self._connection.close()
+
+    def _ask(self, asked: Numbered, kind: type[T]) -> T:
+        return self._only(ASK, encode(asked), kind)
+
+    def _only(self, path: str, body: bytes, kind: type[T]) -> T:
+        """The one answer to a request, which is of this kind. Raises LocalSpecError, Cancelled."""
+        for answer in self._answers(path, body):
+            if isinstance(answer, kind):
+                return answer
+            raise self._connection.confused(f"a {type(answer).__name__}")
+        raise self._connection.broken_off()
+
+    def _answers(self, path: str, body: bytes) -> Iterator[Answer]:
+        """The answers, held to their types. Raises LocalSpecError for ``Failed``."""
+        where = f"{path}?pair={quote(self._pair_id, safe='')}"
+        for line in self._connection.lines(where, body, silence_s=_SILENCE_S):
+            try:
+                answer = decode_answer(line)
+            except EngineError:
+                raise self._connection.confused("an answer") from None
+            if misfit(answer) is not None:
+                raise self._connection.confused("an answer of another form")
+            if isinstance(answer, Failed):
+                raise error_from_code(answer.exit_code, visible_line(answer.message), visible_line(answer.hint))
+            yield answer
+
+
+def chosen_pair(pairs: Any, wanted: str, connection: Connection) -> str:
+    """The id of the pair to use, of those that the server lists: the one wanted, or else its first.
+
+    Raises NotFoundError.
+    """
+    try:
+        ids = [str(pair["id"]) for pair in pairs["pairs"]]
+    except (KeyError, TypeError):
+        raise connection.confused("a list of pairs") from None
+    if wanted in ids or (not wanted and ids):
+        return wanted or ids[0]
+    known = ", ".join(map(visible_line, ids[:20])) or "none"
+    place = connection.address.place
+    raise NotFoundError(f"{place} has no pair {visible_line(wanted)}.".replace("  ", " "), f"It has: {known}.")
+
+
+def _fixed(prompt: Sequence[Message] | str) -> tuple[Message, ...] | str:
+    """Raises InputError for images, which lie in files of this machine."""
+    if isinstance(prompt, str):
+        return prompt
+    if any(images_in(message.content) for message in prompt):
+        raise InputError("Images cannot be sent to a LocalSpec elsewhere yet.", "Take them out of the conversation.")
+    return tuple(prompt)

@@ -1,0 +1,291 @@
+"""A model of another server with OpenAI's API: its text, its reasoning, its calls of tools, and the figures it tells.
+
+Such a server tells neither tokens nor where they came from. A token here is a piece of text as it arrived, and plain.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
+
+from localspec.base.errors import EngineError, UsageError
+from localspec.base.visible import visible_line
+from localspec.engine.cancel import Cancellation, Cancelled
+from localspec.engine.events import (
+    Event,
+    Finished,
+    FinishReason,
+    Origin,
+    Round,
+    Started,
+    Token,
+    TokenLogprobs,
+    ToolCall,
+)
+from localspec.engine.inspection import Inspection
+from localspec.engine.tally import Tally
+from localspec.engine.timings import Timings
+from localspec.runtime.messages import Infill, Message, Prompt, ReplyOptions, TokenIds, Tool
+from localspec.runtime.pair_info import PairInfo
+from localspec.runtime.remote.connection import Connection
+from localspec.runtime.remote.openai_requests import reply_body
+
+_SILENCE_S = 300.0
+"""A server that says nothing while it reads a prompt may do so for this long."""
+_MOST_CALLS = 64
+_NO_TOKENS = ("This server tells text alone, no tokens.", "Connect to a LocalSpec, or use a pair of this machine.")
+
+
+class OpenAIPair:
+    """Implements ``load.InspectablePair`` over a connection that it owns; questions about tokens are refused."""
+
+    def __init__(self, connection: Connection, info: PairInfo, kind: str, model: str) -> None:
+        self.info = info
+        self._connection = connection
+        self._kind = kind
+        self._model = model
+
+    @property
+    def inspector(self) -> OpenAIPair:
+        return self
+
+    @property
+    def prompter(self) -> OpenAIPair:
+        return self
+
+    def reply(self, prompt: Prompt, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
+        """As ``InspectablePair.reply``. Raises UsageError for a prompt of tokens or with a gap."""
+        if isinstance(prompt, TokenIds | Infill):
+            raise UsageError(*_NO_TOKENS)
+        body = reply_body(self._kind, self._model, prompt, options, prefix)
+        path = "/v1/completions" if isinstance(prompt, str) else "/v1/chat/completions"
+        heard = _Heard(self._connection)
+        yield Started(0, 0, options.seed or 0)
+        try:
+            for line in self._connection.lines(path, json.dumps(body).encode(), silence_s=_SILENCE_S):
+                if line.startswith(b"data:") and (data := line[5:].strip()) != b"[DONE]":
+                    yield from heard.receive(data)
+                elif line == b"data: [DONE]":
+                    break
+        except Cancelled:
+            yield heard.finished(FinishReason.CANCELLED)
+            return
+        yield from heard.end()
+
+    def inspect(
+        self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], position: int
+    ) -> Inspection:
+        """Raises UsageError."""
+        self._refuse()
+
+    def probs(
+        self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], start: int, stop: int
+    ) -> tuple[float, ...]:
+        """Raises UsageError."""
+        self._refuse()
+
+    def logprobs(self, ids: Sequence[int], start: int, stop: int, top_n: int) -> tuple[TokenLogprobs, ...]:
+        """Raises UsageError."""
+        self._refuse()
+
+    def tokenize(
+        self, text: str, *, special: bool = False, bos: bool = False
+    ) -> tuple[tuple[int, ...], tuple[bytes, ...]]:
+        """Raises UsageError."""
+        self._refuse()
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        """Raises UsageError."""
+        self._refuse()
+
+    def rendered(self, messages: Sequence[Message], tools: Sequence[Tool] = (), prefix: str = "") -> tuple[str, int]:
+        """Raises UsageError."""
+        self._refuse()
+
+    def count_tokens(self, text: str) -> int:
+        """Raises UsageError."""
+        self._refuse()
+
+    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> int:
+        """0: no server with this API reads ahead."""
+        return 0
+
+    def close(self, cancel: Cancellation | None = None) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _refuse(self) -> NoReturn:
+        raise UsageError(*_NO_TOKENS)
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call while its pieces arrive."""
+
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(slots=True)
+class _Heard:
+    """The chunks of one reply, and the events they make."""
+
+    connection: Connection
+    tally: Tally = field(default_factory=Tally)
+    text: str = ""
+    calls: dict[int, _Call] = field(default_factory=dict)
+    reason: str | None = None
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    timings: Mapping[str, Any] = field(default_factory=dict)
+    _thinking: bool = False
+    _began: float = field(default_factory=time.perf_counter)
+    _before: float | None = None
+    """The time of the piece before."""
+
+    def receive(self, data: bytes) -> Iterator[Event]:
+        """Take in a chunk. Raises EngineError."""
+        chunk = self._parsed(data)
+        if "error" in chunk:
+            raise self._failed(chunk["error"])
+        self.usage = _mapping(chunk.get("usage")) or self.usage
+        self.timings = _mapping(chunk.get("timings")) or self.timings
+        for choice in _list(chunk.get("choices"))[:1]:
+            choice = _mapping(choice)
+            reason = choice.get("finish_reason")
+            self.reason = reason if isinstance(reason, str) else self.reason
+            delta = _mapping(choice.get("delta"))
+            said = _text(delta.get("content")) or _text(choice.get("text"))
+            piece = self._marked(_text(delta.get("reasoning_content")) or _text(delta.get("reasoning")), said)
+            self._call(_list(delta.get("tool_calls")))
+            if piece:
+                yield self._round(piece)
+
+    def end(self) -> Iterator[Event]:
+        """The last events. Raises EngineError if the server broke off."""
+        if self.reason is None:
+            raise self.connection.broken_off()
+        if self._thinking:
+            self._thinking = False
+            yield self._round("\n</think>\n\n")
+        yield self.finished(FinishReason.LENGTH if self.reason == "length" else FinishReason.STOP)
+
+    def finished(self, reason: FinishReason) -> Finished:
+        """The last event, with the server's own figures where it tells them."""
+        in_order = sorted(self.calls.items())
+        calls = tuple(ToolCall(call.id or f"call_{at}", call.name, call.arguments or "{}") for at, call in in_order)
+        unread = next((call.name for call in calls if not _is_object(call.arguments) or not call.name), None)
+        if reason is not FinishReason.STOP or not calls:
+            return Finished(reason, self.text, self._figures())
+        if unread is not None:
+            error = f"The arguments of the call of {visible_line(unread) or 'a tool'} are no JSON object."
+            return Finished(reason, self.text, self._figures(), call_error=error)
+        return Finished(reason, self.text, self._figures(), calls)
+
+    def _parsed(self, data: bytes) -> Mapping[str, Any]:
+        try:
+            chunk = json.loads(data)
+        except (ValueError, RecursionError):
+            raise self.connection.confused("a piece that is no JSON") from None
+        if not isinstance(chunk, dict):
+            raise self.connection.confused("a piece that is no object")
+        return chunk
+
+    def _failed(self, error: object) -> EngineError:
+        data = _mapping(error)
+        said = visible_line((_text(data.get("message")) or _text(error))[:400])
+        place = self.connection.address.place
+        return EngineError(f"{place} ended the reply with an error{f': {said}' if said else '.'}", "Try again.")
+
+    def _marked(self, thought: str, said: str) -> str:
+        """The piece as a reply has it: reasoning in the tags that ``reasoning.Reasoning`` finds."""
+        piece = ""
+        if thought:
+            piece += thought if self._thinking or self.text.strip() else f"<think>\n{thought}"
+            self._thinking = self._thinking or not self.text.strip()
+        if said:
+            piece += f"\n</think>\n\n{said}" if self._thinking else said
+            self._thinking = False
+        return piece
+
+    def _call(self, pieces: Sequence[Any]) -> None:
+        for at, each in enumerate(pieces):
+            piece = _mapping(each)
+            index = piece.get("index", at)
+            if not isinstance(index, int) or (index not in self.calls and len(self.calls) >= _MOST_CALLS):
+                raise self.connection.confused("calls of tools")
+            call, function = self.calls.setdefault(index, _Call()), _mapping(piece.get("function"))
+            call.id = call.id or _text(piece.get("id"))
+            call.name += _text(function.get("name"))
+            call.arguments += _text(function.get("arguments"))
+
+    def _round(self, piece: str) -> Round:
+        now = time.perf_counter()
+        if self._before is None:
+            self.tally.prompt_s = now - self._began
+        took_s, self._before = now - (self._before or now), now
+        token = Token(0, piece, Origin.PLAIN)
+        self.text += piece
+        round_ = Round(self.tally.rounds_n, None, 0, (token,), (), (), draft_s=0.0, verify_s=took_s, total_s=took_s)
+        self.tally.add(round_)
+        return round_
+
+    def _figures(self) -> Timings:
+        """The figures as measured here, and in their place those that the server tells."""
+        here, usage, told = self.tally.timings(), self.usage, self.timings
+        predicted_n = _count(told.get("predicted_n")) or _count(usage.get("completion_tokens")) or here.predicted_n
+        predicted_ms = _number(told.get("predicted_ms")) or here.predicted_ms
+        details = _mapping(usage.get("completion_tokens_details"))
+        accepted_n = _count(told.get("draft_n_accepted")) or _count(details.get("accepted_prediction_tokens"))
+        rejected_n = _count(details.get("rejected_prediction_tokens"))
+        draft_n = max(_count(told.get("draft_n")) or accepted_n + rejected_n, accepted_n)
+        cached_n = _count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens"))
+        cache_n = _count(told.get("cache_n")) or cached_n
+        prompt_n = _count(told.get("prompt_n")) or max(0, _count(usage.get("prompt_tokens")) - cache_n)
+        return replace(
+            here,
+            prompt_n=prompt_n,
+            prompt_ms=_number(told.get("prompt_ms")) or here.prompt_ms,
+            cache_n=cache_n,
+            predicted_n=predicted_n,
+            predicted_ms=predicted_ms,
+            predicted_per_second=predicted_n / predicted_ms * 1e3 if predicted_ms > 0 else None,
+            draft_n=draft_n,
+            draft_n_accepted=accepted_n,
+            draft_acceptance_rate=accepted_n / draft_n if draft_n else None,
+            mean_acceptance_length=None,
+            origins={str(Origin.PLAIN): predicted_n} if predicted_n else {},
+        )
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> Sequence[Any]:
+    return value if isinstance(value, list) else ()
+
+
+def _text(value: object) -> str:
+    """Characters that can be stored and shown: a lone surrogate is none."""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else ""
+
+
+def _count(value: object) -> int:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole and 0 <= value < 2**40 else 0  # type: ignore[operator, return-value]
+
+
+def _number(value: object) -> float:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if number and 0 <= value < 1e12 else 0.0  # type: ignore[operator, arg-type]
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False

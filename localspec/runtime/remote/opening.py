@@ -1,0 +1,136 @@
+"""Opening a pair of a server: asks what kind of server it is, and what it has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from localspec.base.errors import InputError, NotFoundError
+from localspec.base.visible import visible_line
+from localspec.engine.cancel import Cancellation
+from localspec.runtime.options import LoadOptions, Progress
+from localspec.runtime.pair_info import PairInfo
+from localspec.runtime.remote.address import ServerAddress
+from localspec.runtime.remote.connection import Connection
+from localspec.runtime.remote.native_pair import NativePair, chosen_pair
+from localspec.runtime.remote.openai_pair import OpenAIPair
+from localspec.runtime.remote.openai_requests import (
+    LLAMA_CPP,
+    LM_STUDIO,
+    OLLAMA,
+    OTHER,
+    SGLANG,
+    VLLM,
+    sampling_fields,
+)
+from localspec.runtime.remote.protocol import PAIRS
+
+_OWNERS = {
+    "llamacpp": LLAMA_CPP,
+    "vllm": VLLM,
+    "sglang": SGLANG,
+    "library": OLLAMA,
+    "organization_owner": LM_STUDIO,
+}
+"""Kinds of servers by ``owned_by`` in their lists of models."""
+_UNKNOWN_N_CTX = 8192
+"""The room for files beside a message where a server does not tell its context."""
+
+
+def open_remote(options: LoadOptions, cancel: Cancellation, progress: Progress) -> NativePair | OpenAIPair:
+    """As ``load.open_pair``, for options with a server. Raises UsageError for its address, LocalSpecError."""
+    address = ServerAddress.parse(options.server or "")
+    progress(f"connecting to {address.place}", 0.0)
+    with ExitStack() as stack:
+        connection = Connection(address, cancel)
+        stack.callback(connection.close)
+        pairs = _pairs(connection)
+        pair: NativePair | OpenAIPair
+        if pairs is not None:
+            chosen = chosen_pair(pairs, options.server_pair, connection)
+            progress(f"{address.place} loads the pair", 0.5)
+            pair = NativePair(connection, chosen, _version(pairs))
+        else:
+            pair = _other(connection, options.server_pair)
+        stack.pop_all()
+    return pair
+
+
+def _pairs(connection: Connection) -> Mapping[str, Any] | None:
+    """The pairs of a LocalSpec; None if it is another server."""
+    try:
+        found = connection.get(PAIRS)
+    except (NotFoundError, InputError):
+        return None
+    return found if isinstance(found, dict) and "localspec" in found else None
+
+
+def _version(pairs: Mapping[str, Any]) -> str:
+    found = re.fullmatch(r"[\w.+-]{1,40}", str(pairs["localspec"]))
+    return found[0] if found else "of an unknown version"
+
+
+def _other(connection: Connection, wanted: str) -> OpenAIPair:
+    """A model of a server with OpenAI's API; the first that it lists if none is wanted. Raises NotFoundError."""
+    listed = connection.get("/v1/models")
+    models = [each for each in _list(listed) if isinstance(each, dict) and isinstance(each.get("id"), str)]
+    found = next((each for each in models if wanted in ("", each["id"])), None)
+    place = connection.address.place
+    if found is None:
+        known = ", ".join(visible_line(each["id"]) for each in models[:20]) or "none"
+        what = f"model {visible_line(wanted)}" if wanted else "model"
+        raise NotFoundError(f"{place} has no {what}.", f"It has: {known}.")
+    kind = _OWNERS.get(str(found.get("owned_by")), OTHER)
+    properties = _properties(connection) if kind == LLAMA_CPP else {}
+    return OpenAIPair(connection, _info(found, kind, properties, place), kind, found["id"])
+
+
+def _list(listed: object) -> list[Any]:
+    data = listed.get("data") if isinstance(listed, dict) else None
+    return data if isinstance(data, list) else []
+
+
+def _properties(connection: Connection) -> Mapping[str, Any]:
+    """What llama-server tells of its model; empty where it does not."""
+    try:
+        found = connection.get("/props")
+    except (NotFoundError, InputError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _info(model: Mapping[str, Any], kind: str, properties: Mapping[str, Any], place: str) -> PairInfo:
+    meta = model.get("meta") if isinstance(model.get("meta"), dict) else {}
+    running = properties.get("default_generation_settings")
+    n_ctx = _positive((running if isinstance(running, dict) else {}).get("n_ctx"))
+    n_ctx = n_ctx or _positive(model.get("max_model_len")) or _UNKNOWN_N_CTX
+    modalities = properties.get("modalities")
+    blind = kind == LLAMA_CPP and not (isinstance(modalities, dict) and modalities.get("vision"))
+    name = visible_line(model["id"])[:200]
+    server = f"{kind} at {place}" if kind != OTHER else place
+    return PairInfo(
+        target=Path(name),
+        draft=None,
+        target_name=name,
+        draft_name=None,
+        target_size_bytes=_positive(meta.get("size")) if isinstance(meta, dict) else 0,
+        draft_size_bytes=0,
+        n_vocab=_positive(meta.get("n_vocab")) if isinstance(meta, dict) else 0,
+        n_ctx=n_ctx,
+        threads=0,
+        device=server,
+        has_template=True,
+        plain_per_second=None,
+        load_s=0.0,
+        projector=None if blind else Path(name),
+        server=server,
+        tells_tokens=False,
+        passes_on=sampling_fields(kind),
+    )
+
+
+def _positive(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
