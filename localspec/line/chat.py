@@ -9,7 +9,6 @@ from localspec.base.errors import LocalSpecError, NotFoundError, UsageError
 from localspec.base.paths import user_paths
 from localspec.base.visible import visible_line
 from localspec.chat.compose.attachment import Attachment, notices, search_of, with_files
-from localspec.chat.compose.file_reading import read_attachment
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
 from localspec.chat.compose.mentions import mentions, readings
 from localspec.chat.compose.message import WrittenMessage
@@ -19,7 +18,7 @@ from localspec.line.editing_keys import editing_keys, remember
 from localspec.line.reading import InputLine, Lines, PipedLines, TypedLines, read_message
 from localspec.line.replying import answer
 from localspec.line.state import State
-from localspec.line.turns import place_of
+from localspec.line.turns import read_named
 
 _JUDGED_S = 0.1
 """Seconds that the next line waits for news of the observers about the reply; later news comes after the next one."""
@@ -121,7 +120,7 @@ class LineChat:
         for mention in mentions(text):
             for reading in readings(mention):
                 try:
-                    attachment = read_attachment(place_of(reading.path), reading.path, self._state.chat.pair.info.n_ctx)
+                    attachment = read_named(self._state, reading.path)
                 except NotFoundError:
                     continue
                 found[reading.path] = attachment

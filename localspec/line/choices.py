@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from typing import Any
 
 from localspec.base.errors import UsageError
 from localspec.base.visible import visible, visible_line
 from localspec.chat.marks import Marks
 from localspec.chat.settings.conversation import Changed
+from localspec.chat.tools.use import ToolUse
 from localspec.config import Value
 from localspec.line.output import LEGENDS
 from localspec.line.replying import answer
@@ -54,6 +56,13 @@ class LineFrontEnd:
                 return
             answers[field] = typed.strip()
         then(answers)
+
+    @property
+    def tool_use(self) -> ToolUse:
+        return self._state.chat.tool_use
+
+    def put_later(self, message: Future[str]) -> None:
+        self.put(message.result())
 
     def put(self, message: str) -> None:
         answer(self._state, self._state.chat.ask(message))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from localspec.base.errors import NotFoundError, UsageError
-from localspec.chat.compose.attachment import brief, without_files
+from localspec.chat.compose.attachment import Attachment, brief, without_files
 from localspec.chat.compose.file_reading import read_attachment
 from localspec.engine.events import FinishReason
 from localspec.line.replying import answer, asked, go_on, last, reply_of
@@ -65,7 +66,7 @@ def stop(state: State, argument: str) -> None:
 def attach(state: State, argument: str) -> None:
     """Attach a file or a folder to the next message; without one, list what is attached."""
     if argument:
-        state.attached.append(read_attachment(place_of(argument), argument, state.chat.pair.info.n_ctx))
+        state.attached.append(read_named(state, argument))
     if not state.attached:
         state.output.say("Nothing is attached; /attach FILE puts a file or a folder into the next message.")
         return
@@ -84,6 +85,13 @@ def _changed(state: State, text: str) -> str:
         raise UsageError("/edit needs the new text of the question.", "For example: /edit Why is the sea blue?")
     state.output.remark(f"The question was: {brief(text)}\nType it anew; an empty line leaves it as it is.")
     return (state.ask("> ", text) or "").strip()
+
+
+def read_named(state: State, name: str) -> Attachment:
+    """The file or folder at a path, or the resource of a server. Raises LocalSpecError."""
+    n_ctx = state.chat.pair.info.n_ctx
+    found = state.chat.tool_use.attachment(name)
+    return replace(found, n_ctx=n_ctx) if found is not None else read_attachment(place_of(name), name, n_ctx)
 
 
 def place_of(path: str) -> Path:

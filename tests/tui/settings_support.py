@@ -32,7 +32,9 @@ def answer(command: Command, controller: SettingsController, argument: str = "")
     """What the chat screen says to a command that is the same in every front end. Raises what it is refused with."""
     said: list[str] = []
     assert command.handler is not None
-    front_end = ScreenFrontEnd(controller, said.append, lambda *form: None, said.append)
+    front_end = ScreenFrontEnd(
+        controller, said.append, lambda *form: None, said.append, lambda message: said.append(message.result())
+    )
     command.handler(front_end, argument)
     return said[-1]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,15 @@ from textual.widgets import OptionList, Static
 
 from localspec.chat.tools.approvals import Approvals
 from localspec.chat.tools.chain import NOT_MADE, REFUSED
+from localspec.chat.tools.offered import Resource, ServerPrompt
+from localspec.chat.tools.toolbox import Toolbox
 from localspec.config import read_config
 from localspec.engine.events import Finished, FinishReason
 from localspec.runtime.chat_config import ToolChoice
 from localspec.runtime.messages import Role, ToolCall
 from localspec.runtime.worker.messages import Emitted
+from localspec.tui.prompt.completion import CompletionList
+from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.approval import ApprovalScreen
 from localspec.tui.screens.tools import ToolsScreen
 from tests.tui.support import LAUNCH, FakeEngine, chat, make_app, notice_text, send, session, views, wait_until
@@ -118,3 +124,48 @@ async def test_a_server_that_cannot_be_reached_is_told() -> None:
         await wait_until(pilot, lambda: engine.prompts)
         await wait_until(pilot, lambda: "no MCP server lost" in notice_text(pilot))
         assert engine.prompts[-1].options.tools == ()
+
+
+class Box(Toolbox):
+    """A server with a resource and a prompt."""
+
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        return (Resource("tests", "notes://today", "The notes of today."),)
+
+    @property
+    def prompts(self) -> tuple[ServerPrompt, ...]:
+        return (ServerPrompt("tests", "greet", "A greeting."),)
+
+    def read(self, resource: Resource) -> Future[str]:
+        return done("buy apples")
+
+    def write(self, prompt: ServerPrompt, values: Mapping[str, str]) -> Future[str]:
+        return done("Hello there.")
+
+
+def done(text: str) -> Future[str]:
+    future: Future[str] = Future()
+    future.set_result(text)
+    return future
+
+
+async def test_resources_are_mentioned_and_prompts_are_commands() -> None:
+    """A resource is offered behind an @, and goes along as a file does; a prompt is put into the prompt."""
+    engine = FakeEngine()
+    app = make_app(engine)
+    app.session.tool_use.toolbox = Box()
+    async with app.run_test(size=(80, 24)) as pilot:
+        engine.load()
+        prompt = chat(pilot).query_one(Prompt)
+        await pilot.press(*"What is in @tests:no")
+        await wait_until(pilot, lambda: "tests:notes://today" in str(prompt.query_one(CompletionList).choice))
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: prompt.enclosures.knows("tests:notes://today"))
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: engine.prompts)
+        assert "File: tests:notes://today" in str(engine.prompts[-1].prompt[-1])
+        await send(pilot, "/prompt")
+        await wait_until(pilot, lambda: "tests.greet" in notice_text(pilot))
+        await send(pilot, "/prompt tests.greet")
+        await wait_until(pilot, lambda: prompt.area.text == "Hello there.")

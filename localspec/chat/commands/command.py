@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from localspec.chat.settings.conversation import Changed
+from localspec.chat.tools.use import ToolUse
 from localspec.config import Value
 from localspec.runtime.chat_config import Settings
 from localspec.store import StoredConversation
@@ -43,6 +45,15 @@ class FrontEnd(Protocol):
 
         ``about`` explains the fields.
         """
+        ...
+
+    @property
+    def tool_use(self) -> ToolUse:
+        """The tools, and the servers."""
+        ...
+
+    def put_later(self, message: Future[str]) -> None:
+        """As ``put``, once the message is there; say why it is not."""
         ...
 
     def put(self, message: str) -> None:

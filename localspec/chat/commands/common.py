@@ -16,6 +16,7 @@ from localspec.chat.settings.conversation import (
     set_from,
     unset_from,
 )
+from localspec.chat.tools.offered import ServerPrompt
 from localspec.config.kinds import NONE
 from localspec.config.prompt_template import fields_of, filled
 from localspec.config.text_folder import PERSONAS, PROMPTS, TextFolder
@@ -63,18 +64,36 @@ def use_prompt(chat: FrontEnd, argument: str) -> None:
     folder = chat.settings.config.path.parent
     if name := _edited(argument):
         _edit(chat, PROMPTS, name)
+    elif server_prompt := _server_prompt(chat, argument):
+        _ask_server(chat, server_prompt)
     elif argument:
         text = PROMPTS.read(argument, folder)
         if fields := fields_of(text):
             chat.ask(f"The prompt {argument}", text, fields, lambda values: chat.put(filled(text, values)))
         else:
             chat.put(text)
-    elif there := PROMPTS.names(folder):
+    elif there := [*PROMPTS.names(folder), *(each.full_name for each in chat.tool_use.toolbox.prompts)]:
         chat.answer(
             f"Prompts: {', '.join(there)}; /prompt NAME takes one, /prompt edit NAME writes one.", prompts=there
         )
     else:
         chat.answer(_NO_PROMPTS, prompts=[])
+
+
+def _server_prompt(chat: FrontEnd, name: str) -> ServerPrompt | None:
+    return next((each for each in chat.tool_use.toolbox.prompts if each.full_name == name), None)
+
+
+def _ask_server(chat: FrontEnd, prompt: ServerPrompt) -> None:
+    """Have a server write its prompt, with the fields filled in by the user."""
+
+    def write(values: Mapping[str, str]) -> None:
+        chat.put_later(chat.tool_use.toolbox.write(prompt, values))
+
+    if prompt.fields:
+        chat.ask(f"The prompt {prompt.full_name}", prompt.about, dict.fromkeys(prompt.fields, ""), write)
+    else:
+        write({})
 
 
 def _edited(argument: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from localspec.base.errors import LocalSpecError, NotFoundError
@@ -19,6 +20,8 @@ class Attaching:
     def __init__(self, enclosures: Enclosures) -> None:
         self.message_n = 0
         """The number of the message that is being written: files read for an earlier one are dropped."""
+        self.elsewhere: Callable[[str], Attachment | None] = lambda _: None
+        """Reads what is no file; None for a name that it does not know. Raises LocalSpecError."""
         self._enclosures = enclosures
         self._tried: set[str] = set()
         self._open: set[str] = set()
@@ -63,7 +66,7 @@ class Attaching:
         errors: list[LocalSpecError] = []
         async with self._turn:
             for path in paths:
-                found = await asyncio.to_thread(_read, path, n_ctx, lambda: message_n != self.message_n)
+                found = await asyncio.to_thread(self._read, path, n_ctx, lambda: message_n != self.message_n)
                 if message_n != self.message_n:
                     return []
                 if isinstance(found, Attachment):
@@ -73,19 +76,20 @@ class Attaching:
                 self._open.discard(path)
         return errors
 
-
-def _read(path: str, n_ctx: int | None, cancelled: Callable[[], bool]) -> Attachment | LocalSpecError:
-    """The file or folder of a path; without such a file, punctuation at its end is taken for the sentence's."""
-    refused: LocalSpecError | None = None
-    for reading in readings(Mention(0, len(path), path)):
-        try:
-            return read_attachment(_place(reading.path), reading.path, n_ctx, cancelled)
-        except LocalSpecError as error:
-            refused = refused or error
-            if not isinstance(error, NotFoundError):
-                return error
-    assert refused is not None, "a mention has at least one reading"
-    return refused
+    def _read(self, path: str, n_ctx: int | None, cancelled: Callable[[], bool]) -> Attachment | LocalSpecError:
+        """The file or folder of a path; without such a file, punctuation at its end is taken for the sentence's."""
+        refused: LocalSpecError | None = None
+        for reading in readings(Mention(0, len(path), path)):
+            try:
+                if (found := self.elsewhere(reading.path)) is not None:
+                    return replace(found, n_ctx=n_ctx)
+                return read_attachment(_place(reading.path), reading.path, n_ctx, cancelled)
+            except LocalSpecError as error:
+                refused = refused or error
+                if not isinstance(error, NotFoundError):
+                    return error
+        assert refused is not None, "a mention has at least one reading"
+        return refused
 
 
 def _place(path: str) -> Path:

@@ -5,10 +5,11 @@ A list is about a place in the text: accepting a choice replaces what stands bet
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
+from types import MappingProxyType
 
 from localspec.base.fuzzy import fuzzy
 from localspec.chat.commands.slash import find_command, matching_commands
@@ -128,14 +129,24 @@ def place_of(mention: Mention, known: Listing | None) -> CompletionPlace:
 
 
 def file_offer(
-    mention: Mention, place: CompletionPlace, listing: Listing | None, keys: tuple[str, str]
+    mention: Mention,
+    place: CompletionPlace,
+    listing: Listing | None,
+    keys: tuple[str, str],
+    others: Mapping[str, str] = MappingProxyType({}),
 ) -> CompletionOffer:
-    """Files and folders that may be meant; ``keys`` attach one, and look into a folder."""
+    """Files and folders that may be meant; ``keys`` attach one, and look into a folder.
+
+    ``others`` are names of what is no file and can be attached, with notes.
+    """
     if listing is None:
         return CompletionOffer(CompletionKind.FILE, (), mention.start, empty=_LOOKING)
     attach, into = keys
     note = ", ".join(filter(None, (attach and f"{attach} attaches the folder", into and f"{into} looks into it")))
-    choices = tuple(_choice(path, written(path), note) for path in _fitting(place, listing))
+    names = list(others)
+    fitting = (names[match.index] for match in fuzzy(mention.path, names, MAX_CHOICES, shorter_first=True))
+    files = (_choice(path, written(path), note) for path in _fitting(place, listing))
+    choices = (*files, *(Completion(written(name), name, others[name]) for name in fitting))[:MAX_CHOICES]
     more = "" if listing.complete else "There are more files than were looked at; write a folder and / to look into it."
     # An @ may be meant as nothing but an @: what fits no file is left in peace.
     return CompletionOffer(CompletionKind.FILE, choices, mention.start, more=more if choices else "")

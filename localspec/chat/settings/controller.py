@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 
 from localspec.base.errors import LocalSpecError
@@ -10,6 +11,7 @@ from localspec.chat.session import ChatSession
 from localspec.chat.settings.browser import SettingsBrowser, SettingsFile
 from localspec.chat.settings.conversation import Changed, change
 from localspec.chat.settings.preferences import Preferences, preferences
+from localspec.chat.tools.use import ToolUse
 from localspec.config import Config, Setting, Value, config_file, read_config, setting
 from localspec.config.kinds import Choice
 from localspec.config.lookup import read_typed
@@ -59,6 +61,10 @@ class SettingsController:
     @property
     def config(self) -> Config:
         return self._settings.config
+
+    @property
+    def tool_use(self) -> ToolUse:
+        return self._session.tool_use
 
     @property
     def news(self) -> str:
@@ -169,12 +175,18 @@ class ScreenFrontEnd:
         say: Callable[[str], None],
         ask: Callable[[str, str, Mapping[str, str], Callable[[Mapping[str, str]], None]], None],
         put: Callable[[str], None],
+        put_later: Callable[[Future[str]], None],
     ) -> None:
-        """``say``, ``ask`` and ``put`` do what ``answer``, ``ask`` and ``put`` of ``FrontEnd`` do."""
+        """``say`` does what ``answer`` of ``FrontEnd`` does, the others what theirs do."""
         self._controller = controller
         self._say = say
         self.ask = ask
         self.put = put
+        self.put_later = put_later
+
+    @property
+    def tool_use(self) -> ToolUse:
+        return self._controller.tool_use
 
     @property
     def settings(self) -> Settings:

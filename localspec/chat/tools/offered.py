@@ -31,6 +31,37 @@ class OfferedTool:
         return f"{self.server}.{self.own_name}" if self.server else self.tool.name
 
 
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A text that a server has, to be attached to a message."""
+
+    server: str
+    uri: str
+    about: str
+    """Its name or description. Text of strangers, on one line."""
+
+    @property
+    def path(self) -> str:
+        """The name that a message mentions it by, behind an @."""
+        return f"{self.server}:{self.uri}"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPrompt:
+    """A message that a server writes, with fields to fill in."""
+
+    server: str
+    name: str
+    about: str
+    """Its description. Text of strangers, on one line."""
+    fields: tuple[str, ...] = ()
+
+    @property
+    def full_name(self) -> str:
+        """``SERVER.PROMPT``."""
+        return f"{self.server}.{self.name}"
+
+
 def named(tools: Iterable[OfferedTool]) -> Sequence[OfferedTool]:
     """The tools under names that are unique and that every template takes.
 

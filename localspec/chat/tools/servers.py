@@ -10,36 +10,46 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 import threading
 from base64 import b64decode
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from localspec.base.errors import EngineError, LocalSpecError, UsageError
 from localspec.base.extras import install_extra
 from localspec.base.visible import visible_line
 from localspec.chat.images.reading import read_image
+from localspec.chat.tools.offered import Resource, ServerPrompt
 from localspec.chat.tools.relay import relayed
 from localspec.config.servers import McpServer
 from localspec.runtime.images import image_block
 from localspec.runtime.messages import Tool
 
 if TYPE_CHECKING:
-    from mcp import Client
+    from mcp import Client, MCPError
 
 MOST_TOOLS = 200
 """The most tools of one server that are listed."""
 MOST_DESCRIPTION = 4_000
 MOST_SCHEMA = 20_000
+MOST_OTHERS = 200
+"""The most resources, and the most prompts, of one server that are listed."""
 MOST_IMAGES = 4
 """The most images of one result that the model is shown."""
 _MOST_COMPLAINT = 2_000
+_MOST_ABOUT = 200
+_URI, _NAME = re.compile(r"[!-~]{1,400}"), re.compile(r"[\w.-]{1,64}")
 _RELIST_S = 5.0
 """Seconds to list the tools again before a message; without an answer the server counts as hung."""
+
+
+Result = TypeVar("Result")
 
 
 class ServerTrouble(EngineError):
@@ -53,6 +63,8 @@ class ServerConnection:
         """``timeout_s`` is the longest wait for the start and for each call."""
         self.server = server
         self.tools: tuple[Tool, ...] = ()
+        self.resources: tuple[Resource, ...] = ()
+        self.prompts: tuple[ServerPrompt, ...] = ()
         self.left_out_n = 0
         """Tools that are not listed: there are too many, or their descriptions are too long."""
         self.client: Client | None = None
@@ -77,21 +89,36 @@ class ServerConnection:
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """Call a tool. Returns its result as text, and True if the server says that it failed. Raises ServerTrouble."""
+        result = await self._answer(f"run {name}", lambda client: client.call_tool(name, dict(arguments)))
+        return await asyncio.to_thread(_text_of, result), bool(result.is_error)
+
+    async def read(self, resource: Resource) -> str:
+        """The text of a resource. Raises ServerTrouble."""
+        result = await self._answer(f"read {resource.uri}", lambda client: client.read_resource(resource.uri))
+        return "\n".join(part.text for part in result.contents if hasattr(part, "text"))
+
+    async def prompt(self, prompt: ServerPrompt, values: Mapping[str, str]) -> str:
+        """The text of a prompt with these values. Raises ServerTrouble."""
+        given = {name: value for name, value in values.items() if value}
+        result = await self._answer(f"write {prompt.name}", lambda client: client.get_prompt(prompt.name, given))
+        return "\n\n".join(_part(message.content) for message in result.messages)
+
+    async def _answer(self, what: str, ask: Callable[[Client], Awaitable[Result]]) -> Result:
+        """The answer to one request, within the time for a call. Raises ServerTrouble."""
         if self.client is None:
             raise ServerTrouble(f"The server {self.server.name} does not run any more.")
         try:
             async with asyncio.timeout(self._timeout_s):
-                result = await self.client.call_tool(name, dict(arguments))
+                return await ask(self.client)
         except TimeoutError:
             await self.close()
             raise ServerTrouble(
-                f"{name} of the server {self.server.name} gave no result within {self._timeout_s:g} s."
+                f"The server {self.server.name} could not {what} within {self._timeout_s:g} s."
             ) from None
         except Exception as error:  # noqa: BLE001
             if not _is_answer(error):
                 await self.close()
-            raise self._trouble(f"could not run {name}", error) from None
-        return await asyncio.to_thread(_text_of, result), bool(result.is_error)
+            raise self._trouble(f"could not {what}", error) from None
 
     async def close(self) -> None:
         """End the server; it may be started again."""
@@ -182,6 +209,22 @@ class ServerConnection:
             if len(tool.description) <= MOST_DESCRIPTION and len(tool.parameters) <= MOST_SCHEMA
         ]
         self.tools, self.left_out_n = tuple(fit), len(found) - len(fit)
+        offers = client.server_capabilities
+        with suppress(_mcp_error()):  # a server that says it has some, and has none
+            self.resources = self._resources((await client.list_resources()).resources) if offers.resources else ()
+        with suppress(_mcp_error()):
+            self.prompts = self._prompts((await client.list_prompts()).prompts) if offers.prompts else ()
+
+    def _resources(self, listed: Iterable[Any]) -> tuple[Resource, ...]:
+        found = (Resource(self.server.name, str(each.uri), _about(each)) for each in islice(listed, MOST_OTHERS))
+        return tuple(each for each in found if _URI.fullmatch(each.uri))
+
+    def _prompts(self, listed: Iterable[Any]) -> tuple[ServerPrompt, ...]:
+        found = (
+            ServerPrompt(self.server.name, each.name, _about(each), tuple(given.name for given in each.arguments or ()))
+            for each in islice(listed, MOST_OTHERS)
+        )
+        return tuple(each for each in found if all(map(_NAME.fullmatch, (each.name, *each.fields))))
 
     def _trouble(self, what: str, error: Exception) -> ServerTrouble:
         said = visible_line(str(error) or type(error).__name__)[:300]
@@ -214,6 +257,11 @@ class _Complaints:
         with os.fdopen(descriptor, "rb", buffering=0) as stream:
             while data := stream.read(65536):
                 self._end = (self._end + data)[-_MOST_COMPLAINT:]
+
+
+def _about(listed: Any) -> str:
+    """The description of a resource or a prompt on one line."""
+    return visible_line(listed.description or listed.title or listed.name)[:_MOST_ABOUT]
 
 
 def _tool(tool: Any) -> Tool:
@@ -260,12 +308,18 @@ def _named(block: Any) -> str:
     return f"[{block.type} of {len(block.data) * 3 // 4} bytes, {block.mime_type}: not shown]"
 
 
+def _mcp_error() -> type[MCPError]:
+    """The error that a server answers with."""
+    from mcp import MCPError
+
+    return MCPError
+
+
 def _is_answer(error: Exception) -> bool:
     """True for an error that the server itself answered with, after which it goes on."""
-    from mcp import MCPError
     from mcp_types import CONNECTION_CLOSED
 
-    return isinstance(error, MCPError) and error.error.code != CONNECTION_CLOSED
+    return isinstance(error, _mcp_error()) and error.error.code != CONNECTION_CLOSED
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from localspec.base.errors import LocalSpecError
-from localspec.chat.tools.offered import OfferedTool, named
+from localspec.chat.tools.offered import OfferedTool, Resource, ServerPrompt, named
 from localspec.chat.tools.own import OWN_TOOLS
 from localspec.chat.tools.servers import ServerConnection
 from localspec.config.servers import McpServer
@@ -71,6 +71,24 @@ class Toolbox:
             if connection.client is not None
             for tool in connection.tools
         )
+
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        """The resources of the servers that run."""
+        return tuple(each for connection in list(self._connections.values()) for each in connection.resources)
+
+    @property
+    def prompts(self) -> tuple[ServerPrompt, ...]:
+        """The prompts of the servers that run."""
+        return tuple(each for connection in list(self._connections.values()) for each in connection.prompts)
+
+    def read(self, resource: Resource) -> Future[str]:
+        """Begin to read a resource. The result raises ServerTrouble."""
+        return self._submit(self._connections[resource.server].read(resource))
+
+    def write(self, prompt: ServerPrompt, values: Mapping[str, str]) -> Future[str]:
+        """Begin to have a prompt written, with these values for its fields. The result raises ServerTrouble."""
+        return self._submit(self._connections[prompt.server].prompt(prompt, values))
 
     def find(self, name: str) -> OfferedTool | None:
         """The tool that the model calls by this name."""

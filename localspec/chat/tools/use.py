@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from localspec.base.errors import InputError
+from localspec.chat.compose.attachment import Attachment
+from localspec.chat.compose.cleaning import cleaned
 from localspec.chat.tools.approvals import Approvals, Verdict
 from localspec.chat.tools.chain import CallChain, Rule
 from localspec.chat.tools.toolbox import Toolbox
@@ -12,6 +15,7 @@ from localspec.chat.turn import Turn
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import ReplyOptions
 from localspec.store import StoredConversation
+from localspec.store.file_blocks import TextFile
 
 
 def rule_of(overrides: Mapping[str, str], *, asks: bool) -> Rule:
@@ -54,6 +58,16 @@ class ToolUse:
         """Begin to start the servers that are chosen now, without a message for them; see ``Toolbox.ready``."""
         self._choose(chat_config)
         self.toolbox.prepare()
+
+    def attachment(self, path: str) -> Attachment | None:
+        """The resource of a server that ``path`` names, read now; None if it names none. Raises LocalSpecError."""
+        resource = next((each for each in self.toolbox.resources if each.path == path), None)
+        if resource is None:
+            return None
+        text = cleaned(self.toolbox.read(resource).result())[0]
+        if not text.strip():
+            raise InputError(f"{path} is not text, or is empty.", "There is nothing in it to attach.")
+        return Attachment(path, (TextFile(path, text),))
 
     def options(self, turn: Turn, options: ReplyOptions) -> ReplyOptions:
         """The options of a turn's reply, with the tools that the model is told of."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 
+from localspec.base.errors import LocalSpecError
 from localspec.chat.commands.setup import CALLS, TOOLS
+from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.session import ChatSession
 from localspec.chat.settings.controller import SettingsController
 from localspec.chat.tools.approvals import Verdict
@@ -39,6 +43,8 @@ class CallController:
         self._wake = wake
         self._starting = False
         """True while the message sent last waits for servers."""
+        self._looked = False
+        """True once the servers were started for their resources."""
         self._asked: ActiveCall | None = None
         """The call that the user was asked about last."""
 
@@ -47,6 +53,26 @@ class CallController:
         self._starting = not self._session.tool_use.toolbox.ready
         if self._starting:
             self._turns.say(self._turns.keymap.worded("The servers of tools are started first; {stop} takes it back."))
+
+    def resources(self) -> Mapping[str, str]:
+        """The resources of the servers that are switched on, by the names to mention them by; starts the servers."""
+        use = self._session.tool_use
+        if not self._looked:
+            self._looked = True
+            use.reach(self._session.chat_config)
+        return {resource.path: resource.about for resource in use.toolbox.resources}
+
+    def put_later(self, message: Future[str]) -> None:
+        """Put a message into the prompt once it is there; say why it is not."""
+        self._turns.transcript.run_worker(self._put_later(message))
+
+    async def _put_later(self, message: Future[str]) -> None:
+        try:
+            text = await asyncio.wrap_future(message)
+        except LocalSpecError as error:
+            self._turns.say(str(error))
+        else:
+            self._prompt.put_back([WrittenMessage(text)])
 
     def prepare(self, tour: Tour) -> None:
         """Write the question of the tour's step, and lend its tools."""

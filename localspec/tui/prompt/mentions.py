@@ -27,7 +27,7 @@ class Mentions:
         self._prompt = prompt
         self._meaning = meaning
         self._weighing = weighing
-        self._attaching = Attaching(enclosures)
+        self.attaching = Attaching(enclosures)
         self._held: str | None = None
         """The text of the message that will be sent as soon as its files are read."""
         self._waited = ""
@@ -35,14 +35,14 @@ class Mentions:
 
     def follow(self, text: str) -> None:
         """Read the files that are newly mentioned."""
-        if untried := self._attaching.claim(text):
+        if untried := self.attaching.claim(text):
             self._begin(untried)
 
     def hold(self, written: WrittenMessage) -> bool:
         """Return True if the message must wait for its files; it is sent as soon as they are read."""
         command = is_command(written.text)
-        untried = [] if command else self._attaching.claim(f"{written.text} ")
-        if not untried and not self._attaching.busy:
+        untried = [] if command else self.attaching.claim(f"{written.text} ")
+        if not untried and not self.attaching.busy:
             return not command and self._wait_for_meaning(written)
         self._held = written.text
         self._begin(untried)
@@ -68,7 +68,7 @@ class Mentions:
 
     def attach(self, path: str) -> None:
         """Attach the file or folder at ``path``, which the text mentions."""
-        self._attaching.claim_path(path)
+        self.attaching.claim_path(path)
         self._begin([path], meant=True)
 
     def write(self, path: str = "") -> None:
@@ -84,29 +84,29 @@ class Mentions:
 
     def take_off(self, attachment: Attachment) -> None:
         """Take an attachment off the message; its name stays in the text."""
-        self._attaching.refuse(attachment.path)
+        self.attaching.refuse(attachment.path)
 
     def clear(self) -> None:
         """Begin another message."""
-        self._attaching.clear()
+        self.attaching.clear()
         if self._held is not None:
             self._held = None
             self._prompt.say(NOT_SENT)
 
     def leave(self) -> None:
         """Give up files that are being read."""
-        self._attaching.clear()
+        self.attaching.clear()
 
     def _begin(self, paths: list[str], *, meant: bool = False) -> None:
         if paths:
-            self._prompt.area.run_worker(self._read(paths, self._attaching.message_n, meant=meant))
+            self._prompt.area.run_worker(self._read(paths, self.attaching.message_n, meant=meant))
 
     async def _read(self, paths: list[str], message_n: int, *, meant: bool) -> None:
-        errors = await self._attaching.attach(paths, message_n, self._weighing.n_ctx, meant=meant)
+        errors = await self.attaching.attach(paths, message_n, self._weighing.n_ctx, meant=meant)
         if errors:
             self._prompt.complain("\n".join(map(str, errors)))
         self._prompt.weigh()
-        if self._held is not None and not self._attaching.busy:
+        if self._held is not None and not self.attaching.busy:
             self._release(self._held)
 
     def _release(self, held: str) -> None:

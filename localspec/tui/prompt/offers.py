@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from localspec.chat.commands.writing import COMPLETE, SEND
@@ -31,6 +32,8 @@ class Offers:
 
     def __init__(self, prompt: PromptParts) -> None:
         self.list = CompletionList()
+        self.others: Callable[[], Mapping[str, str]] = dict
+        """Names of what can be attached beside files, with notes."""
         self.aside: WrittenMessage | None = None
         """The message that was being written when a search began; None while there is no search."""
         self._prompt = prompt
@@ -153,7 +156,7 @@ class Offers:
         complete, listing = key_of(prompt.area, COMPLETE), self._listings.get(place.folder)
         if told is not None:
             return path_offer(told, place, listing, complete)
-        return file_offer(sought, place, listing, (key_of(prompt.area, SEND), complete))
+        return file_offer(sought, place, listing, (key_of(prompt.area, SEND), complete), self.others())
 
     def _look(self, place: CompletionPlace) -> None:
         if self._looking != place.folder:

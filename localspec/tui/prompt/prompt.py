@@ -7,7 +7,7 @@ This widget brings them together with the text area, and keeps what is unsent on
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -22,6 +22,7 @@ from localspec.base.paths import user_paths
 from localspec.base.visible import visible
 from localspec.chat.commands.slash import is_command
 from localspec.chat.commands.writing import ATTACH, EDITOR, RECALL
+from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.cleaning import cleaned, cleaning_note
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory, Recall
 from localspec.chat.compose.mentions import written as written_path
@@ -160,6 +161,10 @@ class Prompt(Vertical):
         """Replace the text, with the cursor at its end."""
         self.put(WrittenMessage(text))
         self.area.focus()
+
+    def attach_from(self, read: Callable[[str], Attachment | None], names: Callable[[], Mapping[str, str]]) -> None:
+        """Offer ``names``, with notes, beside files; ``read`` gives what to attach. Both are as in ``Attaching``."""
+        self._mentions.attaching.elsewhere, self._offers.others = read, names
 
     def put(self, written: WrittenMessage) -> None:
         """Replace the text by an earlier message, with visible signs for control characters; a search ends."""

@@ -134,6 +134,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         )
         self._calls = CallController(session, settings, self._turns, self._prompt, self._wake)
         self._tour.moved = self._calls.prepare
+        self._prompt.attach_from(session.tool_use.attachment, self._calls.resources)
         self._replies = ReplyController(
             session,
             inbox,
@@ -259,7 +260,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
             *(self._marking, self._comparing, self._reading, self._calls, self._focus, self._conversations),
             *(self._transcript, self._prompt, self),
         )
-        front_end = ScreenFrontEnd(self._settings, self.say, partial(_ask, self.app), self._put)
+        front_end = ScreenFrontEnd(self._settings, self.say, partial(_ask, self.app), self._put, self._calls.put_later)
         return common_handlers(front_end) | turns | own
 
     def _put(self, message: str) -> None:

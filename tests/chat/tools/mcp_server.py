@@ -98,6 +98,18 @@ async def think(context: Context) -> str:
     return f"it said {answer}"
 
 
+@server.resource("notes://today")
+def today() -> str:
+    """The notes of today."""
+    return "buy \x1b[31mapples"
+
+
+@server.prompt()
+def review(text: str) -> str:
+    """Have a text reviewed."""
+    return f"Review this: {text}"
+
+
 if MODE == "changed":
     server.remove_tool("echo")
 

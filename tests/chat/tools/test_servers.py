@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from localspec.chat.tools.approvals import Approvals, Verdict
+from localspec.chat.tools.servers import ServerTrouble
 from localspec.chat.tools.toolbox import MOST_RESULT, CallResult, Toolbox
+from localspec.chat.tools.use import ToolUse
 from localspec.chat.tools.wording import result_text
 from localspec.config.servers import McpServer
 from localspec.runtime.chat_config import ToolChoice
@@ -78,6 +80,23 @@ def test_a_server_and_our_own_tools_work_together(box: Open, tmp_path: Path) -> 
     for arguments in ("[]", "{", "[" * 100_000, '{"txt": 1}'):
         assert toolbox.call(wrong, ToolCall("1", "echo", arguments)).result(60).failed
     assert call(toolbox, "echo", text="still here").text == "echo: still here"
+
+
+def test_resources_are_attached_and_prompts_are_written(box: Open) -> None:
+    """By the names under which the server lists them, and no others; control characters are cleaned out."""
+    use = ToolUse(box(server("plain")))
+    assert [(each.path, each.about) for each in use.toolbox.resources] == [
+        ("tests:notes://today", "The notes of today.")
+    ]
+    attached = use.attachment("tests:notes://today")
+    assert attached is not None
+    assert attached.block == "File: tests:notes://today\n```\nbuy apples\n```\n"
+    assert use.attachment("tests:notes://secret") is None
+    (prompt,) = use.toolbox.prompts
+    assert (prompt.full_name, prompt.about, prompt.fields) == ("tests.review", "Have a text reviewed.", ("text",))
+    assert use.toolbox.write(prompt, {"text": "Hm."}).result(60) == "Review this: Hm."
+    with pytest.raises(ServerTrouble, match="could not write review"):
+        use.toolbox.write(prompt, {}).result(60)
 
 
 def test_a_server_that_dies_in_a_call_costs_that_call_alone(box: Open, tmp_path: Path) -> None:
