@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from localspec.base.errors import UsageError
-from localspec.base.signals import ending_signals
+from localspec.base.signals import discard_terminal_output, ending_signals
 
 STOP_S = 10.0
 """The time that replies under way have to end when the server is to stop."""
@@ -77,13 +77,18 @@ class HttpServer(uvicorn.Server):
         loop = asyncio.get_running_loop()
         former = {number: signal.getsignal(number) for number in (signal.SIGINT, *ending_signals())}
         for number in former:
-            loop.add_signal_handler(number, self.stop)
+            loop.add_signal_handler(number, self._hear, number)
         try:
             yield
         finally:
             for number, handler in former.items():
                 loop.remove_signal_handler(number)
                 signal.signal(number, handler)
+
+    def _hear(self, number: signal.Signals) -> None:
+        if number == signal.SIGHUP:
+            discard_terminal_output()
+        self.stop()
 
     def stop(self) -> None:
         """Begin to stop; the second call ends all replies."""

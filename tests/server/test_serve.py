@@ -73,9 +73,9 @@ def test_the_built_in_pair_is_served() -> None:
 
 
 async def test_a_stop_lets_replies_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is new is refused with 503 until the replies under way have ended, or their time is up."""
-    monkeypatch.setattr(http_server, "STOP_S", 0.5)
-    for client_leaves in (True, False):
+    """What is new is refused with 503 until replies under way have ended, their time is up, or a second signal came."""
+    for end, stop_s in (("client leaves", 60.0), ("time is up", 0.5), ("second signal", 60.0)):
+        monkeypatch.setattr(http_server, "STOP_S", stop_s)
         async with service(tmp_path) as engines:
             with socket.create_server(("127.0.0.1", 0)) as listening:
                 server = HttpServer(make_app(engines, routes=[Route("/v1/reply", replying(engines))]), engines)
@@ -91,7 +91,9 @@ async def test_a_stop_lets_replies_end(tmp_path: Path, monkeypatch: pytest.Monke
                         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
                         assert "stopping" in refused.json()["error"]["message"]
                         assert not serving.done()
-                        if not client_leaves:
+                        if end == "second signal":
+                            server.stop()
+                        if end != "client leaves":
                             with pytest.raises(httpx2.HTTPError):
                                 await anext(pieces)
                     await serving
