@@ -95,7 +95,9 @@ class HttpServer(uvicorn.Server):
         if self._stopping is None:
             self._stopping = asyncio.create_task(self._stop())
         else:
-            self.should_exit = self.force_exit = True
+            self.should_exit = True
+            for task in self.server_state.tasks:
+                task.cancel()
 
     async def _stop(self) -> None:
         self._service.stop()
