@@ -65,14 +65,14 @@ class ServerConfig:
         """For the process."""
         return {**os.environ, "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"} if self.by_hand else dict(os.environ)
 
-    def options(self, pair: Pair) -> list[str]:
-        """The command line, program and address apart."""
+    def options(self, pair: Pair, parallel: int = 1) -> list[str]:
+        """The command line, program and address apart, for so many replies at once."""
         words: dict[str, object] = {
             "-m": pair.target,
-            "-c": pair.n_ctx,
+            "-c": pair.n_ctx * parallel,
             "-t": pair.threads,
             "-tb": pair.threads,
-            "-np": 1,
+            "-np": parallel,
             "--cache-ram": 0,
             "--spec-type": self.spec or "none",
         }
@@ -121,10 +121,10 @@ def default_servers(drafter: str) -> list[str]:
 class Server:
     """A running server."""
 
-    def __init__(self, program: Path, pair: Pair, config: ServerConfig, folder: Path) -> None:
+    def __init__(self, program: Path, pair: Pair, config: ServerConfig, folder: Path, parallel: int = 1) -> None:
         self._port = _free_port()
         self._log = folder / f"{config.name.replace(':', '-')}-{self._port}.log"
-        command = [str(program), *config.options(pair), "--host", "127.0.0.1", "--port", str(self._port)]
+        command = [str(program), *config.options(pair, parallel), "--host", "127.0.0.1", "--port", str(self._port)]
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=config.environment
@@ -152,7 +152,7 @@ class Server:
 
     def _post(self, tokens: tuple[int, ...], options: dict[str, Any]) -> HTTPResponse:
         body = json.dumps({"prompt": list(tokens), "cache_prompt": True, "return_tokens": True, **options}).encode()
-        request = urllib.request.Request(f"{self._address}/completion", body, {"Content-Type": "application/json"})
+        request = urllib.request.Request(f"{self.address}/completion", body, {"Content-Type": "application/json"})
         response: HTTPResponse = urllib.request.urlopen(request, timeout=REPLY_S)
         return response
 
@@ -165,7 +165,7 @@ class Server:
             self.process.wait()
 
     @property
-    def _address(self) -> str:
+    def address(self) -> str:
         return f"http://127.0.0.1:{self._port}"
 
     def _wait(self) -> None:
@@ -174,7 +174,7 @@ class Server:
             if self.process.poll() is not None:
                 break
             try:
-                with urllib.request.urlopen(f"{self._address}/health", timeout=5):
+                with urllib.request.urlopen(f"{self.address}/health", timeout=5):
                     return
             except (urllib.error.URLError, OSError):
                 time.sleep(0.05)
