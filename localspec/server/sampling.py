@@ -15,7 +15,7 @@ from localspec.engine.settings import BANNED, MIROSTAT_IGNORES, Sampling
 from localspec.server.failures import InvalidFieldError
 from localspec.server.fields import Fields
 
-_NUMBERS = {field.name: field.type for field in dataclass_fields(Sampling) if field.type in ("float", "int")}
+NUMBERS = {field.name: field.type for field in dataclass_fields(Sampling) if field.type in ("float", "int")}
 """The numbers of ``Sampling``, named as llama-server's fields are, with their types."""
 _DEFAULTS = Sampling()
 
@@ -26,7 +26,7 @@ def sampling_of(fields: Fields, base: Sampling, names: Mapping[str, str] | None 
     ``names`` are an API's own names of fields, each with that of ``Sampling``. Raises InvalidFieldError.
     """
     asked: dict[str, Any] = {}
-    for name, kind in _NUMBERS.items():
+    for name, kind in NUMBERS.items():
         for own in (name, *(own for own, meant in (names or {}).items() if meant == name)):
             value = fields.whole(own) if kind == "int" else fields.number(own)
             if value is not None:

@@ -253,11 +253,12 @@ class TestChat:
             ({"functions": []}, "functions"),
             ({"response_format": {"type": "yaml"}}, "response_format.type"),
             ({"response_format": {"type": "json_schema", "json_schema": {}}}, "response_format.json_schema.schema"),
-            ({"grammar": "root ::= yes"}, None),
-            ({"grammar": 'root ::= "a"', "json_schema": {}}, None),
+            ({"grammar": "root ::= yes"}, "grammar"),
+            ({"json_schema": {"type": "object", "minProperties": 9}}, "json_schema"),
+            ({"grammar": 'root ::= "a"', "json_schema": {}}, "json_schema"),
         ],
     )
-    async def test_a_wrong_field_is_named(self, sent: dict[str, Any], param: str | None) -> None:
+    async def test_a_wrong_field_is_named(self, sent: dict[str, Any], param: str) -> None:
         async with client_of() as (client, service):
             with pytest.raises(openai.BadRequestError) as caught:
                 await client.chat.completions.create(model=PAIR, messages=HELLO, extra_body=sent)

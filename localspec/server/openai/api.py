@@ -12,6 +12,7 @@ from starlette.routing import Route
 from localspec.server.openai.chat import complete_chat
 from localspec.server.openai.completions import complete_text
 from localspec.server.openai.models import list_models, show_model
+from localspec.server.openai.page import openapi_page
 from localspec.server.openai.responses import respond
 from localspec.server.service import Service
 
@@ -19,6 +20,7 @@ _ENDPOINTS: tuple[tuple[str, str, Callable[[Service, Request], Awaitable[Respons
     ("POST", "/v1/chat/completions", complete_chat),
     ("POST", "/v1/completions", complete_text),
     ("POST", "/v1/responses", respond),
+    ("GET", "/openapi.json", openapi_page),
     ("GET", "/v1/models", list_models),
     ("GET", "/v1/models/{model:path}", show_model),
 )

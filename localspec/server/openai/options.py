@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import replace
-from typing import Any
 
+from localspec.base.errors import UsageError
 from localspec.engine.settings import Sampling
 from localspec.runtime.messages import ReplyOptions
 from localspec.server.failures import InvalidFieldError
@@ -55,29 +56,46 @@ def seeded(options: ReplyOptions, index: int) -> ReplyOptions:
 async def _formed(fields: Fields, sampling: Sampling) -> Sampling:
     """The sampling with the form that a reply is held to, if there is one."""
     named = [name for name in _FORMS if fields.has(name)]
-    if named == ["response_format"]:
-        format_ = fields.object("response_format")
-        assert format_ is not None
-        schema = schema_of_format(format_)
-        return sampling if schema is None else await held_to_schema(sampling, schema)
     if len(named) > 1:
-        raise InvalidFieldError(f"{' and '.join(named)} both say what the reply must be.", "Leave one of them out.")
-    if named == ["grammar"]:
-        return await held_to_grammar(sampling, fields.text("grammar")) if fields.text("grammar") else sampling
-    return await held_to_schema(sampling, fields.raw("json_schema")) if named else sampling
+        raise InvalidFieldError(
+            f"{' and '.join(named)} both say what the reply must be.", "Leave one of them out.", param=named[0]
+        )
+    match named:
+        case ["response_format"]:
+            format_ = fields.object("response_format")
+            assert format_ is not None
+            return await held_to_format(sampling, format_)
+        case ["json_schema"]:
+            schema = fields.object("json_schema")
+            assert schema is not None
+            return await _about("json_schema", held_to_schema(sampling, schema.values))
+        case ["grammar"] if grammar := fields.text("grammar"):
+            return await _about("grammar", held_to_grammar(sampling, grammar))
+    return sampling
 
 
-def schema_of_format(format_: Fields) -> Any:
-    """The JSON Schema of a format; True for any object, None for text. Raises InvalidFieldError."""
+async def held_to_format(sampling: Sampling, format_: Fields) -> Sampling:
+    """The sampling with replies in a format: text, any JSON object, or what fits a schema. Raises InvalidFieldError."""
     kind = format_.text("type")
-    if kind == "text":
-        return None
-    if kind == "json_object":
-        return format_.raw("schema") or True
-    if kind != "json_schema":
-        format_.refuse("type", "text, json_object or json_schema")
     within = format_.object("json_schema") or format_
-    return within.raw("schema") if within.object("schema") else within.refuse("schema", "a JSON Schema")
+    schema = within.object("schema")
+    if kind == "text":
+        return sampling
+    if kind not in ("json_object", "json_schema"):
+        format_.refuse("type", "text, json_object or json_schema")
+    if kind == "json_schema" and schema is None:
+        within.refuse("schema", "a JSON Schema")
+    return await _about(within.at("schema"), held_to_schema(sampling, schema.values if schema else True))
+
+
+async def _about(param: str, held: Awaitable[Sampling]) -> Sampling:
+    """The sampling that is awaited. Raises InvalidFieldError for what no reply could be held to."""
+    try:
+        return await held
+    except InvalidFieldError:
+        raise
+    except UsageError as error:
+        raise InvalidFieldError(error.message, error.hint, param=param) from None
 
 
 def wants_origins(fields: Fields) -> bool:

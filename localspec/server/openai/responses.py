@@ -18,9 +18,8 @@ from localspec.server.failures import InvalidFieldError
 from localspec.server.fields import Fields
 from localspec.server.openai.figures import Followed, llama_timings, new_id, origins, usage
 from localspec.server.openai.messages import chosen, content_of, joined, tool_of
-from localspec.server.openai.options import options_of, schema_of_format, wants_origins
+from localspec.server.openai.options import held_to_format, options_of, wants_origins
 from localspec.server.parts import Part, PartKind, ReplySplitter
-from localspec.server.sampling import held_to_schema
 from localspec.server.service import Asked, Service
 from localspec.server.streaming import StreamResponse, server_sent
 
@@ -50,9 +49,8 @@ async def _options(fields: Fields, base: ReplyOptions) -> ReplyOptions:
     options = await options_of(fields, base, "max_output_tokens")
     text = fields.object("text")
     format_ = text.object("format") if text else None
-    schema = schema_of_format(format_) if format_ else None
-    if schema is not None:
-        options = replace(options, sampling=await held_to_schema(options.sampling, schema))
+    if format_:
+        options = replace(options, sampling=await held_to_format(options.sampling, format_))
     for each in fields.objects("tools"):
         if each.text("type") != "function":
             each.refuse("type", "function, the only kind of tool here")
@@ -109,7 +107,7 @@ def _echo(fields: Fields, options: ReplyOptions, model: str) -> Sent:
         "model": model,
         "instructions": fields.raw("instructions"),
         "max_output_tokens": fields.raw("max_output_tokens"),
-        "metadata": fields.raw("metadata") or {},
+        "metadata": dict(metadata.values) if (metadata := fields.object("metadata")) else {},
         "parallel_tool_calls": fields.flag("parallel_tool_calls", default=True),
         "previous_response_id": None,
         "reasoning": {"effort": None, "summary": None},

@@ -1,0 +1,222 @@
+"""``GET /openapi.json``: OpenAI's endpoints as a page in OpenAPI 3.1. A test holds it to the fields that are read."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from localspec import __version__
+from localspec.config.kinds import Number
+from localspec.config.table import find_key
+from localspec.server.failures import STATUSES
+from localspec.server.openai.completions import MOST_PROMPTS
+from localspec.server.openai.options import MOST_ALTERNATIVES, MOST_REPLIES
+from localspec.server.sampling import NUMBERS
+from localspec.server.service import Service
+
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": "string"}
+_FLAG: Schema = {"type": ["boolean", "null"]}
+_OBJECT: Schema = {"type": ["object", "null"]}
+_TEXTS: Schema = {"anyOf": [{"type": ["string", "null"]}, {"type": "array", "items": _TEXT}]}
+_SOME_TEXT: Schema = {"type": ["string", "null"]}
+
+
+def _whole(least: int | None = None, most: int | None = None) -> Schema:
+    bounds = {"minimum": least, "maximum": most}
+    return {"type": ["integer", "null"]} | {name: bound for name, bound in bounds.items() if bound is not None}
+
+
+def _form(**properties: Schema) -> Schema:
+    """An object that must have these properties."""
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _nullable(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def _list_of(schema: Schema, most: int | None = None) -> Schema:
+    return {"type": "array", "minItems": 1, "items": schema} | ({"maxItems": most} if most else {})
+
+
+_LIMIT = _whole(-1) | {"not": {"const": 0}, "description": "The most tokens of a reply; -1 for no limit."}
+_PARAMETERS: Schema = {"type": ["object", "null"], "description": "A JSON Schema."}
+_FUNCTION: Schema = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"},
+        "description": _SOME_TEXT,
+        "parameters": _PARAMETERS,
+    },
+    "required": ["name"],
+}
+_NAMED_CHOICE: Schema = _form(type={"const": "function"}, function=_form(name=_TEXT))
+_TEXT_PART = _form(type={"const": "text"}, text=_TEXT)
+_IMAGE_PART = _form(type={"const": "image_url"}, image_url=_form(url={"type": "string", "pattern": "^data:image/"}))
+_CALL = _form(id=_TEXT, function=_form(name=_TEXT, arguments=_TEXT))
+_MESSAGE: Schema = {
+    "anyOf": [
+        _form(role={"enum": ["system", "developer", "assistant"]}, content={"anyOf": [_TEXT, _list_of(_TEXT_PART)]}),
+        _form(role={"const": "user"}, content={"anyOf": [_TEXT, _list_of({"anyOf": [_TEXT_PART, _IMAGE_PART]})]}),
+        _form(role={"const": "assistant"}, tool_calls=_list_of(_CALL)),
+        _form(role={"const": "tool"}, tool_call_id=_TEXT, content={"anyOf": [_TEXT, _list_of(_TEXT_PART)]}),
+    ]
+}
+_INPUT_PART = _form(type={"enum": ["input_text", "output_text"]}, text=_TEXT)
+_ITEM: Schema = {
+    "anyOf": [
+        _form(
+            role={"enum": ["system", "developer", "user", "assistant"]},
+            content={"anyOf": [_TEXT, _list_of(_INPUT_PART)]},
+        ),
+        _form(type={"const": "function_call"}, call_id=_TEXT, name=_TEXT, arguments=_TEXT),
+        _form(type={"const": "function_call_output"}, call_id=_TEXT, output=_TEXT),
+    ]
+}
+_FORMAT: Schema = {
+    "anyOf": [
+        _form(type={"enum": ["text", "json_object"]}),
+        _form(type={"const": "json_schema"}, json_schema=_form(schema={"type": "object"})),
+    ]
+}
+_FLAT_FORMAT: Schema = {
+    "anyOf": [
+        _form(type={"enum": ["text", "json_object"]}),
+        _form(type={"const": "json_schema"}, schema={"type": "object"}),
+    ]
+}
+_BIASES: Schema = {
+    "anyOf": [
+        {"type": "object", "propertyNames": {"pattern": "^[0-9]{1,9}$"}, "additionalProperties": {"type": "number"}},
+        {"type": "null"},
+    ],
+    "description": "Token ids, each with what is added to its score.",
+}
+
+
+def _sampler(name: str, kind: object) -> Schema:
+    """A number of sampling, with the range and the sentence of its setting."""
+    schema: Schema = {"type": ["integer" if kind == "int" else "number", "null"]}
+    setting = find_key(name)
+    if setting is None or not isinstance(setting.kind, Number):
+        return schema
+    least, most = setting.kind.least, setting.kind.most
+    if isfinite(least):
+        schema["exclusiveMinimum" if setting.kind.above else "minimum"] = least
+    if isfinite(most):
+        schema["maximum"] = most
+    return {**schema, "description": setting.description}
+
+
+_SHARED: dict[str, Schema] = {
+    "model": {**_SOME_TEXT, "description": "The id of a pair; the server's own if it is missing."},
+    "stream": _FLAG,
+    "seed": _whole(),
+    "stop": _TEXTS,
+    "logit_bias": _BIASES,
+    "dry_sequence_breakers": _TEXTS,
+    "response_format": _nullable(_FORMAT),
+    "json_schema": {**_OBJECT, "description": "A JSON Schema that the reply fits."},
+    "grammar": {**_SOME_TEXT, "description": "GBNF, or Lark after a line with %llguidance."},
+    "localspec": {
+        "anyOf": [{"type": "object", "properties": {"origins": _FLAG}}, {"type": "null"}],
+        "description": "With origins true, each part of the answer tells where its tokens came from.",
+    },
+    **{name: _sampler(name, kind) for name, kind in NUMBERS.items()},
+}
+_CHOICES: dict[str, Schema] = {
+    "n": _whole(1, MOST_REPLIES),
+    "n_predict": _LIMIT,
+    "max_tokens": _LIMIT,
+    "stream_options": {"anyOf": [{"type": "object", "properties": {"include_usage": _FLAG}}, {"type": "null"}]},
+}
+CHAT: dict[str, Schema] = {
+    "messages": _list_of(_MESSAGE),
+    **_SHARED,
+    **_CHOICES,
+    "max_completion_tokens": _LIMIT,
+    "logprobs": _FLAG,
+    "top_logprobs": _whole(0, MOST_ALTERNATIVES),
+    "tools": _nullable({"type": "array", "items": _form(type={"const": "function"}, function=_FUNCTION)}),
+    "tool_choice": {"anyOf": [{"enum": ["auto", "none", "required", None]}, _NAMED_CHOICE]},
+    "parallel_tool_calls": _FLAG,
+}
+"""The fields of ``/v1/chat/completions``."""
+TEXT: dict[str, Schema] = {
+    "prompt": {
+        "anyOf": [
+            _TEXT,
+            _list_of(_TEXT, MOST_PROMPTS),
+            _list_of({"type": "integer", "minimum": 0}),
+            _list_of(_list_of({"type": "integer", "minimum": 0}), MOST_PROMPTS),
+        ]
+    },
+    **_SHARED,
+    **_CHOICES,
+    "suffix": {**_SOME_TEXT, "description": "The text after a gap, where the model can fill one."},
+    "echo": _FLAG,
+    "logprobs": {"anyOf": [_whole(0, MOST_ALTERNATIVES), {"const": False}]},
+    "best_of": {**_whole(1, MOST_REPLIES), "description": "The same as n."},
+}
+"""The fields of ``/v1/completions``."""
+RESPONSE: dict[str, Schema] = {
+    "input": {"anyOf": [_TEXT, _list_of(_ITEM)]},
+    **_SHARED,
+    "instructions": _SOME_TEXT,
+    "max_output_tokens": _LIMIT,
+    "metadata": _OBJECT,
+    "text": {"anyOf": [{"type": "object", "properties": {"format": _nullable(_FLAT_FORMAT)}}, {"type": "null"}]},
+    "tools": _nullable({"type": "array", "items": {**_FUNCTION, "required": ["type", "name"]}}),
+    "tool_choice": {"anyOf": [{"enum": ["auto", "none", "required", None]}, _form(type=_TEXT, name=_TEXT)]},
+    "parallel_tool_calls": _FLAG,
+}
+"""The fields of ``/v1/responses``."""
+
+POSTS: tuple[tuple[str, str, dict[str, Schema]], ...] = (
+    ("/v1/chat/completions", "Reply to a conversation.", CHAT),
+    ("/v1/completions", "Go on with a text.", TEXT),
+    ("/v1/responses", "Reply to a conversation; nothing is stored.", RESPONSE),
+)
+"""Path, sentence and fields of each; the first field must be there."""
+
+
+async def openapi_page(service: Service, request: Request) -> Response:
+    """The page."""
+    paths = {path: {"post": _post(about, fields)} for path, about, fields in POSTS}
+    name = {"name": "model", "in": "path", "required": True, "schema": _TEXT}
+    paths["/v1/models"] = {"get": {"summary": "List the pairs.", "responses": _answers()}}
+    paths["/v1/models/{model}"] = {"get": {"summary": "Show a pair.", "parameters": [name], "responses": _answers()}}
+    return JSONResponse(
+        {
+            "openapi": "3.1.0",
+            "info": {"title": "LocalSpec", "version": __version__, "summary": "OpenAI's API over local pairs."},
+            "paths": paths,
+            "components": {"schemas": {"Error": _form(error=_form(message=_TEXT, type=_TEXT))}},
+        }
+    )
+
+
+def _post(about: str, fields: dict[str, Schema]) -> Schema:
+    body = {"type": "object", "properties": fields, "required": [next(iter(fields))]}
+    content = {"application/json": {"schema": body}}
+    return {
+        "summary": about,
+        "requestBody": {"required": True, "content": content},
+        "responses": _answers("text/event-stream"),
+    }
+
+
+def _answers(*more: str) -> Schema:
+    """The answers of an endpoint, by status; ``more`` are further types of the good one."""
+    failed = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    good = {"application/json": {"schema": {"type": "object"}}, **{kind: {"schema": _TEXT} for kind in more}}
+    statuses = sorted({401, 405, 413, 500, *STATUSES.values()})
+    return {
+        "200": {"description": "The answer.", "content": good},
+        **{f"{int(status)}": {"description": "A sentence in error.message.", "content": failed} for status in statuses},
+    }
