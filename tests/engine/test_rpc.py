@@ -75,6 +75,18 @@ def test_what_answers_otherwise_is_a_sentence(
     assert raised.value.hint
 
 
+def test_a_busy_server_survives_that_nobody_waits_any_more() -> None:
+    """It reads the greeting later; rpc-server would be ended by answering to a connection that was only closed."""
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        with pytest.raises(EngineError, match="does not answer"):
+            greet([f"127.0.0.1:{busy.getsockname()[1]}"], MOST_S)
+        connection, _ = busy.accept()
+        with connection:
+            assert connection.recv(len(GREETING)) == GREETING
+            with pytest.raises(ConnectionResetError):
+                connection.sendall(b"too late")
+
+
 def test_two_names_of_one_server_are_found_out(serve: Callable[[bytes | None], str]) -> None:
     """llama.cpp would wait for ever for its second connection."""
     address = serve(version(*PROTOCOL))

@@ -24,6 +24,9 @@ _HELLO = 14
 _CAPABILITIES_N = 24
 _REQUEST = struct.pack(f"<BQ{_CAPABILITIES_N}x", _HELLO, _CAPABILITIES_N)
 _ANSWER = struct.Struct(f"<QBBBx{_CAPABILITIES_N}x")
+_RESET, _CLOSED = struct.pack("ii", 1, 0), struct.pack("ii", 0, 0)
+"""How a connection ends. A busy server reads our greeting when we have long gone: answering to a connection that was
+closed would end it (SIGPIPE), and to one that was reset does not."""
 ANSWER_S = 5.0
 """Seconds that a server may take to accept a connection, and to greet."""
 _MOST = 16
@@ -71,6 +74,7 @@ def greet(addresses: Sequence[str], answer_s: float = ANSWER_S) -> None:
                     "Start llama.cpp's rpc-server there, or leave it out of --rpc.",
                 ) from error
             _check_version(address, _answer(connection, address))
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _CLOSED)
 
 
 def _connect(host: str, port: int, answer_s: float) -> socket.socket:
@@ -79,6 +83,7 @@ def _connect(host: str, port: int, answer_s: float) -> socket.socket:
     connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         connection.settimeout(answer_s)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         connection.connect(found[0][4])
     except BaseException:
         connection.close()
