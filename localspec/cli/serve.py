@@ -103,7 +103,10 @@ def serve(
     from localspec.server.keys import read_keys
     from localspec.server.serving import ServerOptions
 
-    access = AccessRules(host, read_keys(api_key_file) if api_key_file is not None else (), origins)
+    keys = read_keys(api_key_file) if api_key_file is not None else ()
+    if api_key_file is not None and api_key_file.stat().st_mode & 0o077:
+        remark(f"Others on this machine can read {api_key_file}: chmod 600 keeps it yours.")
+    access = AccessRules(host, keys, origins)
     _check(access)
     limits = ServiceLimits(int(parallel), int(queue), timeout, idle)
     if given["connect"] is not None:

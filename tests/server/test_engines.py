@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.base.errors import CapacityError, EngineError, InputError, NotFoundError
+from localspec.base.errors import CapacityError, EngineError, InputError, NotFoundError, ReplyStoppedError
 from localspec.base.paths import user_paths
 from localspec.config import read_config
 from localspec.engine.events import Event, Finished, Round
@@ -161,6 +161,8 @@ async def test_a_client_that_hangs_up(tmp_path: Path, replies: int) -> None:
         assert loads_of(tmp_path, "own") == 1
         states = [reply["state"] for reply in engines.figures()["replies"]]
         assert sorted(states) == ["cancelled"] * replies + ["stop"]
+        ended = 'vllm:request_success_total{model_name="own",finished_reason="cancelled"}'
+        assert f"{ended} {replies}\n" in engines.meters.page()
         assert not engines.busy
 
 
@@ -170,6 +172,7 @@ async def test_an_engine_that_dies(tmp_path: Path) -> None:
         with pytest.raises(EngineError):
             await whole(engines, "count 2 then abort")
         assert not engines.models()[0].loaded
+        assert 'localspec:failed_replies_total{model_name="own"} 1' in engines.meters.page()
         assert await whole(engines, "count 4") == counted(4)
         assert loads_of(tmp_path, "own") == 2
 
@@ -227,6 +230,29 @@ async def test_a_server_that_stops(tmp_path: Path) -> None:
                 await asked
         assert engines.busy
         await replying.aclose()
+        assert not engines.busy
+
+
+def no_ones(sentence: str) -> str | None:
+    return "there is a one in it" if "1" in sentence else None
+
+
+async def test_the_owners_check_sees_replies_first(tmp_path: Path) -> None:
+    """A reply that it stops ends with an error before a client has any of its text; one that it lets pass is whole."""
+    async with service(tmp_path) as engines:
+        (user_paths().config / "config.toml").write_text(
+            f'[audit]\nreply_check = "{__name__}:no_ones"\n', encoding="utf-8"
+        )
+        assert await whole(engines, "count 1") == counted(1)
+        seen = list[Event]()
+
+        async def see() -> None:
+            async for event in begun(engines, "count 3"):
+                seen.append(event)
+
+        with pytest.raises(ReplyStoppedError, match="there is a one in it"):
+            await see()
+        assert not any(isinstance(event, Round) for event in seen)
         assert not engines.busy
 
 
