@@ -106,7 +106,7 @@ async def _with_token_biases(service: Service, model: str, fields: Fields) -> Fi
         match pair:
             case [str(text), bias] if not (isinstance(value, dict) and text.isdecimal()):
                 resolved |= dict.fromkeys(await _tokens(service, model, text), bias)
-            case [token, bias]:
+            case [int(token) | str(token), bias]:
                 resolved[token] = bias
             case _:
                 fields.refuse("logit_bias", "a list of pairs, each a token and a number")

@@ -18,6 +18,8 @@ from localspec.server.fields import Fields
 NUMBERS = {field.name: field.type for field in dataclass_fields(Sampling) if field.type in ("float", "int")}
 """The numbers of ``Sampling``, named as llama-server's fields are, with their types."""
 _DEFAULTS = Sampling()
+_LARGEST_BIAS = 1e9
+"""Scores with larger ones are no numbers any more in 32 bits, after the samplers have multiplied them."""
 
 
 def sampling_of(fields: Fields, base: Sampling, names: Mapping[str, str] | None = None) -> Sampling:
@@ -56,9 +58,12 @@ def _biases(fields: Fields) -> tuple[tuple[int, float], ...]:
     value = fields.raw("logit_bias")
     pairs = list(value.items()) if isinstance(value, dict) else value or []
     try:
-        return tuple({int(token): BANNED if bias is False else float(bias) for token, bias in pairs}.items())
+        biases = {int(token): BANNED if bias is False else float(bias) for token, bias in pairs}
     except (TypeError, ValueError, OverflowError):
         fields.refuse("logit_bias", "an object of token ids, each with a number")
+    if any(abs(bias) > _LARGEST_BIAS and bias != BANNED for bias in biases.values()):
+        fields.refuse("logit_bias", f"an object of token ids, each with a number up to {_LARGEST_BIAS:g}")
+    return tuple(biases.items())
 
 
 async def held_to_schema(sampling: Sampling, schema: Any) -> Sampling:

@@ -172,6 +172,7 @@ async def test_a_gap_is_filled() -> None:
         ({"prompt": "a", "n_predict": 0}, "n_predict"),
         ({"prompt": "a", "logit_bias": [5]}, "logit_bias"),
         ({"prompt": "a", "logit_bias": 5}, "logit_bias"),
+        ({"prompt": "a", "logit_bias": [[[5], 1]]}, "logit_bias"),
         ({"prompt": "a", "n_cmpl": 1000}, "n_cmpl"),
     ],
 )

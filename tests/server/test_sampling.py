@@ -48,6 +48,7 @@ def test_a_request_says_more_than_the_settings(sent: dict[str, object], expected
         ('{"top_k": 1.5}', "top_k is not a whole number."),
         ('{"top_p": true}', "top_p is not a number."),
         ('{"logit_bias": {"the": 1}}', "logit_bias is not an object of token ids, each with a number."),
+        ('{"logit_bias": {"5": 1e308}}', "logit_bias is not an object of token ids, each with a number up to 1e+09."),
         ('{"dry_sequence_breakers": [1]}', "dry_sequence_breakers is not a text or a list of texts."),
     ],
 )
