@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -186,6 +187,37 @@ def test_questions_between_two_steps_change_no_reply(seed: int, depth: int) -> N
     assert [played.ids for played in served.replies] == [alone(run, seed) for run in runs]
 
 
+def texts(
+    target: ExactModel,
+    draft: ExactModel,
+    rng: Rng,
+    begins: Sequence[int],
+    depths: Sequence[int],
+    lengths: Sequence[int],
+    leaves: int | None = None,
+) -> list[tuple[int, ...]]:
+    """Replies that begin after so many steps each; the second is cancelled ``leaves`` steps after the last."""
+    served = Server(FakeBatch(target), FakeBatch(draft))
+    for number, (steps_n, depth, length) in enumerate(zip(begins, depths, lengths, strict=True)):
+        for _ in range(steps_n):
+            served.batch.step()
+
+        def run(target: Model, draft: Model, depth: int = depth, number: int = number, length: int = length) -> Any:
+            request = Request([number % 2], ExactSampler(), rng, FixedDepth(depth), max_tokens=length)
+            return generate(target, [DraftModel(draft)], request, Cancellation())
+
+        served.begin(run)
+    try:
+        for _ in range(leaves or 0):
+            served.batch.step()
+        if leaves is not None:
+            served.replies[1].cancel.set()
+        served.finish()
+    finally:
+        served.batch.close()
+    return [tuple(played.ids) for played in served.replies]
+
+
 @pytest.mark.parametrize("arrives", range(9))
 @pytest.mark.parametrize("depths", [(0, 2), (2, 1), (2, 2)])
 def test_the_law_of_a_reply_is_its_own(arrives: int, depths: tuple[int, int]) -> None:
@@ -193,24 +225,8 @@ def test_the_law_of_a_reply_is_its_own(arrives: int, depths: tuple[int, int]) ->
     vocab = letters(2)
     target, draft = ExactModel(vocab, seed=3), ExactModel(vocab, seed=4)
 
-    def texts(rng: Rng, begins: Sequence[int], depths: Sequence[int]) -> list[tuple[int, ...]]:
-        served = Server(FakeBatch(target), FakeBatch(draft))
-        for number, (steps_n, depth) in enumerate(zip(begins, depths, strict=True)):
-            for _ in range(steps_n):
-                served.batch.step()
-
-            def run(target: Model, draft: Model, depth: int = depth, number: int = number) -> Any:
-                request = Request([number], ExactSampler(), rng, FixedDepth(depth), max_tokens=2)
-                return generate(target, [DraftModel(draft)], request, Cancellation())
-
-            served.begin(run)
-        try:
-            served.finish()
-        finally:
-            served.batch.close()
-        return [tuple(played.ids) for played in served.replies]
-
-    joint = enumerate_law(lambda rng: sum(texts(rng, (0, arrives), depths), ()))
+    lengths = (2, 2)
+    joint = enumerate_law(lambda rng: sum(texts(target, draft, rng, (0, arrives), depths, lengths), ()))
     plain = [enumerate_law(partial(plain_text, target, [n])) for n in (0, 1)]
     expected = {a + b: p * q for a, p in plain[0].items() for b, q in plain[1].items()}
     assert {text: chance for text, chance in joint.items() if chance} == expected
@@ -222,3 +238,21 @@ def plain_text(model: ExactModel, prompt: list[int], rng: Rng) -> tuple[int, ...
     for _ in range(2):
         text.append(rng.draw(ExactSampler().dist(model.logits(text, 1)[0])))
     return tuple(text[len(prompt) :])
+
+
+@pytest.mark.parametrize("leaves", [1, 3, 6])
+def test_the_law_of_two_replies_is_theirs_when_a_third_leaves(leaves: int) -> None:
+    vocab = letters(2)
+    target, draft = ExactModel(vocab, seed=3), ExactModel(vocab, seed=4)
+
+    def kept(rng: Rng) -> tuple[int, ...]:
+        first, _, third = texts(target, draft, rng, (0, 1, 1), (1, 1, 1), (2, 2, 1), leaves)
+        return first + third
+
+    joint = enumerate_law(kept)
+    first = enumerate_law(partial(plain_text, target, [0]))
+    third: dict[tuple[int, ...], Fraction] = {}
+    for text, chance in first.items():
+        third[text[:1]] = third.get(text[:1], Fraction(0)) + chance
+    expected = {a + b: p * q for a, p in first.items() for b, q in third.items()}
+    assert {text: chance for text, chance in joint.items() if chance} == expected
