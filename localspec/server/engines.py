@@ -294,6 +294,7 @@ class Engines:
             return engine.info
         if engine.loading is None or engine.loading.done():
             engine.loading = asyncio.create_task(self._load(engine))
+            engine.loading.add_done_callback(lambda load: load.cancelled() or load.exception())  # even if all have gone
         # The load goes on when whoever began it has gone.
         return await asyncio.shield(engine.loading)
 

@@ -192,16 +192,19 @@ def url_of(listening: socket.socket) -> str:
 
 @contextmanager
 def logged(log_file: Path) -> Iterator[None]:
-    """Have warnings and errors of the server written to a file. Requests, replies and keys never are."""
+    """Have warnings and errors of the server written to a file. Requests, replies and keys are in none of them."""
     log_file.parent.mkdir(parents=True, exist_ok=True)
     handler = RotatingFileHandler(log_file, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logger = logging.getLogger("uvicorn")
-    logger.addHandler(handler)
-    logger.setLevel(logging.WARNING)
-    logger.propagate = False
+    loggers = [logging.getLogger(name) for name in ("uvicorn", "localspec.server")]
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.setLevel(logging.WARNING)
+        logger.propagate = False
     try:
         yield
     finally:
-        logger.removeHandler(handler)
+        for logger in loggers:
+            logger.removeHandler(handler)
+            logger.propagate = True
         handler.close()

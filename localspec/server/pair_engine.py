@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -30,6 +31,8 @@ from localspec.runtime.worker.messages import (
     Write,
 )
 from localspec.server.places import Places
+
+logger = logging.getLogger("localspec.server")
 
 
 class PairEngine:
@@ -134,6 +137,9 @@ class PairEngine:
         self._answers.sleep()
 
     def _hear(self, answer: Answer) -> None:
+        if isinstance(answer, Failed) and answer.died and (self.info is not None or self.progress is not None):
+            logger.error("%s: %s", self.chat_config.title, answer.message)
+            self.info = self.progress = None
         match answer:
             case LoadProgress():
                 self.progress = answer
@@ -146,8 +152,7 @@ class PairEngine:
             case Failed(request_id=None):
                 self.info = None
                 self._settle_load(_error(answer))
-            case Failed(request_id=int(number), died=died):
-                self.info = None if died else self.info
+            case Failed(request_id=int(number)):
                 self._fail(answer, number)
             case Emitted(number, event):
                 self._pass_on(number, event)

@@ -19,6 +19,7 @@ from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.resolver import SettingsResolver
 from localspec.runtime.worker.messages import Tokenize, Tokenized
 from localspec.server.engines import Engines, ServiceLimits
+from localspec.server.http_server import logged
 from localspec.server.keys import ApiKey, RateLimits, read_keys
 from localspec.server.places import Places
 from localspec.server.served_pairs import ServedPairs
@@ -167,10 +168,13 @@ async def test_a_client_that_hangs_up(tmp_path: Path, replies: int) -> None:
 
 
 async def test_an_engine_that_dies(tmp_path: Path) -> None:
-    """Everybody it replied to is told, nobody's reply is mixed up, and the next request starts it again."""
+    """Its client is told and the log is, without a text, and the next request starts it again."""
     async with service(tmp_path) as engines:
-        with pytest.raises(EngineError):
+        with logged(tmp_path / "log"), pytest.raises(EngineError):
             await whole(engines, "count 2 then abort")
+        log = (tmp_path / "log").read_text()
+        assert log.count("ERROR localspec.server: own: ") == 1
+        assert "then abort" not in log
         assert not engines.models()[0].loaded
         assert 'localspec:failed_replies_total{model_name="own"} 1' in engines.meters.page()
         assert await whole(engines, "count 4") == counted(4)

@@ -27,6 +27,8 @@ from localspec.server.app import make_app
 from localspec.server.engines import Engines
 from localspec.server.http_server import HttpServer
 from localspec.server.service import Asked
+from tests.readme import DOCS
+from tests.server.fakes import FakeService
 from tests.server.test_engines import service, until
 
 PATIENCE_S = 120.0
@@ -113,6 +115,16 @@ def replying(engines: Engines) -> Callable[[Request], Awaitable[Response]]:
         return StreamingResponse(text())
 
     return reply
+
+
+def test_the_page_in_docs_names_every_endpoint() -> None:
+    """Those of all APIs, and those of the state; and none that there is not."""
+    app = make_app(FakeService(), routes=status.routes(dict, str))
+    paths = {route.path.partition("/{")[0] for route in app.routes if isinstance(route, Route)} - {"/"}
+    table = "".join(
+        line for line in (DOCS / "serve.md").read_text(encoding="utf-8").splitlines() if line.startswith("| ")
+    )
+    assert set(re.findall(r"`(/[^`]*)`", table)) == paths
 
 
 async def test_figures_have_no_text(tmp_path: Path) -> None:
