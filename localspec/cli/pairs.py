@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from localspec.base.errors import LocalSpecError
 from localspec.base.visible import visible_line
 from localspec.chat.pairs.facts import (
     FIT_MEANING,
@@ -31,7 +30,6 @@ from localspec.cli.pull import pull
 from localspec.cli.scan import scan
 from localspec.cli.services import Services
 from localspec.cli.tables import AMBER, DIM, GREEN, RED, Column, coloured, fitted, named, paragraph, width
-from localspec.gguf import read_header
 from localspec.gguf.draft_heads import DRAFT
 from localspec.models.pairs import Pair, PairDescription, describe_all, load_catalogue
 from localspec.models.pairs.scan import find_embedder, passages_found_by
@@ -97,15 +95,18 @@ def info(services: Services, /, pair_id: str, as_json: bool) -> None:
     """Show all that is known about the pair ID."""
     pair = load_catalogue().find(pair_id)
     described = next(each for each in _described(services) if each.id == pair.id)
+    from localspec.runtime.calls.form import calls_of
+
+    calls = calls_of(pair)
     verdict, embedder = pair_verdict(pair), find_embedder(os.environ)
     if as_json:
         match = None if verdict is None else {"fits": verdict.fits, **asdict(verdict)}
-        more = {"sampling": asdict(pair.sampling), "match": match, "calls_tools": _calls_tools(pair)}
+        more = {"sampling": asdict(pair.sampling), "match": match, "calls_tools": calls or None}
         more["embedder"] = embedder.name if embedder else None
         print(json.dumps(to_json(described) | more, indent=2))
         return
     print(visible_line(described.title))
-    tools = [("calls tools", text)] if (text := _calls_tools(pair)) else []
+    tools = [("calls tools", calls)] if calls else []
     passages = [("passages", f"of attached files are found by {passages_found_by(embedder)}")]
     print("\n".join(named([*facts(described), *_sampling(pair), *tools, *passages])))
     if verdict is not None:
@@ -163,16 +164,6 @@ def _match(pair: Pair) -> str:
     if pair.drafter == DRAFT:
         return "target and draft have the same vocabulary"
     return "the head reads what the target gives" if pair.draft else "the target has its MTP layers"
-
-
-def _calls_tools(pair: Pair) -> str | None:
-    """The syntax of the model's calls; None if its file is not here, or it has no chat template."""
-    from localspec.runtime.calls.form import calls_in_words
-
-    try:
-        return calls_in_words(read_header(pair.files().target)) or None
-    except LocalSpecError:
-        return None
 
 
 def _sampling(pair: Pair) -> list[tuple[str, str]]:

@@ -11,15 +11,17 @@ from pathlib import Path
 
 from localspec.base.errors import LocalSpecError
 from localspec.base.paths import user_paths
+from localspec.config import read_config
 from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
 from localspec.gguf.draft_heads import DRAFT
-from localspec.models.pairs import load_catalogue
+from localspec.models.pairs import BUILTIN_ID, load_catalogue
 from localspec.models.pairs.disk import is_folder, links_below, may_exist
 from localspec.models.pairs.free_space import free_bytes
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.leftovers import find_leftovers
 from localspec.models.pairs.scan import find_embedder, passages_found_by
 from localspec.models.pairs.stores.hub import repositories
+from localspec.runtime.calls.form import calls_of
 from localspec.runtime.figures import size
 
 _LITTLE_BYTES = 5_000_000_000
@@ -37,9 +39,9 @@ def check_folders() -> list[Finding]:
 
 
 def check_cache() -> list[Finding]:
-    """Findings on the cache of the Hub, on pairs and on the embedding model."""
+    """Findings on the cache of the Hub, on pairs, on tools and on the embedding model."""
     cache = hub_cache()
-    findings = [_room(cache), _links(cache), _leftovers(cache), _own_pairs(), _passages()]
+    findings = [_room(cache), _links(cache), _leftovers(cache), _tools(), _own_pairs(), _passages()]
     return [finding for finding in findings if finding is not None]
 
 
@@ -98,6 +100,16 @@ def _own_pairs() -> Finding:
     are = "is a single model, which drafts from its" if single_n == 1 else "are single models, which draft from their"
     single = f" {single_n} {are} own text (suffix)." if single_n else ""
     return Finding("pairs", OK, f"{len(known)} pairs are known.{single}")
+
+
+def _tools() -> Finding | None:
+    """The syntax in which the pair of the settings calls tools; None if its file is not here or has none."""
+    try:
+        pair = load_catalogue().find(str(read_config().values.get("model.pair", BUILTIN_ID)))
+    except LocalSpecError:
+        return None
+    calls = calls_of(pair)
+    return Finding("tools", OK, f"The pair {pair.id} calls tools: {calls}.") if calls else None
 
 
 def _passages() -> Finding:

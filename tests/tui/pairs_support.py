@@ -193,6 +193,9 @@ class FakeWorld:
     def keep_queue(self, queue: Sequence[QueuedDownload]) -> None:
         self.queue = list(queue)
 
+    def calls_tools(self, pair_id: str) -> str:
+        return "Hermes"
+
     def place(self) -> str:
         return "/models"
 

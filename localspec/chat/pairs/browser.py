@@ -188,7 +188,11 @@ class Browser:
         if (model := self.marked_model) is not None:
             return [*lines, *model_details(model, cells)]
         entry = self.marked
-        return [*lines, *details(entry, cells, take, question)] if entry else lines
+        if entry is None:
+            return lines
+        calls = self._library.calls_tools(entry.pair)
+        lines += details(entry, cells, take, question)
+        return [*lines, *_wrapped("calls tools", calls, cells)] if calls else lines
 
     def action(self, entry: Entry | None) -> str:
         """The effect of Enter on a row of a pair, with its cost; empty if it has none."""

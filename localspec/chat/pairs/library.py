@@ -43,6 +43,8 @@ class PairLibrary:
         """The reason why a model of the Hub could not be added, until the user looks at the list."""
         self._adopted: list[str] = []
         """Pairs that were just added and are to be downloaded."""
+        self._calls: dict[str, str] = {}
+        """The syntax of calls by pair; empty while it is being read, and for a pair without one."""
         self._spawn = spawn
         self._looking = False
         self._look_again = False
@@ -50,6 +52,18 @@ class PairLibrary:
 
     def find(self, pair_id: str) -> PairDescription | None:
         return next((pair for pair in self.pairs if pair.id == pair_id), None)
+
+    def calls_tools(self, pair: PairDescription) -> str:
+        """The syntax in which a pair calls tools; empty if there is none, or it is still to be read, here or at all."""
+        if pair.available and pair.id not in self._calls:
+            self._calls[pair.id] = ""
+
+            def read() -> None:
+                self._calls[pair.id] = self.world.calls_tools(pair.id)
+                self.change_signal.set()
+
+            self._spawn(read)
+        return self._calls.get(pair.id, "")
 
     def look(self) -> None:
         """Reload the list in the background."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Protocol
 
-from localspec.base.errors import NotFoundError
+from localspec.base.errors import LocalSpecError, NotFoundError
 from localspec.runtime.chat_config import ChatConfig, Settings
 
 if TYPE_CHECKING:
@@ -59,6 +59,10 @@ class PairSource(Protocol):
 
     def keep_queue(self, queue: Sequence[QueuedDownload]) -> None:
         """Store the queue of downloads for the next start."""
+        ...
+
+    def calls_tools(self, pair_id: str) -> str:
+        """The syntax in which a pair calls tools, in a few words; empty if that is not known."""
         ...
 
     def place(self) -> str:
@@ -179,6 +183,15 @@ class LocalPairs:
         self._queued |= {each.pair_id for each in queue}
         write_queue(queue, self._queued)
 
+    def calls_tools(self, pair_id: str) -> str:
+        from localspec.models.pairs import load_catalogue
+        from localspec.runtime.calls.form import calls_of
+
+        try:
+            return calls_of(load_catalogue().find(pair_id))
+        except LocalSpecError:
+            return ""
+
     def place(self) -> str:
         from localspec.models.pairs.hub_cache import hub_cache
 
@@ -276,6 +289,9 @@ class NoPairs:
 
     def keep_queue(self, queue: Sequence[QueuedDownload]) -> None:
         pass
+
+    def calls_tools(self, pair_id: str) -> str:
+        return ""
 
     def place(self) -> str:
         return ""

@@ -124,7 +124,7 @@ class AuditedReply:
                 self._held.append(event)
             case Finished():
                 # The rounds have the text.
-                self._end({**event_to_dict(replace(event, text="")), "event": "end"})
+                self._end(_cleaned({**event_to_dict(replace(event, text="")), "event": "end"}, self._redaction))
 
     def fail(self, error: LocalSpecError) -> None:
         """Log the end by an error."""

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
-from localspec.base.errors import InputError
+from localspec.base.errors import InputError, LocalSpecError
 from localspec.engine.events import ToolCall
-from localspec.gguf import GgufHeader
+from localspec.gguf import GgufHeader, read_header
+from localspec.models.pairs import Pair
 from localspec.runtime.calls.reading import CallReader
 from localspec.runtime.calls.syntax import HERMES, SYNTAXES, CallSyntax
 from localspec.runtime.messages import Message, Role, Tool
@@ -77,6 +78,14 @@ def call_form(source: str, bos: str = "", eos: str = "") -> CallForm:
 def calls_in_words(header: GgufHeader) -> str:
     """The form of a model's calls in a few words, as "Hermes"; empty for one without a chat template."""
     return call_form(header.chat_template).in_words if header.chat_template else ""
+
+
+def calls_of(pair: Pair) -> str:
+    """As ``calls_in_words``, of a pair's target; empty if its file is not here or cannot be read."""
+    try:
+        return calls_in_words(read_header(pair.files().target))
+    except LocalSpecError:
+        return ""
 
 
 class _Probe:

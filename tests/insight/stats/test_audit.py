@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from localspec.base.errors import EngineError
-from localspec.engine.events import Event, Origin, Proposal, Round, Token
+from localspec.engine.events import Event, Finished, FinishReason, Origin, Proposal, Round, Token, ToolCall
+from localspec.engine.tally import Tally
 from localspec.engine.wire import event_from_dict
 from localspec.insight.stats.audit import AuditLog
 from localspec.insight.stats.redaction import Redaction
@@ -79,6 +80,14 @@ def test_no_secret_is_logged(tmp_path: Path) -> None:
     assert texts == [["key ", "[redacted]"], ["[redacted]", "[redacted]"], ["[redacted]"], [" done"]]
     assert [record["rejected"][0]["text"] for record in found] == ["none", "fine", "[redacted]", "[redacted]"]
     assert [record["tokens"][-1]["id"] for record in found] == [-1, -1, -1, 5]
+
+
+def test_calls_of_tools_are_logged_without_secrets(tmp_path: Path) -> None:
+    path = tmp_path / "audit"
+    reply = log_of(path, SECRET).begin({})
+    calls = (ToolCall("1", "send", '{"key": "sk-42"}'),)
+    reply.receive(Finished(FinishReason.STOP, "", Tally().timings(), calls))
+    assert lines(path)[-1]["calls"] == [{"id": "1", "name": "send", "arguments": '{"key": "[redacted]"}'}]
 
 
 def _round(index: int, texts: list[str], refused: str) -> Round:
