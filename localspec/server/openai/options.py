@@ -16,6 +16,8 @@ MOST_REPLIES = 16
 """The most replies to one request."""
 MOST_ALTERNATIVES = 20
 _FORMS = ("response_format", "json_schema", "grammar")
+_FREE = (None, "", {"type": "text"})
+"""Values of those fields that hold a reply to nothing."""
 
 
 async def options_of(fields: Fields, base: ReplyOptions, *limits: str) -> ReplyOptions:
@@ -55,22 +57,20 @@ def seeded(options: ReplyOptions, index: int) -> ReplyOptions:
 
 async def _formed(fields: Fields, sampling: Sampling) -> Sampling:
     """The sampling with the form that a reply is held to, if there is one."""
-    named = [name for name in _FORMS if fields.has(name)]
+    named = [name for name in _FORMS if fields.raw(name) not in _FREE]
     if len(named) > 1:
         raise InvalidFieldError(
             f"{' and '.join(named)} both say what the reply must be.", "Leave one of them out.", param=named[0]
         )
     match named:
         case ["response_format"]:
-            format_ = fields.object("response_format")
-            assert format_ is not None
+            format_ = fields.object("response_format") or fields.refuse("response_format", "an object")
             return await held_to_format(sampling, format_)
         case ["json_schema"]:
-            schema = fields.object("json_schema")
-            assert schema is not None
+            schema = fields.object("json_schema") or fields.refuse("json_schema", "a JSON Schema")
             return await _about("json_schema", held_to_schema(sampling, schema.values))
-        case ["grammar"] if grammar := fields.text("grammar"):
-            return await _about("grammar", held_to_grammar(sampling, grammar))
+        case ["grammar"]:
+            return await _about("grammar", held_to_grammar(sampling, fields.text("grammar")))
     return sampling
 
 
