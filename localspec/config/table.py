@@ -277,7 +277,7 @@ SETTINGS: tuple[Setting, ...] = (
         "--dynatemp-exponent",
         "--dynatemp-exp",
     ),
-    _sampling("repeat_penalty", Number(0, above=True), "Divide the scores of recent tokens by this", "1, off"),
+    _sampling("repeat_penalty", Number(0.01), "Divide the scores of recent tokens by this", "1, off"),
     _sampling("frequency_penalty", _ANY, "Lower a token's score by this for each time it was used recently", "0, off"),
     _sampling("presence_penalty", _ANY, "Lower a token's score by this if it was used recently", "0, off"),
     _sampling("repeat_last_n", _LAST_N, "Count this many tokens as recent for the three penalties", "64"),

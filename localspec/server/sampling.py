@@ -17,6 +17,8 @@ from localspec.server.fields import Fields
 
 NUMBERS = {field.name: field.type for field in dataclass_fields(Sampling) if field.type in ("float", "int")}
 """The numbers of ``Sampling``, named as llama-server's fields are, with their types."""
+_LEAST_TEMPERATURE = 1e-5
+"""Smaller ones, which harnesses send for 0, would make scores too large for 32 bits."""
 _DEFAULTS = Sampling()
 _LARGEST_BIAS = 1e9
 """Scores with larger ones are no numbers any more in 32 bits, after the samplers have multiplied them."""
@@ -38,6 +40,8 @@ def sampling_of(fields: Fields, base: Sampling, names: Mapping[str, str] | None 
     if asked.get("mirostat", base.mirostat):
         base = replace(base, **{name: getattr(_DEFAULTS, name) for name in MIROSTAT_IGNORES})
         asked = {name: value for name, value in asked.items() if name not in MIROSTAT_IGNORES}
+    if 0 < asked.get("temperature", 1) < _LEAST_TEMPERATURE:
+        asked["temperature"] = 0.0
     sampling = replace(base, **asked, logit_bias=_biases(fields) or base.logit_bias).without_idle()
     sampling.check()
     return sampling

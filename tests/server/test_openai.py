@@ -336,6 +336,7 @@ class TestText:
         [
             ({"prompt": []}, "prompt"),
             ({"prompt": ["a", 5]}, "prompt"),
+            ({"prompt": ["a", ""]}, "prompt"),
             ({"prompt": [[]]}, "prompt"),
             ({"prompt": ["a"] * 129}, "prompt"),
             ({"prompt": ["a"] * 100, "n": 2}, "n"),

@@ -21,6 +21,7 @@ OWN = Sampling(temperature=0.3, top_k=7)
     [
         ({}, OWN),
         ({"temperature": 0, "top_k": None}, Sampling(temperature=0.0, top_k=7)),
+        ({"temperature": 1e-40}, Sampling(temperature=0.0, top_k=7)),
         ({"top_k": 3.0, "num_keep": 4}, Sampling(temperature=0.3, top_k=3)),
         ({"num": 5}, Sampling(temperature=0.3, top_k=5)),
         ({"repeat_last_n": 9, "mirostat_tau": 4.0, "xtc_threshold": 0.2}, OWN),

@@ -74,6 +74,8 @@ def _prompts(fields: Fields) -> Prompts:
         if fields.flag("echo"):
             raise InvalidFieldError("echo cannot be used with suffix.", "Leave one of them out.", param="echo")
         return [Infill(fields.text("prompt", ""), fields.text("suffix"))]
+    if value == "" or (isinstance(value, list) and "" in value):
+        fields.refuse("prompt", "a text with something in it, or a list of such texts")
     if isinstance(value, str):
         return [value]
     if isinstance(value, list) and len(value) > MOST_PROMPTS and not _is_id(value[0]):

@@ -20,6 +20,7 @@ from localspec.server.service import Service
 Schema = dict[str, Any]
 
 _TEXT: Schema = {"type": "string"}
+_SAID: Schema = {"type": "string", "minLength": 1}
 _FLAG: Schema = {"type": ["boolean", "null"]}
 _OBJECT: Schema = {"type": ["object", "null"]}
 _TEXTS: Schema = {"anyOf": [{"type": ["string", "null"]}, {"type": "array", "items": _TEXT}]}
@@ -150,8 +151,8 @@ CHAT: dict[str, Schema] = {
 TEXT: dict[str, Schema] = {
     "prompt": {
         "anyOf": [
-            _TEXT,
-            _list_of(_TEXT, MOST_PROMPTS),
+            _SAID,
+            _list_of(_SAID, MOST_PROMPTS),
             _list_of({"type": "integer", "minimum": 0}),
             _list_of(_list_of({"type": "integer", "minimum": 0}), MOST_PROMPTS),
         ]
@@ -214,7 +215,7 @@ def _post(about: str, fields: dict[str, Schema]) -> Schema:
 def _answers(*more: str) -> Schema:
     """The answers of an endpoint, by status; ``more`` are further types of the good one."""
     failed = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    good = {"application/json": {"schema": {"type": "object"}}, **{kind: {"schema": _TEXT} for kind in more}}
+    good = {"application/json": {"schema": {"type": "object"}}, **{kind: {} for kind in more}}
     statuses = sorted({401, 405, 413, 500, *STATUSES.values()})
     return {
         "200": {"description": "The answer.", "content": good},
