@@ -154,7 +154,7 @@ def _reply(
         print_news(observers)
         with InProcessPair(services.open_pair, chat_config, lambda: status.show) as pair:
             status.clear()
-            for note in remote_notes(chat_config, pair.info):
+            for note in remote_notes(chat_config, pair.info, once=True):
                 remark(note)
             context = describe(chat_config, pair.info, raw=raw)
             if attachments:

@@ -12,6 +12,7 @@ from pathlib import Path
 from localspec.base.errors import LocalSpecError
 from localspec.base.paths import user_paths
 from localspec.config import read_config
+from localspec.config.kinds import NONE
 from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
 from localspec.gguf.draft_heads import DRAFT
 from localspec.models.pairs import BUILTIN_ID, load_catalogue
@@ -115,6 +116,21 @@ def _tools() -> Finding | None:
 def _passages() -> Finding:
     found_by = passages_found_by(find_embedder(os.environ))
     return Finding("passages", OK, f"Passages of attached files are found by {found_by}.")
+
+
+def check_server(address: str | None) -> list[Finding]:
+    """The server that the chat is connected to, if the settings name one."""
+    from localspec.engine.cancel import Cancellation
+    from localspec.runtime.remote.opening import describe_server
+
+    if address in (None, NONE):
+        return []
+    try:
+        found, warning = describe_server(str(address), Cancellation())
+    except LocalSpecError as error:
+        return [Finding("server", PROBLEM, error.message, error.hint)]
+    insecure = [Finding("server", NOTE, warning)] if warning else []
+    return [Finding("server", OK, found), *insecure]
 
 
 def check_network(environ: Mapping[str, str] = os.environ, timeout_s: float = _TIMEOUT_S) -> Finding:

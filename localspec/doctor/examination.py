@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from localspec import __version__
+from localspec.config import read_config
 from localspec.doctor.build_advice import advise
-from localspec.doctor.checks import check_cache, check_folders, check_large_pages, check_network
+from localspec.doctor.checks import check_cache, check_folders, check_large_pages, check_network, check_server
 from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
 from localspec.doctor.hardware import Hardware, hardware
@@ -60,6 +61,7 @@ def examine(
         *check_large_pages(),
         *check_folders(),
         *check_cache(),
+        *check_server(read_config().values.get("model.connect")),
         check_network(),
     )
     return Examination(_versions(), native, evaluation, machine, room, findings)

@@ -25,6 +25,7 @@ class Timings:
     draft_n_accepted: int
     draft_n_ignored: int
     rounds_n: int
+    """0 also of a reply from a server that does not tell its rounds."""
     draft_ms: float
     verify_ms: float
     draft_acceptance_rate: float | None

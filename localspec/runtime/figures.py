@@ -108,8 +108,9 @@ def drafters_used(rounds: Sequence[Round]) -> tuple[str, ...]:
 
 def summary_parts(timings: Timings, rounds: Sequence[Round], pair: str) -> tuple[str, ...]:
     """The figures of a finished reply, each with its name; those that were not measured are left out."""
+    known = not rounds or timings.rounds_n > 0
     drafters = drafters_used(rounds)
-    depth = depth_used(rounds)
+    depth = depth_used(rounds) if known else None
     parts = [
         tokens(timings.predicted_n),
         timings.predicted_per_second is not None and f"{speed(timings.predicted_per_second)} tokens/s",
@@ -119,7 +120,7 @@ def summary_parts(timings: Timings, rounds: Sequence[Round], pair: str) -> tuple
         timings.mean_acceptance_length is not None
         and f"mean acceptance length {length(timings.mean_acceptance_length)}",
         depth is not None and f"depth {depth}",
-        f"drafter {'+'.join(drafters)}" if drafters else "no drafter",
+        f"drafter {'+'.join(drafters)}" if drafters else known and "no drafter",
         f"pair {pair}",
     ]
     return tuple(part for part in parts if part)

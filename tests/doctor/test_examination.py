@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from localspec.base.paths import user_paths
-from localspec.doctor.checks import check_cache, check_folders, check_large_pages, check_network
+from localspec.doctor.checks import check_cache, check_folders, check_large_pages, check_network, check_server
 from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.examination import examine
 from localspec.doctor.finding import NOTE, OK, PROBLEM
@@ -26,6 +26,7 @@ from tests.gguf_files import write
 from tests.hub import HubServer
 from tests.hub.certificates import self_signed
 from tests.models.pairs.support import in_hub, write_own
+from tests.runtime.remote.scripted_server import models, scripted
 from tests.tiny_embedders import write_embedder
 from tests.tiny_models import write_tiny
 
@@ -209,3 +210,13 @@ def test_a_build_without_the_functions_of_heads_is_told(
     (finding,) = [finding for finding in found.findings if "draft heads" in finding.text]
     assert finding.level == level
     assert found.healthy
+
+
+def test_the_server_of_the_chat_is_told() -> None:
+    """Its kind, or what keeps the chat from it; nothing where none is set."""
+    assert check_server(None) == check_server("none") == []
+    with scripted({"/v1/models": [models({"id": "big", "owned_by": "vllm"})]}) as server:
+        (found,) = check_server(server.url)
+    assert (found.level, "vLLM at 127.0.0.1:" in found.text) == (OK, True)
+    (gone,) = check_server(NOBODY)
+    assert (gone.level, gone.text) == (PROBLEM, "127.0.0.1:9 cannot be reached.")

@@ -82,7 +82,7 @@ _KEY_PLACE = f"Put the key into the environment, as {KEY_VARIABLE}."
 
 
 def api_key(address: ServerAddress) -> str | None:
-    """The key for a server: the environment's, else that of the system's keyring, if `localspec[keyring]` is installed.
+    """The key for a server: the environment's, else that of the system's keyring, if the package for it is installed.
 
     Raises UsageError for a key that no header can carry.
     """

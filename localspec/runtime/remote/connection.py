@@ -22,7 +22,7 @@ _POLL_S = 0.05
 _LONGEST_LINE_BYTES = 8_000_000
 _LONGEST_ANSWER_BYTES = 16_000_000
 _LONGEST_REASON = 400
-_NEXT = "The next message tries again."
+_NEXT = "Try again."
 _FIT = (429, 503)
 """Statuses of a server that has too much to do."""
 

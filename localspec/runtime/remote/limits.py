@@ -10,24 +10,29 @@ from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.remote.address import ServerAddress
 
 
-def remote_notes(chat_config: ChatConfig, info: PairInfo) -> list[str]:
-    """The sentences to say once when a pair of a server is connected; none for a pair of this machine."""
+def remote_notes(chat_config: ChatConfig, info: PairInfo, *, once: bool = False) -> list[str]:
+    """The sentences to say when a pair of a server is connected; none for a pair of this machine.
+
+    ``once`` is for a single reply, which nobody looks into afterwards.
+    """
     if info.server is None or chat_config.load.server is None:
         return []
     warning = ServerAddress.parse(chat_config.load.server).warning
-    return [*([warning] if warning else []), *_lacks(chat_config, info)]
+    return [*([warning] if warning else []), *_lacks(chat_config, info, once=once)]
 
 
-def _lacks(chat_config: ChatConfig, info: PairInfo) -> list[str]:
+def _lacks(chat_config: ChatConfig, info: PairInfo, *, once: bool) -> list[str]:
     if info.tells_tokens:
         return []
-    lacks = [
-        f"{info.server} tells text alone: where its tokens came from is not known, and depth, drafters, "
-        "the race and the inspector are not for it."
-    ]
+    lacks = []
+    if not once:
+        lacks.append(
+            f"{info.server} tells text alone: where its tokens came from is not known, and depth, drafters, "
+            "the race and the inspector are not for it."
+        )
     unsent = [name for name in unsent_sampling(chat_config, info) if name != "grammar"]
     if unsent:
-        lacks.append(f"It does not take these settings, which have no effect: {', '.join(unsent)}.")
+        lacks.append(f"{info.server} does not take these settings, which have no effect: {', '.join(unsent)}.")
     return lacks
 
 

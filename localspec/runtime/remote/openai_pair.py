@@ -253,6 +253,7 @@ class _Heard:
             predicted_n=predicted_n,
             predicted_ms=predicted_ms,
             predicted_per_second=predicted_n / predicted_ms * 1e3 if predicted_ms > 0 else None,
+            rounds_n=0,
             draft_n=draft_n,
             draft_n_accepted=accepted_n,
             draft_acceptance_rate=accepted_n / draft_n if draft_n else None,

@@ -59,6 +59,25 @@ def open_remote(options: LoadOptions, cancel: Cancellation, progress: Progress) 
     return pair
 
 
+def describe_server(text: str, cancel: Cancellation) -> tuple[str, str]:
+    """A sentence about the server at an address, and a warning about the way to it. Loads nothing there.
+
+    Raises UsageError for the address, LocalSpecError.
+    """
+    address = ServerAddress.parse(text)
+    connection = Connection(address, cancel)
+    try:
+        pairs = _pairs(connection)
+        if pairs is not None:
+            return f"The chat is connected to LocalSpec {_version(pairs)} at {address.place}.", address.warning
+        models = _list(connection.get("/v1/models"))
+    finally:
+        connection.close()
+    owner = models[0].get("owned_by") if models and isinstance(models[0], dict) else None
+    kind = _OWNERS.get(str(owner), OTHER)
+    return f"The chat is connected to {kind} at {address.place}, which tells text alone.", address.warning
+
+
 def _pairs(connection: Connection) -> Mapping[str, Any] | None:
     """The pairs of a LocalSpec; None if it is another server."""
     try:

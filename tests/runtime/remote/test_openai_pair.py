@@ -1,0 +1,229 @@
+"""Models of other servers: text, reasoning, calls and figures as they are told; and servers that tell nonsense."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import pytest
+
+from localspec.base.errors import LocalSpecError, UsageError
+from localspec.engine.cancel import Cancellation
+from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Started, ToolCall
+from localspec.engine.settings import Sampling
+from localspec.runtime.chat_config import ChatConfig
+from localspec.runtime.load import InspectablePair, open_pair
+from localspec.runtime.messages import Message, ReplyOptions, Role, Tool
+from localspec.runtime.options import LoadOptions
+from localspec.runtime.reasoning import Reasoning
+from localspec.runtime.remote import connection, openai_pair
+from localspec.runtime.remote.limits import remote_notes
+from tests.runtime.remote.scripted_server import HANGS, answer, delta, models, scripted, stream
+
+QUESTION = (Message(Role.USER, "Hello?"),)
+CHAT = "/v1/chat/completions"
+LLAMA = {"id": "small.gguf", "owned_by": "llamacpp", "meta": {"n_vocab": 100, "size": 5}}
+WELL = stream(delta(role="assistant"), delta(content="Hi"), delta("stop", content="!"))
+
+
+def connected(url: str, model: str = "", cancel: Cancellation | None = None) -> InspectablePair:
+    return open_pair(LoadOptions(Path("server"), server=url, server_pair=model), cancel or Cancellation())
+
+
+def replied(
+    reply: bytes, options: ReplyOptions | None = None, model: Mapping[str, Any] = LLAMA, prefix: str = ""
+) -> tuple[list[Event], Any]:
+    """The events of a reply to the question, and the JSON that asked for it."""
+    with scripted({"/v1/models": [models(model)], CHAT: [reply]}) as server:
+        pair = connected(server.url)
+        events = list(pair.reply(QUESTION, options or ReplyOptions(), prefix))
+        pair.close()
+    return events, server.heard[-1][2]
+
+
+def finished(events: list[Event]) -> Finished:
+    assert isinstance(events[0], Started)
+    assert isinstance(events[-1], Finished)
+    tokens = [token for event in events if isinstance(event, Round) for token in event.tokens]
+    assert {token.origin for token in tokens} <= {Origin.PLAIN}
+    assert "".join(token.text for token in tokens) == events[-1].text
+    return events[-1]
+
+
+def test_text_comes_as_plain_pieces() -> None:
+    end = finished(replied(WELL)[0])
+    assert (end.text, end.reason) == ("Hi!", FinishReason.STOP)
+
+
+def test_figures_and_guesses_are_what_the_server_tells() -> None:
+    """No rounds, no origins, no speed-up are made of them."""
+    timings = {"prompt_n": 14, "prompt_ms": 7.0, "predicted_n": 20, "predicted_ms": 40.0}
+    told = delta("stop") | {"timings": timings | {"draft_n": 30, "draft_n_accepted": 27}}
+    figures = finished(replied(stream(delta(content="Hi"), told))[0]).timings
+    assert (figures.prompt_n, figures.predicted_n, figures.predicted_per_second) == (14, 20, 500.0)
+    assert (figures.draft_n, figures.draft_n_accepted, figures.draft_acceptance_rate) == (30, 27, 0.9)
+    assert (figures.rounds_n, figures.origins, figures.speedup_vs_plain) == (0, {"plain": 20}, None)
+
+
+def test_usage_is_read_where_there_are_no_timings() -> None:
+    details = {"accepted_prediction_tokens": 3, "rejected_prediction_tokens": 1}
+    usage = {"prompt_tokens": 9, "completion_tokens": 8, "completion_tokens_details": details}
+    usage["prompt_tokens_details"] = {"cached_tokens": 4}
+    figures = finished(replied(stream(delta("stop", content="Hi"), {"choices": [], "usage": usage}))[0]).timings
+    assert (figures.prompt_n, figures.cache_n, figures.predicted_n) == (5, 4, 8)
+    assert (figures.draft_n, figures.draft_n_accepted) == (4, 3)
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+def test_reasoning_is_told_apart(name: str) -> None:
+    thought = (delta(**{name: "Hm"}), delta(**{name: "."}), delta(content="Yes"), delta("stop"))
+    text = finished(replied(stream(*thought))[0]).text
+    found = Reasoning.find(text)
+    assert found is not None
+    assert (found.text, text[found.end :].strip()) == ("Hm.", "Yes")
+
+
+def test_calls_are_put_together() -> None:
+    def piece(index: int, **fields: object) -> dict[str, Any]:
+        return delta(tool_calls=[{"index": index, **fields}])
+
+    tool = Tool("time", "The time.", '{"type": "object"}')
+    chunks = [
+        piece(0, id="a", function={"name": "time", "arguments": '{"zo'}),
+        piece(1, id="b", function={"name": "time", "arguments": ""}),
+        piece(0, function={"arguments": 'ne": 1}'}),
+        delta("tool_calls"),
+    ]
+    events, asked = replied(stream(*chunks), ReplyOptions(tools=(tool,)))
+    assert finished(events).calls == (ToolCall("a", "time", '{"zone": 1}'), ToolCall("b", "time", "{}"))
+    assert asked["tools"][0]["function"]["parameters"] == {"type": "object"}
+    broken = stream(piece(0, id="a", function={"name": "time", "arguments": "{"}), delta("tool_calls"))
+    end = finished(replied(broken)[0])
+    assert end.calls == ()
+    assert end.call_error is not None
+
+
+def test_the_conversation_goes_out_in_openais_form() -> None:
+    said = (
+        Message(Role.SYSTEM, "Be brief."),
+        Message(Role.ASSISTANT, "<think>\nHm.\n</think>\n\nYes.", (ToolCall("a", "time", "{}"),)),
+        Message(Role.TOOL, "noon", call_id="a", name="time"),
+    )
+    with scripted({"/v1/models": [models(LLAMA)], CHAT: [WELL]}) as server:
+        list(connected(server.url).reply(said, ReplyOptions(seed=4, max_tokens=9, stop=("x",)), "It is"))
+    body = server.heard[-1][2]
+    call = {"id": "a", "type": "function", "function": {"name": "time", "arguments": "{}"}}
+    assert body["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "assistant", "content": "Yes.", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": "noon"},
+        {"role": "assistant", "content": "It is"},
+    ]
+    assert (body["seed"], body["max_tokens"], body["stop"], body["model"]) == (4, 9, ["x"], "small.gguf")
+
+
+def test_each_kind_of_server_gets_the_settings_that_it_has() -> None:
+    """The others are said, with the server's name."""
+    options = ReplyOptions(Sampling(temperature=0.5, top_k=7, repeat_penalty=1.1, xtc_probability=0.2))
+    assert replied(WELL, options)[1].items() >= {"top_k": 7, "repeat_penalty": 1.1, "xtc_probability": 0.2}.items()
+    asked = replied(WELL, options, {"id": "big", "owned_by": "vllm"})[1]
+    assert (asked["temperature"], asked["top_k"], asked["repetition_penalty"]) == (0.5, 7, 1.1)
+    assert not {"xtc_probability", "repeat_penalty"} & asked.keys()
+    with scripted({"/v1/models": [models({"id": "any", "max_model_len": 77})]}) as server:
+        pair = connected(server.url)
+        config = ChatConfig(LoadOptions(Path("server"), server=server.url), options)
+        (alone, unsent) = remote_notes(config, pair.info)
+        pair.close()
+    assert pair.info.n_ctx == 77
+    assert "tells text alone" in alone
+    assert unsent.endswith("no effect: top_k, xtc_probability, repeat_penalty.")
+
+
+def test_a_grammar_is_never_left_out_in_silence() -> None:
+    schema = '{"grammars":[{"json_schema":{"type":"object"}}]}'
+    asked = replied(WELL, ReplyOptions(Sampling(grammar=schema)), {"id": "big", "owned_by": "vllm"})[1]
+    assert asked["response_format"]["json_schema"]["schema"] == {"type": "object"}
+    assert replied(WELL, ReplyOptions(Sampling(grammar='root ::= "a"')))[1]["grammar"] == 'root ::= "a"'
+    with pytest.raises(UsageError, match="--grammar"):
+        replied(WELL, ReplyOptions(Sampling(grammar='root ::= "a"')), {"id": "any"})
+
+
+def test_questions_about_tokens_are_refused_in_a_sentence() -> None:
+    with scripted({"/v1/models": [models(LLAMA)]}) as server:
+        pair = connected(server.url)
+        with pytest.raises(UsageError, match="tells text alone"):
+            pair.inspector.inspect(QUESTION, ReplyOptions(), (1,), 0)
+        pair.close()
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (stream(delta(content="Hi"), end=b""), "broke off in the middle"),
+        (answer(b"data: {", Content_Length="99"), "broke off in the middle"),
+        (answer(b"data: {\n\n"), "no JSON"),
+        (answer(b"data: [1]\n\n"), "no object"),
+        (answer(b"\x00\xff" * 2000), "broke off in the middle"),
+        (stream({"error": {"message": "no \x1b[2J room"}}), "an error: no ␛[2J room"),
+        (stream(delta(tool_calls=[{"index": "x"}])), "calls of tools"),
+        (answer(b'{"error":{"message":"Who are you?"}}', "401 Unauthorized"), "Set LOCALSPEC_API_KEY"),
+        (answer(b"{}", "429 Too Many Requests", Retry_After="7"), "Send the message again in 7 seconds"),
+        (answer(b"", "503 Service Unavailable"), "Send the message again later"),
+        (answer(b'{"error":"too \x1b]0;long"}', "400 Bad Request"), "(status 400)"),
+        (answer(b"<html>", "502 Bad Gateway"), "failed (status 502)"),
+        (answer(b"", "302 Found", Location="http://127.0.0.1:1/"), "failed (status 302)"),
+    ],
+)
+def test_a_server_that_fails_is_an_error_and_the_next_reply_is_asked_for(reply: bytes, message: str) -> None:
+    with scripted({"/v1/models": [models(LLAMA)], CHAT: [reply, WELL]}) as server:
+        pair = connected(server.url)
+        with pytest.raises(LocalSpecError) as raised:
+            list(pair.reply(QUESTION, ReplyOptions()))
+        assert message in str(raised.value)
+        assert str(raised.value).isprintable()
+        assert finished(list(pair.reply(QUESTION, ReplyOptions()))).text == "Hi!"
+        pair.close()
+
+
+def test_a_server_that_falls_silent_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_pair, "_SILENCE_S", 0.05)
+    with pytest.raises(LocalSpecError, match="silent for too long"):
+        replied(stream(delta(content="Hi"), end=HANGS))
+
+
+def test_escape_ends_a_reply_of_a_server_that_is_silent() -> None:
+    cancel = Cancellation()
+    with scripted({"/v1/models": [models(LLAMA)], CHAT: [stream(delta(content="Hi"), end=HANGS)]}) as server:
+        pair = connected(server.url, cancel=cancel)
+        events = []
+        for event in pair.reply(QUESTION, ReplyOptions()):
+            events.append(event)
+            if isinstance(event, Round):
+                Timer(0.05, cancel.set).start()
+        pair.close()
+    assert finished(events).reason is FinishReason.CANCELLED
+
+
+def test_a_line_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_LONGEST_LINE_BYTES", 1000)
+    with pytest.raises(LocalSpecError, match="does not end"):
+        replied(answer(b"data: " + b"a" * 5000, Content_Length="9000"))
+
+
+def test_the_key_goes_to_the_server_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not into the text of any error either."""
+    monkeypatch.setenv("LOCALSPEC_API_KEY", "sk-secret")
+    refusal = answer(b'{"error":{"message":"wrong key"}}', "401 Unauthorized")
+    with scripted({"/v1/models": [refusal]}) as server, pytest.raises(LocalSpecError) as raised:
+        connected(server.url)
+    assert {headers.get("authorization") for _, headers, _ in server.heard} == {"Bearer sk-secret"}
+    assert "secret" not in str(raised.value)
+
+
+def test_a_model_that_is_not_there_is_named_with_those_that_are() -> None:
+    listed = {"/v1/models": [models({"id": "one"}, {"id": "two\x1b[0m"})]}
+    with scripted(listed) as server, pytest.raises(LocalSpecError, match="no model three") as raised:
+        connected(server.url, "three")
+    assert str(raised.value).isprintable()
