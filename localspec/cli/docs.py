@@ -19,6 +19,7 @@ COMPLETION: Mapping[str, str] = {
 """The line that enables completion, by shell."""
 
 ENVIRONMENT: Mapping[str, str] = {
+    "LOCALSPEC_API_KEY": "the key for the server of `--connect`",
     "LOCALSPEC_HOME": "the folder for everything LocalSpec keeps, except downloaded models",
     "LOCALSPEC_DEBUG": "set to 1, prints the traceback of an unexpected error, which otherwise goes to the log alone",
     "HF_HOME, HF_HUB_CACHE": "the Hugging Face cache, where downloaded models are kept and shared with other programs",
