@@ -11,7 +11,7 @@ from pathlib import Path
 
 from localspec.base.errors import LocalSpecError
 from localspec.base.paths import user_paths
-from localspec.config import read_config
+from localspec.config import Value, read_config
 from localspec.config.kinds import NONE
 from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
 from localspec.gguf.draft_heads import DRAFT
@@ -118,7 +118,7 @@ def _passages() -> Finding:
     return Finding("passages", OK, f"Passages of attached files are found by {found_by}.")
 
 
-def check_server(address: str | None) -> list[Finding]:
+def check_server(address: Value | None) -> list[Finding]:
     """The server that the chat is connected to, if the settings name one."""
     from localspec.engine.cancel import Cancellation
     from localspec.runtime.remote.opening import describe_server

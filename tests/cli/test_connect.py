@@ -70,7 +70,9 @@ def test_the_line_mode_goes_on_after_a_failure_of_the_server(localspec: Localspe
         done = localspec("--connect", url, "--json", services=Services(), stdin=b"Hi\nAnd?\nWell?\n")
     assert [json.loads(line)["text"] for line in done.out.splitlines() if '"done"' in line] == ["Hello", "Again"]
     assert "It fell over." in done.out
-    assert service.asked[2].prompt[-1] == Message(Role.USER, "Well?")
+    prompt = service.asked[2].prompt
+    assert isinstance(prompt, tuple)
+    assert prompt[-1] == Message(Role.USER, "Well?")
 
 
 def test_no_key_comes_into_a_file(localspec: Localspec, monkeypatch: pytest.MonkeyPatch) -> None:
