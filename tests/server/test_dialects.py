@@ -1,0 +1,56 @@
+"""The built-in pair says the same whichever API asks it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx2
+
+from tests.server.test_serve import served
+
+ASKED: list[dict[str, Any]] = [{"role": "user", "content": "What is LocalSpec?"}]
+PARAMETERS = {"type": "object", "properties": {}}
+TIME: dict[str, Any] = {"name": "get_time", "description": "The time of this machine.", "parameters": PARAMETERS}
+NOW: list[dict[str, Any]] = [{"role": "user", "content": "What time is it?"}]
+
+
+def test_every_api_has_the_same_greedy_text_and_the_same_call() -> None:
+    with served() as (_, url), httpx2.Client(base_url=url, timeout=60.0) as client:
+
+        def ask(path: str, **body: Any) -> Any:
+            answer = client.post(path, json=body)
+            assert answer.status_code == 200, answer.text
+            return answer.json()
+
+        prompt = ask("/apply-template", messages=ASKED)["prompt"]
+        tokens = ask("/tokenize", content=prompt, add_special=True)["tokens"]
+        replies = [
+            ask("/v1/chat/completions", messages=ASKED, temperature=0)["choices"][0]["message"]["content"],
+            ask("/v1/messages", messages=ASKED, temperature=0)["content"][0]["text"],
+            ask("/api/chat", messages=ASKED, options={"temperature": 0}, stream=False)["message"]["content"],
+            ask("/completion", prompt=prompt, temperature=0)["content"],
+            ask("/completion", prompt=tokens, temperature=0)["content"],
+        ]
+        assert len(set(replies)) == 1
+        assert "LocalSpec" in replies[0]
+        assert ask("/detokenize", tokens=tokens)["content"] == prompt
+        assert ask("/v1/messages/count_tokens", messages=ASKED) == {"input_tokens": len(tokens)}
+
+        function = {"type": "function", "function": TIME}
+        anthropics = {**TIME, "input_schema": PARAMETERS}
+        chat = ask("/v1/chat/completions", messages=NOW, tools=[function], temperature=0)["choices"][0]["message"]
+        blocks = ask("/v1/messages", messages=NOW, tools=[anthropics], temperature=0)["content"]
+        message = ask("/api/chat", messages=NOW, tools=[function], options={"temperature": 0}, stream=False)["message"]
+        calls = [
+            (chat["tool_calls"][0]["function"]["name"], json.loads(chat["tool_calls"][0]["function"]["arguments"])),
+            (blocks[-1]["name"], blocks[-1]["input"]),
+            (message["tool_calls"][0]["function"]["name"], message["tool_calls"][0]["function"]["arguments"]),
+        ]
+        assert calls == [("get_time", {})] * 3
+        assert (chat["content"], message["content"], len(blocks)) == (None, "", 1)
+
+        result = {"type": "tool_result", "tool_use_id": blocks[-1]["id"], "content": "23:04"}
+        said = [*NOW, {"role": "assistant", "content": blocks}, {"role": "user", "content": [result]}]
+        (block,) = ask("/v1/messages", messages=said, tools=[anthropics], temperature=0)["content"]
+        assert "23:04" in block["text"]
