@@ -67,7 +67,8 @@ class CallsView(Static):
                 yield from (f"  {line}" for line in visible(cut or state).split("\n"))
             else:
                 called = _cut(visible_line(f"▸ {call}"), width // 2)
-                yield _cut(f"{called}  {state or visible_line(f'→ {result.strip()}')}", width)
+                returned = visible_line(" ".join(("→", *result.split())))
+                yield _cut(f"{called}  {state or returned}", width)
 
 
 def _cut(text: str, width: int) -> str:

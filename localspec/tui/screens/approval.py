@@ -76,7 +76,7 @@ class ApprovalScreen(RowModal[Verdict | None], CommandTarget):
 
     def on_mount(self) -> None:
         self._list.highlighted = 0
-        shown = (APPROVAL_CHOOSE, APPROVAL_UP, APPROVAL_DOWN, APPROVAL_STOP)
+        shown = (APPROVAL_CHOOSE, APPROVAL_STOP)
         self.query_one("#approval-keys", Static).update(hint_line([(key_of(self, each), each.title) for each in shown]))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:

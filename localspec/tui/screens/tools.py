@@ -23,6 +23,7 @@ from localspec.tui.textual_fixes.compositor import RowModal
 from localspec.tui.widgets.row_list import RowList
 
 _LOOK_S = 0.2
+_NAME_CELLS = 18
 
 
 class ToolsScreen(RowModal[None], CommandTarget):
@@ -104,10 +105,10 @@ class ToolsScreen(RowModal[None], CommandTarget):
 
 def _drawn(row: ToolRow) -> Content:
     name = row.id.partition(".")[2] if row.within else row.id
-    mark = "●" if row.on else "○"
+    mark, indent = "●" if row.on else "○", "  " if row.within else ""
     return Content.assemble(
-        "  " if row.within else "",
+        indent,
         (f"{mark} ", "$accent" if row.on else "$quiet"),
-        visible_line(f"{name:<18}"),
+        visible_line(f"{name:<{_NAME_CELLS - len(indent)}}"),
         (visible_line(f" {row.about}"), "$quiet"),
     )
