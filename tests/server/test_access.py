@@ -211,8 +211,8 @@ async def test_requests_that_are_two_to_somebody_else() -> None:
 
 async def test_halves(monkeypatch: pytest.MonkeyPatch) -> None:
     """A request whose headers or body do not come ends, with an answer where one can be given."""
-    monkeypatch.setattr(http_server, "HEADERS_S", 0.1)
-    monkeypatch.setattr(exchange, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(http_server, "HEADERS_S", 0.3)
+    monkeypatch.setattr(exchange, "PATIENCE_S", 0.3)
     async with served() as server:
         for half, status in (
             (b"", 0),

@@ -76,7 +76,7 @@ def test_the_built_in_pair_is_served() -> None:
 
 async def test_a_stop_lets_replies_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is new is refused with 503 until replies under way have ended, their time is up, or a second signal came."""
-    for end, stop_s in (("client leaves", 60.0), ("time is up", 0.5), ("second signal", 60.0)):
+    for end, stop_s in (("client leaves", 60.0), ("time is up", 1.5), ("second signal", 60.0)):
         monkeypatch.setattr(http_server, "STOP_S", stop_s)
         async with service(tmp_path) as engines:
             with socket.create_server(("127.0.0.1", 0)) as listening:
