@@ -84,8 +84,7 @@ class Engines:
     async def info(self, model: str) -> PairInfo:
         engine = self._engine(model)
         with engine.in_use():
-            async with self._waiting(engine, None):
-                return await self._ready(engine)
+            return await self._waited_for(engine, None)
 
     async def reply(self, asked: Asked) -> AsyncGenerator[Event, None]:
         chat_config = replace(self.settings(asked.model), reply=asked.options)
@@ -122,8 +121,9 @@ class Engines:
     async def ask(self, model: str, request: Numbered) -> Answer:
         engine = self._engine(model)
         with engine.in_use():
-            async with self._waiting(engine, self._deadline()):
-                await self._ready(engine)
+            await self._waited_for(engine, self._deadline())
+            if engine.questions_n > self._limits.queue:
+                raise self._refusal(engine.chat_config.pair_id, "queue_full")
             return await engine.ask(request)
 
     def stop(self) -> None:
@@ -196,10 +196,16 @@ class Engines:
         timeout_s = self._limits.timeout_s
         return None if timeout_s is None else asyncio.get_running_loop().time() + timeout_s
 
+    async def _waited_for(self, engine: PairEngine, deadline: float | None) -> PairInfo:
+        """Wait until the pair is loaded. Raises BusyError as ``_waiting``."""
+        async with self._waiting(engine, deadline, at_once=engine.info is not None):
+            return await self._ready(engine)
+
     async def _take_place(self, engine: PairEngine, client: str, deadline: float | None) -> PairInfo:
         """Wait until the pair is loaded and has a place free; that is to be given back."""
         begun = asyncio.get_running_loop().time()
-        async with self._waiting(engine, deadline):
+        at_once = engine.info is not None and engine.places.free_n > 0
+        async with self._waiting(engine, deadline, at_once=at_once):
             await self._ready(engine)
             await engine.places.take(client)
             try:
@@ -212,12 +218,11 @@ class Engines:
         return info
 
     @asynccontextmanager
-    async def _waiting(self, engine: PairEngine, deadline: float | None) -> AsyncIterator[None]:
+    async def _waiting(self, engine: PairEngine, deadline: float | None, *, at_once: bool) -> AsyncIterator[None]:
         """A wait for an engine. Raises BusyError if too many wait, if it takes too long, or if the server stops."""
         pair_id = engine.chat_config.pair_id
         if self._stopping:
             raise self._refusal(pair_id, "stopping")
-        at_once = engine.info is not None and engine.places.free_n > 0
         if not at_once and len(self._waits) >= self._limits.queue:
             raise self._refusal(pair_id, "queue_full")
         self._count_waiting(1, pair_id)
@@ -243,7 +248,7 @@ class Engines:
             case "stopping":
                 return BusyError("The server is stopping.", "Try again when it has been started again.")
             case "queue_full":
-                text = f"{len(self._waits)} requests wait already, which is as many as may."
+                text = f"{self._limits.queue} requests wait already, which is as many as may."
                 return BusyError(text, "Try again later.", retry_after_s=after_s)
             case _:
                 return self._too_slow(after_s)

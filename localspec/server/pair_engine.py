@@ -63,6 +63,11 @@ class PairEngine:
         self._answers.listen(self._wake)
         self._client = EngineClient(self._answers.put, log_file, opener=opener)
 
+    @property
+    def questions_n(self) -> int:
+        """Questions that wait for their answers."""
+        return len(self._questions)
+
     @contextmanager
     def in_use(self) -> Iterator[None]:
         """Keep the engine from being put away."""

@@ -114,6 +114,24 @@ async def test_two_hundred_at_once(tmp_path: Path) -> None:
         assert 'localspec:refused_requests_total{model_name="own",reason="queue_full"} 136' in engines.meters.page()
 
 
+async def test_questions_need_no_place(tmp_path: Path) -> None:
+    """They are answered beside the replies that the engine makes, whoever waits; as many at once as may wait."""
+    async with service(tmp_path, limits=ServiceLimits(replies=2, queue=1)) as engines:
+        replying = [begun(engines, "count 1 then wait") for _ in range(2)]
+        for events in replying:
+            await until_round(events)
+        waiting = asyncio.create_task(whole(engines, "count 1"))
+        await until(lambda: engines.figures()["waiting_n"] == 1)
+        asked = [engines.ask("", Tokenize(0, "a b")) for _ in range(5)]
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        assert [type(answer) for answer in answers] == [Tokenized] * 2 + [BusyError] * 3
+        with pytest.raises(BusyError):
+            await whole(engines, "count 1")
+        for events in replying:
+            await events.aclose()
+        assert await waiting == counted(1)
+
+
 async def test_clients_take_turns() -> None:
     """First come, first served for each client; a place that is handed to somebody who has gone goes on."""
     places, served = Places(), list[str]()
@@ -215,7 +233,7 @@ async def test_a_reply_that_takes_too_long(tmp_path: Path) -> None:
     """It is cut off with an error, and its place is free."""
     async with service(tmp_path, limits=ServiceLimits(1, timeout_s=0.3)) as engines:
         await engines.info("")
-        with pytest.raises(BusyError, match="longer than 0.3 s"):
+        with pytest.raises(BusyError, match="longer than"):
             await whole(engines, "count 1 then wait")
         assert not engines.busy
 
