@@ -19,7 +19,7 @@ from typing import Protocol
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.model import Logits, Vocab
 
-PIECE_N = 32
+PIECE_N = 16
 """Tokens of long texts that are read beside the others' rounds, by all readers together."""
 _SHORT_N = 32
 """What lacks no more tokens than this is evaluated at once: a verification, or a draft that catches up."""

@@ -91,12 +91,13 @@ def llama_timings(timings: Timings) -> dict[str, Any]:
 
 
 def origins(round_: Round) -> dict[str, Any]:
-    """A round's tokens with their origins, and what it threw away; LocalSpec's own addition."""
+    """A round's tokens with their origins, its rejected proposals and why it had as many: LocalSpec's addition."""
     tokens = [
         {"id": each.id, "text": each.text, "origin": str(each.origin), "drafter": each.drafter}
         for each in round_.tokens
     ]
-    return {"tokens": tokens, "rejected": [{"id": each.id, "text": each.text} for each in round_.rejected]}
+    rejected = [{"id": each.id, "text": each.text} for each in round_.rejected]
+    return {"tokens": tokens, "rejected": rejected, "why": round_.why}
 
 
 @dataclass(slots=True)
