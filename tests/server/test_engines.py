@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -183,6 +184,36 @@ async def test_a_client_that_hangs_up(tmp_path: Path, replies: int) -> None:
         ended = 'vllm:request_success_total{model_name="own",finished_reason="cancelled"}'
         assert f"{ended} {replies}\n" in engines.meters.page()
         assert not engines.busy
+
+
+async def test_hang_ups_at_any_moment(tmp_path: Path) -> None:
+    """In the queue, before the first event or in the middle: others get their own reply, and no place is lost."""
+    chance = random.Random(5)
+    async with service(tmp_path, limits=ServiceLimits(replies=3, queue=200)) as engines:
+
+        async def ask(n: int, patience: int) -> str:
+            """The text of ``count n``; the client leaves after so many events."""
+            text = ""
+            async with aclosing(begun(engines, f"count {n}")) as events:
+                async for event in events:
+                    text += "".join(token.text for token in event.tokens) if isinstance(event, Round) else ""
+                    patience -= 1
+                    if not patience:
+                        return ""
+            return text
+
+        asked = [(chance.randrange(1, 30), chance.choice((0, 0, 1, 2, 5))) for _ in range(120)]
+        asking = [asyncio.create_task(ask(*each)) for each in asked]
+        for _ in range(60):
+            await asyncio.sleep(0.002)
+            chance.choice(asking).cancel()
+        outcomes = await asyncio.gather(*asking, return_exceptions=True)
+        texts = [(counted(n), outcome) for (n, patience), outcome in zip(asked, outcomes, strict=True) if not patience]
+        whole_ones = [(wanted, got) for wanted, got in texts if not isinstance(got, asyncio.CancelledError)]
+        assert len(whole_ones) > 20
+        assert all(wanted == got for wanted, got in whole_ones)
+        await until(lambda: engines.figures()["pairs"][0]["replies_n"] == 0)
+        assert (engines.busy, engines.figures()["waiting_n"], loads_of(tmp_path, "own")) == (False, 0, 1)
 
 
 async def test_an_engine_that_dies(tmp_path: Path) -> None:
