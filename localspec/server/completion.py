@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from typing import Any
 
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from localspec.base.errors import LocalSpecError
@@ -27,8 +28,9 @@ _UNKNOWN = ("ignore_eos", "post_sampling_probs")
 _HIDDEN = ("grammar", "grammar_triggers", "logit_bias")
 
 
-async def complete(service: Service, fields: Fields) -> Response:
+async def complete(service: Service, request: Request) -> Response:
     """Answer a completion. Raises LocalSpecError."""
+    fields = await Fields.of(request)
     model = fields.text("model", "")
     options = await _options(service, fields)
     prompts = await _prompts(service, fields)
@@ -37,8 +39,9 @@ async def complete(service: Service, fields: Fields) -> Response:
     return await _answered(service, fields, asked, listed=_is_list_of_prompts(fields.raw("prompt")) or copies_n > 1)
 
 
-async def fill_in(service: Service, fields: Fields) -> Response:
+async def fill_in(service: Service, request: Request) -> Response:
     """Answer an infill: the reply stands between ``input_prefix`` and ``input_suffix``. Raises LocalSpecError."""
+    fields = await Fields.of(request)
     files = tuple((each.text("filename", "tmp"), each.text("text")) for each in fields.objects("input_extra"))
     gap = Infill(fields.text("input_prefix"), fields.text("input_suffix"), files)
     asked = Asked(fields.text("model", ""), gap, await _options(service, fields), fields.text("prompt", ""))

@@ -1,8 +1,13 @@
-"""llama-server's own endpoints beside its completions: health, facts, tokens and prompts."""
+"""llama-server's own endpoints beside its completions: health, facts, tokens and prompts.
+
+It has some of OpenAI's endpoints under shorter paths, too.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -15,50 +20,11 @@ from localspec.runtime.messages import Role
 from localspec.runtime.worker.messages import Detokenize, Detokenized, Render, Rendered, Tokenize, Tokenized
 from localspec.server.completion import complete, fill_in, generation_settings
 from localspec.server.fields import Fields
+from localspec.server.openai.chat import complete_chat
 from localspec.server.openai.messages import messages_of, tools_of
+from localspec.server.openai.models import list_models
+from localspec.server.openai.responses import respond
 from localspec.server.service import ServedModel, Service
-
-
-def routes(service: Service) -> list[Route]:
-    """The routes of these endpoints."""
-
-    async def health(request: Request) -> Response:
-        return JSONResponse({"status": "ok"})
-
-    async def props(request: Request) -> Response:
-        return JSONResponse(await _props(service, request.query_params.get("model", "")))
-
-    async def slots(request: Request) -> Response:
-        return JSONResponse(await _slots(service, request.query_params.get("model", "")))
-
-    async def tokenize(request: Request) -> Response:
-        return JSONResponse(await _tokenize(service, await Fields.of(request)))
-
-    async def detokenize(request: Request) -> Response:
-        return JSONResponse(await _detokenize(service, await Fields.of(request)))
-
-    async def apply_template(request: Request) -> Response:
-        return JSONResponse(await _apply_template(service, await Fields.of(request)))
-
-    async def completion(request: Request) -> Response:
-        return await complete(service, await Fields.of(request))
-
-    async def infill(request: Request) -> Response:
-        return await fill_in(service, await Fields.of(request))
-
-    gets = {"/health": health, "/v1/health": health, "/props": props, "/slots": slots}
-    posts = {
-        "/tokenize": tokenize,
-        "/detokenize": detokenize,
-        "/apply-template": apply_template,
-        "/completion": completion,
-        "/completions": completion,
-        "/infill": infill,
-    }
-    return [
-        *(Route(path, answer) for path, answer in gets.items()),
-        *(Route(path, answer, methods=["POST"]) for path, answer in posts.items()),
-    ]
 
 
 async def _loaded(service: Service, model: str) -> ServedModel:
@@ -69,10 +35,15 @@ async def _loaded(service: Service, model: str) -> ServedModel:
     return next((each for each in models if model and each.id in (model, pair_id)), models[0])
 
 
-async def _props(service: Service, model: str) -> dict[str, Any]:
+async def _health(service: Service, request: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+async def _props(service: Service, request: Request) -> Response:
+    model = request.query_params.get("model", "")
     config, pair = service.settings(model), await _loaded(service, model)
     header = await asyncio.to_thread(read_header, config.load.target)
-    return {
+    facts = {
         "default_generation_settings": {**_slot(pair, 0), "params": generation_settings(config.reply)},
         "total_slots": pair.places_n,
         "model_alias": pair.id,
@@ -81,12 +52,13 @@ async def _props(service: Service, model: str) -> dict[str, Any]:
         "chat_template": (header.chat_template or "").encode(errors="replace").decode(),
         "build_info": f"localspec-{__version__}",
     }
+    return JSONResponse(facts)
 
 
-async def _slots(service: Service, model: str) -> list[dict[str, Any]]:
+async def _slots(service: Service, request: Request) -> Response:
     """The places for replies: those in use come first. What stands in them is told to nobody."""
-    pair = await _loaded(service, model)
-    return [_slot(pair, i) for i in range(pair.places_n)]
+    pair = await _loaded(service, request.query_params.get("model", ""))
+    return JSONResponse([_slot(pair, i) for i in range(pair.places_n)])
 
 
 def _slot(pair: ServedModel, index: int) -> dict[str, Any]:
@@ -99,15 +71,16 @@ def _slot(pair: ServedModel, index: int) -> dict[str, Any]:
     }
 
 
-async def _tokenize(service: Service, fields: Fields) -> dict[str, Any]:
+async def _tokenize(service: Service, request: Request) -> Response:
+    fields = await Fields.of(request)
     text = fields.text("content", "")
     asked = Tokenize(0, text, fields.flag("parse_special", default=True), fields.flag("add_special"))
     answer = await service.ask(fields.text("model", ""), asked)
     assert isinstance(answer, Tokenized)
     if not fields.flag("with_pieces"):
-        return {"tokens": list(answer.ids)}
+        return JSONResponse({"tokens": list(answer.ids)})
     pairs = zip(answer.ids, answer.pieces, strict=True)
-    return {"tokens": [{"id": token, "piece": _piece(piece)} for token, piece in pairs]}
+    return JSONResponse({"tokens": [{"id": token, "piece": _piece(piece)} for token, piece in pairs]})
 
 
 def _piece(piece: bytes) -> str | list[int]:
@@ -118,16 +91,40 @@ def _piece(piece: bytes) -> str | list[int]:
         return list(piece)
 
 
-async def _detokenize(service: Service, fields: Fields) -> dict[str, Any]:
+async def _detokenize(service: Service, request: Request) -> Response:
+    fields = await Fields.of(request)
     answer = await service.ask(fields.text("model", ""), Detokenize(0, fields.token_ids("tokens")))
     assert isinstance(answer, Detokenized)
-    return {"content": answer.text}
+    return JSONResponse({"content": answer.text})
 
 
-async def _apply_template(service: Service, fields: Fields) -> dict[str, Any]:
+async def _apply_template(service: Service, request: Request) -> Response:
+    fields = await Fields.of(request)
     messages, prefix = await messages_of(fields), ""
     if len(messages) > 1 and messages[-1].role is Role.ASSISTANT and not messages[-1].calls:
         messages, prefix = messages[:-1], messages[-1].content
     answer = await service.ask(fields.text("model", ""), Render(0, messages, tools_of(fields), prefix))
     assert isinstance(answer, Rendered)
-    return {"prompt": answer.text}
+    return JSONResponse({"prompt": answer.text})
+
+
+_ENDPOINTS: tuple[tuple[str, str, Callable[[Service, Request], Awaitable[Response]]], ...] = (
+    ("GET", "/health", _health),
+    ("GET", "/v1/health", _health),
+    ("GET", "/props", _props),
+    ("GET", "/slots", _slots),
+    ("GET", "/models", list_models),
+    ("POST", "/tokenize", _tokenize),
+    ("POST", "/detokenize", _detokenize),
+    ("POST", "/apply-template", _apply_template),
+    ("POST", "/completion", complete),
+    ("POST", "/completions", complete),
+    ("POST", "/infill", fill_in),
+    ("POST", "/chat/completions", complete_chat),
+    ("POST", "/responses", respond),
+)
+
+
+def routes(service: Service) -> list[Route]:
+    """The endpoints over ``service``."""
+    return [Route(path, partial(answer, service), methods=[method]) for method, path, answer in _ENDPOINTS]

@@ -39,12 +39,14 @@ async def test_health_facts_and_places() -> None:
         assert [(await client.get(path)).json() for path in ("/health", "/v1/health")] == [{"status": "ok"}] * 2
         props = (await client.get("/props", params={"model": PAIR})).json()
         slots = (await client.get("/slots")).json()
+        listed = [(await client.get(path)).json() for path in ("/models", "/v1/models")]
         unknown = await client.get("/props?model=nobody")
     assert (props["total_slots"], props["model_path"], props["model_alias"]) == (2, TARGET.name, PAIR)
     assert props["default_generation_settings"]["params"]["temperature"] == 0.8
     assert "{%" in props["chat_template"]
     assert [(slot["id"], slot["is_processing"], slot["n_ctx"]) for slot in slots] == [(0, True, 512), (1, False, 512)]
     assert all(slot.keys() == {"id", "n_ctx", "speculative", "is_processing"} for slot in slots)
+    assert listed[0] == listed[1]
     assert unknown.status_code == 404
 
 
