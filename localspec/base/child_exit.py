@@ -19,9 +19,16 @@ _REASONS = {
 }
 _FROM_A_FILE = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGTRAP, signal.SIGABRT}
 """Signals that a damaged file causes while llama.cpp loads it."""
+RPC_SILENT = "no answer came from the RPC server"
+"""The last words of a process that gave up waiting for an RPC server."""
+_RPC_ENDED = re.compile(r"Remote RPC server crashed|Failed to connect to \S+:\d+|RPC handshake failed")
+"""llama.cpp's last words when a connection to an RPC server ends."""
+_RPC_HINT = "See whether it runs there, and start it again if it does not."
 _LONGEST = 200
 _TELLING_LINES = 20
-_TELLING = re.compile(r"assert|error|fail|abort|terminate called|what\(\)|out of memory|not permitted", re.IGNORECASE)
+_TELLING = re.compile(
+    r"assert|RPC server|error|fail|abort|terminate called|what\(\)|out of memory|not permitted", re.IGNORECASE
+)
 _PYTHON_DUMP = "Fatal Python error"
 _BUILD_FOLDERS = re.compile(r"^/\S*/(?=[^/\s]+:\d+: )")
 """The folders before the name of a source file, which are those of the machine that compiled it."""
@@ -65,11 +72,15 @@ def files_being_loaded(step: str, target: Path, draft: Path | None) -> tuple[Pat
     return (draft,) if step.endswith("the draft") else (target, draft)
 
 
-def ending_error(status: int, output: str, loading: tuple[Path, ...] = (), next_step: str = "") -> LocalSpecError:
+def ending_error(
+    status: int, output: str, loading: tuple[Path, ...] = (), next_step: str = "", rpc: str | None = None
+) -> LocalSpecError:
     """The error for an engine process that ended with ``output``, while ``loading`` these files if any.
 
-    ``next_step`` is a hint that holds for every reason.
+    ``next_step`` is a hint that holds for every reason; ``rpc`` are the addresses of the RPC servers it computed with.
     """
+    if rpc and (lost := _rpc_loss(output, " or ".join(address.strip() for address in rpc.split(",")))):
+        return EngineError(f"The engine stopped: {lost}.", f"{_RPC_HINT} {next_step}".strip())
     why = why_it_ended(status, output)
     if loading and -status in _FROM_A_FILE:
         names = " with ".join(path.name for path in loading)
@@ -82,3 +93,10 @@ def ending_error(status: int, output: str, loading: tuple[Path, ...] = (), next_
     }
     hint = next((text for name, text in hints.items() if name == -status), "")
     return EngineError(f"The engine stopped: {why}.", f"{hint} {next_step}".strip())
+
+
+def _rpc_loss(output: str, names: str) -> str:
+    """The way in which a process lost an RPC server; empty if its last output tells of none."""
+    if RPC_SILENT in output:
+        return f"the RPC server {names} did not answer"
+    return f"the RPC server {names} ended the connection, or cannot be reached" if _RPC_ENDED.search(output) else ""

@@ -52,6 +52,7 @@ from localspec.runtime.worker.messages import (
     Inspected,
     Loaded,
     LoadProgress,
+    Silence,
     TokensCounted,
     Unloaded,
     Weighed,
@@ -79,6 +80,8 @@ class ChatSession(ChatCore):
         """Turns to be answered, oldest first."""
         self.writes_titles = False
         """True if the model writes titles for conversations without one."""
+        self.silence = ""
+        """What the engine waits for in vain; empty while it does not."""
         self._active_reply: ActiveReply | None = None
         self._unfolded: set[str] = set()
         self._engine = engine
@@ -244,6 +247,7 @@ class ChatSession(ChatCore):
 
     def receive(self, answer: Answer) -> None:
         """Take in an answer of the engine."""
+        self.silence = answer.what if isinstance(answer, Silence) else ""
         match answer:
             case LoadProgress() if self._active_reply is None:
                 self._slot.hear(answer)

@@ -133,7 +133,7 @@ def _report(services: Services, chat_config: ChatConfig, plan: ExaminationPlan) 
     try:
         with InterruptibleThread() as thread:
             try:
-                pair = thread.call(lambda: services.open_pair(chat_config.load, thread.cancel, status.show))
+                pair = thread.open(services.open_pair, chat_config.load, status.show)
             except Cancelled:
                 raise KeyboardInterrupt from None
             assert isinstance(pair, ScorablePair), "what is opened here shows its scores"

@@ -15,7 +15,7 @@ import tempfile
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from localspec.base.terminal_stream import filtered
 from localspec.cli.services import Services
@@ -56,20 +56,20 @@ class ChildWatch:
 
         def open_noting(options: LoadOptions, cancel: Cancellation, progress: Progress | None) -> OpenPair:
             files = {"target": str(options.target), "draft": str(options.draft) if options.draft else None}
-            noted = ""
+            noted, rpc = "", {"rpc": options.rpc}
 
             def report(what: str, fraction: float) -> None:
                 nonlocal noted
                 if what != noted:
                     noted = what
-                    self._note({"what": what, **files})
+                    self._note({"what": what, **files, **rpc})
                 if progress is not None:
                     progress(what, fraction)
 
             try:
                 return opener(options, cancel, report)
             finally:
-                self._note({})
+                self._note(rpc)
 
         return open_noting
 
@@ -185,17 +185,17 @@ def _exit_code(status: int, last_words: int, note: int) -> int:
     if not is_native(status):
         return 128 - status
     erase_status()
-    code = report.show(ending_error(status, _all_of(last_words), _noted_files(note)))
+    noted = json.loads(_all_of(note) or "{}")
+    code = report.show(ending_error(status, _all_of(last_words), _noted_files(noted), rpc=noted.get("rpc")))
     _flush()
     return code
 
 
-def _noted_files(note: int) -> tuple[Path, ...]:
+def _noted_files(noted: dict[str, Any]) -> tuple[Path, ...]:
     """The files that the child was loading."""
     from localspec.base.child_exit import files_being_loaded
 
-    noted = json.loads(_all_of(note) or "{}")
-    if not noted:
+    if "what" not in noted:
         return ()
     return files_being_loaded(noted["what"], Path(noted["target"]), Path(noted["draft"]) if noted["draft"] else None)
 

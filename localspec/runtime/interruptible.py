@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
 from types import FrameType, TracebackType
@@ -27,6 +29,7 @@ from localspec.runtime.load import OpenPair
 from localspec.runtime.messages import Message, ReplyOptions
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_info import PairInfo
+from localspec.runtime.rpc_watch import rpc_watched
 
 T = TypeVar("T")
 
@@ -71,6 +74,10 @@ class InterruptibleThread:
         """True if Ctrl-C came during the latest piece of work."""
         self.leaving: int | None = None
         """The exit code to leave with, once SIGTERM or SIGHUP came."""
+        self._since: float | None = None
+        """The moment of the latest result of the work under way; None while there is none."""
+        self._told_since: float | None = None
+        self._watches = ExitStack()
         self._force: threading.Timer | None = None
         """Ends the process if the work does not."""
         self._previous_handlers: dict[int, Any] = {}
@@ -93,6 +100,7 @@ class InterruptibleThread:
         self._abandon()
         self._jobs.put(None)
         self._thread.join()
+        self._watches.close()
         self._wakeup.__exit__(kind, error, trace)
         for number, handler in self._previous_handlers.items():
             signal.signal(number, handler)
@@ -108,6 +116,11 @@ class InterruptibleThread:
         (result,) = self.stream(once)
         return result
 
+    def open(self, opener: Opener, options: LoadOptions, progress: Progress | None) -> OpenPair:
+        """Open a pair. Its connections to RPC servers are watched as long as this thread lives."""
+        self._watches.enter_context(rpc_watched(options.rpc, lambda: self._since, self.cancel.is_set, self._say_silent))
+        return self.call(lambda: opener(options, self.cancel, progress))
+
     def stream(self, work: Callable[[], Iterator[T]]) -> Iterator[T]:
         """The results that ``work`` yields, as they come; raises what it raises.
 
@@ -120,10 +133,12 @@ class InterruptibleThread:
         self.interrupted = False
         job = _Job(work, SimpleQueue())
         self._current = job
+        self._since = time.monotonic()
         self._jobs.put(job)
         while not isinstance(result := job.results.get(), _Ended):
             yield result
-        self._current = None
+            self._since = time.monotonic()
+        self._current = self._since = None
         if self.leaving is not None:
             raise SystemExit(self.leaving) from result.error
         if result.error is not None:
@@ -137,6 +152,12 @@ class InterruptibleThread:
         while not isinstance(self._current.results.get(), _Ended):
             pass
         self._current = None
+
+    def _say_silent(self, what: str) -> None:
+        """Tell once of each wait in vain."""
+        if self._told_since != self._since:
+            self._told_since = self._since
+            sys.stderr.write(f"localspec: {what}; Ctrl-C gives up waiting.\n")
 
     def _serve(self) -> None:
         while (job := self._jobs.get()) is not None:
@@ -197,7 +218,7 @@ def open_interruptibly(opener: Opener, options: LoadOptions, progress: Progress 
     """An open pair for the length of a ``with``. Raises KeyboardInterrupt if Ctrl-C ends the loading."""
     with InterruptibleThread() as thread:
         try:
-            pair = thread.call(lambda: opener(options, thread.cancel, progress))
+            pair = thread.open(opener, options, progress)
         except Cancelled:
             raise KeyboardInterrupt from None
         try:

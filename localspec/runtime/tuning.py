@@ -24,8 +24,10 @@ _TARGET = "target"
 """The target's name among the models; no drafter has it."""
 _VERIFY_BATCH = 4
 """Threads are chosen by a batch of this size: a small verification."""
-_SAME_DAY = 2.5
-"""Costs from the disk are scaled by up to this factor; beyond it the machine is another."""
+SAME_DAY = 2.5
+"""A machine that is this many times as fast or slow as it was is another."""
+SAME_NETWORK = 1.25
+"""Likewise of a network: its delay makes every pass dearer by the same time, and not by the same factor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class Tuning:
     tune_drafters: bool
     largest: int
     """The largest batch a round may have."""
+    trusted: float = SAME_DAY
+    """Costs from the disk are scaled by up to this factor; beyond it they are measured anew."""
 
     def tuned(self) -> dict[str, TunableModel]:
         """The models whose number of threads is chosen, by name."""
@@ -68,7 +72,7 @@ class Tuning:
             progress.plan(plain_weight(prompt))
             read(self.target, prompt, progress)
             factor = plain_round(self.target, prompt, cancel, progress).total_s / costs.plain_s
-            if 1 / _SAME_DAY < factor < _SAME_DAY and costs.queries.keys() == self.drafters.keys():
+            if 1 / self.trusted < factor < self.trusted and costs.queries.keys() == self.drafters.keys():
                 return costs.scaled(factor)
         return self._measure(prompt, file, cancel, progress)
 

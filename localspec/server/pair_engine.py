@@ -26,6 +26,7 @@ from localspec.runtime.worker.messages import (
     Loaded,
     LoadProgress,
     Numbered,
+    Silence,
     TokensCounted,
     Unloaded,
     Write,
@@ -152,7 +153,7 @@ class PairEngine:
                 self.info = info
                 self.places.resize(info.replies)
                 self._settle_load(info)
-            case Unloaded() | TokensCounted() | HasRead():
+            case Unloaded() | TokensCounted() | HasRead() | Silence():
                 pass
             case Failed(request_id=None):
                 self.info = None

@@ -7,7 +7,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import cycle, pairwise
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.load import open_pair
 from localspec.runtime.measuring_progress import MeasuringProgress
 from localspec.runtime.options import LoadOptions
-from localspec.runtime.tuning import Tuning
+from localspec.runtime.tuning import SAME_NETWORK, Tuning
 from tests.builtin import DRAFT, TARGET
 from tests.fake_heads import FakeBlockHead, HiddenTarget
 from tests.fakes import ExactModel, TableModel, letters
@@ -360,6 +360,17 @@ class TestMemory:
         first = self.fit(self.tuning(clock), file)
         slow = self.fit(self.tuning(clock, lambda batch, threads: 2 * stairs(batch, threads)), file)
         assert slow.round_s(8) == pytest.approx(2 * first.round_s(8))
+
+    def test_a_network_that_is_slower_today_is_measured_anew(self, clock: Clock, tmp_path: Path) -> None:
+        """Its delay is added to every batch; scaled, a batch of 8 would look dearer than it is."""
+        file, empty = CalibrationFile(tmp_path, "key"), CalibrationFile(tmp_path, "another")
+        wire_s = stairs(1, 4)
+        self.fit(replace(self.tuning(clock), trusted=SAME_NETWORK), file)
+        costs, anew = (
+            self.fit(replace(self.tuning(clock, lambda *asked: wire_s + stairs(*asked)), trusted=SAME_NETWORK), each)
+            for each in (file, empty)
+        )
+        assert costs.round_s(8) == pytest.approx(anew.round_s(8))
 
     def test_a_machine_that_is_another_is_measured_anew(self, clock: Clock, tmp_path: Path) -> None:
         file = CalibrationFile(tmp_path, "key")

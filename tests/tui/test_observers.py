@@ -15,7 +15,7 @@ from localspec.chat.pacing import Pacer
 from localspec.chat.pair_slot import Phase
 from localspec.chat.session import ChatSession
 from localspec.chat.status import live_state, pause_note
-from localspec.chat.tokens.live import Figures
+from localspec.chat.tokens.live import Activity, Figures
 from localspec.engine.events import (
     DrafterFailure,
     Event,
@@ -30,7 +30,7 @@ from localspec.insight.metrics.server import MetricsServer
 from localspec.insight.metrics.stored import StoredMetrics
 from localspec.insight.observers import News, ReplyObserver
 from localspec.insight.observers.observers import Observers
-from localspec.runtime.worker.messages import Failed
+from localspec.runtime.worker.messages import Failed, Silence
 from localspec.store import ReplyMetadata, Store
 from localspec.tui.app import ChatApp
 from localspec.tui.prompt.prompt import Prompt
@@ -211,6 +211,19 @@ def test_a_drafter_that_failed_is_said_in_one_place(drafter: str | None, note: s
     shown = live_state(talking.session)
     assert isinstance(shown, Figures)
     assert shown.why_off == (None if drafter else "draft failed: It broke")
+
+
+def test_a_server_that_does_not_answer_stands_on_the_live_line_until_it_does() -> None:
+    talking = Talking()
+    talking.session.ask("Hello")
+    talking.engine.start()
+    talking.session.receive(Silence("no answer from the RPC server gpu:50052 for 16 s"))
+    shown = live_state(talking.session)
+    assert isinstance(shown, Activity)
+    assert (shown.what, shown.detail) == ("no answer from the RPC server gpu:50052 for 16 s", "Esc gives up waiting")
+    talking.engine.write([make_round(["one"])])
+    talking.hear()
+    assert isinstance(live_state(talking.session), Figures)
 
 
 # On the screen

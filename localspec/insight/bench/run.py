@@ -132,7 +132,7 @@ class _LaunchRun:
         """Add to ``result``. Raises KeyboardInterrupt after Ctrl-C."""
         bench, thread, options = self.bench, self.thread, self.launch.chat_config.load
         try:
-            pair = thread.call(lambda: bench.opener(options, thread.cancel, bench.loading))
+            pair = thread.open(bench.opener, options, bench.loading)
         except Cancelled:
             raise KeyboardInterrupt from None
         except LocalSpecError as error:

@@ -14,7 +14,9 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib import import_module
 from io import TextIOWrapper
@@ -28,6 +30,7 @@ from localspec.engine.tally import Tally
 from localspec.runtime.load import ConcurrentPair, InspectablePair, PairInspector, PairPrompter
 from localspec.runtime.messages import Listener
 from localspec.runtime.options import LoadOptions, Progress
+from localspec.runtime.rpc_watch import rpc_watched
 from localspec.runtime.worker.codec import decode_request, encode
 from localspec.runtime.worker.inbox import RequestQueue, Work
 from localspec.runtime.worker.messages import (
@@ -55,6 +58,7 @@ from localspec.runtime.worker.messages import (
     Rendered,
     Score,
     Scored,
+    Silence,
     TextAnswer,
     Tokenize,
     Tokenized,
@@ -170,9 +174,13 @@ class Outbox:
     def __init__(self, pipe: BinaryIO) -> None:
         self._pipe = pipe
         self._lock = threading.Lock()
+        self.sent_s = 0.0
+        """The moment of the latest answer."""
         self._write(b"\n")  # ends whatever the interpreter's own start may have printed into the pipe
 
     def send(self, answer: Answer) -> None:
+        if not isinstance(answer, Silence):
+            self.sent_s = time.monotonic()
         self._write(encode(answer))
 
     def _write(self, line: bytes) -> None:
@@ -190,6 +198,9 @@ class EngineServer:
     def __init__(self, inbox: RequestQueue, outbox: Outbox, opener: Opener, log_file: Path, ending: Ending) -> None:
         self._inbox = inbox
         self._send = outbox.send
+        self._outbox = outbox
+        self._watch = ExitStack()
+        """Of the connections to RPC servers."""
         self._opener = opener
         self._log_file = log_file
         self._ending = ending
@@ -240,6 +251,8 @@ class EngineServer:
 
     def _load(self, options: LoadOptions) -> None:
         self._close_pair()
+        self._watch.close()
+        self._watch.enter_context(rpc_watched(options.rpc, self._waiting_since, self._abandoned, self._say_silent))
         cancellation = self._inbox.cancellation
         try:
             if not cancellation.is_set():
@@ -251,6 +264,17 @@ class EngineServer:
         if cancellation.is_set():
             self._close_pair()
         self._send(Loaded(self._pair.info) if self._pair else Unloaded())
+
+    def _abandoned(self) -> bool:
+        return self._inbox.abandoned
+
+    def _say_silent(self, what: str) -> None:
+        self._send(Silence(what))
+
+    def _waiting_since(self) -> float | None:
+        """The moment since which the app has waited for an answer; None while it does not."""
+        since_s = self._inbox.busy_since
+        return None if since_s is None else max(since_s, self._outbox.sent_s)
 
     def _generate(self, work: Write) -> None:
         if self._inbox.cancelled:

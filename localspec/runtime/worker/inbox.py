@@ -6,6 +6,7 @@ Filled by the thread that reads them, emptied by the one that does the work.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 
@@ -39,6 +40,15 @@ class RequestQueue:
         self._under_way: dict[int, Cancellation] = {}
         """Work that goes on beside the work taken last, by number."""
         self._closed = False
+        self.busy_since: float | None = None
+        """The moment at which the work under way was taken; None while there is none."""
+
+    @property
+    def abandoned(self) -> bool:
+        """True if all work under way was cancelled."""
+        with self._changed:
+            cancelled = [each.is_set() for each in self._under_way.values()]
+            return all(cancelled) if cancelled else self.cancelled
 
     @property
     def closed(self) -> bool:
@@ -67,7 +77,9 @@ class RequestQueue:
         The cancellation is set from the start if the work was cancelled with all others while it waited.
         """
         with self._changed:
+            self.busy_since = None
             self._changed.wait_for(lambda: self._waiting or self._closed)
+            self.busy_since = time.monotonic()
             return self._take()
 
     def poll(self, may: Callable[[Work], bool]) -> Work | None:

@@ -188,6 +188,14 @@ class LoadProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class Silence:
+    """Something outside the process is waited for, and does not answer; told again while that lasts."""
+
+    what: str
+    """A clause with the time so far: "no answer from ... for 20 s"."""
+
+
+@dataclass(frozen=True, slots=True)
 class Loaded:
     """The pair is open."""
 
@@ -313,6 +321,7 @@ Request = Load | Numbered | CountTokens | ReadAhead | Cancel | Unload
 TextAnswer = Tokenized | Detokenized | Rendered
 Answer = (
     LoadProgress
+    | Silence
     | Loaded
     | Unloaded
     | Emitted

@@ -31,6 +31,7 @@ from localspec.runtime.worker.messages import (
     Numbered,
     ReadAhead,
     Request,
+    Silence,
 )
 
 END_S = 3.0
@@ -52,6 +53,8 @@ class EngineProcess:
         self._lock = threading.RLock()
         self._open_requests: deque[Request] = deque()
         self._holds_pair = False
+        self._rpc: str | None = None
+        """The RPC servers of the latest load."""
         self._loading = ""
         """The step of the load under way."""
         self._exit_error: LocalSpecError | None = None
@@ -82,6 +85,8 @@ class EngineProcess:
             if self._exit_error is not None:
                 self._pass_on(_died(request, self._exit_error), request)
                 return
+            if isinstance(request, Load):
+                self._rpc = request.options.rpc
             if not isinstance(request, Cancel):
                 self._open_requests.append(request)
         assert self._popen.stdin is not None
@@ -129,6 +134,8 @@ class EngineProcess:
         match answer:
             case Emitted(event=event) if not isinstance(event, Finished):
                 return None
+            case Silence():
+                return None
             case LoadProgress(what):
                 self._loading = what
                 return None
@@ -173,9 +180,9 @@ class EngineProcess:
         match self._open_requests[0] if self._open_requests else None:
             case Load(options):
                 files = files_being_loaded(self._loading, options.target, options.draft)
-                return ending_error(status, log_line, files, then)
+                return ending_error(status, log_line, files, then, self._rpc)
             case _:
-                return ending_error(status, log_line, next_step=then)
+                return ending_error(status, log_line, next_step=then, rpc=self._rpc)
 
 
 def _start(log_file: Path, opener: str | None) -> tuple[subprocess.Popen[bytes], int]:

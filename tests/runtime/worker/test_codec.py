@@ -53,6 +53,7 @@ from localspec.runtime.worker.messages import (
     Request,
     Score,
     Scored,
+    Silence,
     Tokenize,
     Tokenized,
     TokensCounted,
@@ -165,6 +166,7 @@ pair_info = st.builds(PairInfo, target=path, draft=maybe(path), plain_per_second
 opinion = st.builds(Opinion, ratio, count, maybe(ratio), tuples(st.builds(Candidate, count, text, ratio)))
 inspection = st.builds(Inspection, count, opinion, maybe(opinion), st.booleans(), st.booleans())
 answers: st.SearchStrategy[Answer] = st.one_of(
+    st.builds(Silence, text),
     st.builds(LoadProgress, text, ratio),
     st.builds(Loaded, pair_info),
     st.just(Unloaded()),

@@ -33,6 +33,21 @@ def test_work_is_cancelled_exactly_if_a_cancel_was_sent_after_it(script: list[st
             assert inbox.cancellation.is_set() == cancelled[taken_n - 1]
 
 
+def test_work_under_way_is_abandoned_when_all_of_it_is_cancelled() -> None:
+    inbox = RequestQueue()
+    inbox.put(Unload())
+    assert inbox.busy_since is None
+    inbox.take()
+    assert inbox.busy_since is not None
+    assert not inbox.abandoned
+    inbox.follow(1)
+    inbox.follow(2)
+    inbox.put(Cancel(1))
+    assert not inbox.abandoned
+    inbox.put(Cancel(2))
+    assert inbox.abandoned
+
+
 def test_closing_ends_the_work_under_way_and_forgets_the_rest() -> None:
     """When nobody asks any more, nothing is begun any more."""
     inbox = RequestQueue()
