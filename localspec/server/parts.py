@@ -50,6 +50,12 @@ class ReplySplitter:
         self._text = ""
         self._taken_n = 0
         """Characters of the text that are told, or left out."""
+        self._answer_at = 0
+
+    @property
+    def reasoning_n(self) -> int:
+        """Characters of the reply before its answer: the reasoning, its tags and the white space around them."""
+        return self._answer_at if self._state in (_State.BEGIN, _State.ANSWER) else len(self._text)
 
     def begin(self, event: Started) -> None:
         """Take in the begin of the reply."""
@@ -78,7 +84,7 @@ class ReplySplitter:
         if self._state in (_State.TAG, _State.REASONING):
             yield from self._reasoning(end)
         if self._state is _State.GAP and self._skip_space(end):
-            self._state = _State.ANSWER
+            self._state, self._answer_at = _State.ANSWER, self._taken_n
         if self._state is _State.ANSWER and end > self._taken_n:
             begin, self._taken_n = self._taken_n, end
             yield from _part(PartKind.ANSWER, self._text[begin:end])

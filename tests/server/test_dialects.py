@@ -27,6 +27,7 @@ def test_every_api_has_the_same_greedy_text_and_the_same_call() -> None:
         tokens = ask("/tokenize", content=prompt, add_special=True)["tokens"]
         replies = [
             ask("/v1/chat/completions", messages=ASKED, temperature=0)["choices"][0]["message"]["content"],
+            ask("/v1/responses", input=ASKED, temperature=0)["output"][0]["content"][0]["text"],
             ask("/v1/messages", messages=ASKED, temperature=0)["content"][0]["text"],
             ask("/api/chat", messages=ASKED, options={"temperature": 0}, stream=False)["message"]["content"],
             ask("/completion", prompt=prompt, temperature=0)["content"],

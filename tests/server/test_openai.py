@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -16,14 +18,16 @@ from openai import AsyncOpenAI
 from starlette.middleware import Middleware
 
 from localspec.base.errors import EngineError
-from localspec.engine.events import Alternative, Finished, FinishReason, Round, TokenLogprobs, ToolCall
+from localspec.engine.events import Alternative, Finished, FinishReason, Round, Started, TokenLogprobs, ToolCall
 from localspec.engine.settings import Sampling
+from localspec.runtime.images import images_in
 from localspec.runtime.messages import Infill, Message, Role, TokenIds, Tool
 from localspec.runtime.worker.messages import Score, Scored, Tokenize, Tokenized
 from localspec.server.app import make_app
 from localspec.server.exchange import EndsWithClient
 from localspec.server.service import BusyError
 from tests.server.fakes import PAIR, FakeService, Step, said, served
+from tests.tiny_projectors import write_png
 
 HELLO: Any = [{"role": "user", "content": "Hello!"}]
 CALL = ToolCall("call00001", "get_time", '{"zone": "UTC"}')
@@ -102,6 +106,32 @@ class TestChat:
         assert whole.usage.completion_tokens_details is not None
         assert whole.usage.completion_tokens_details.reasoning_tokens == 3
         assert len({chunk.id for chunk in chunks}) == 1
+
+    async def test_reasoning_that_the_prompt_has_begun_is_counted(self) -> None:
+        begun, *events = said("Hm", "</think>", "\n", "Yes")
+        assert isinstance(begun, Started)
+        async with client_of([replace(begun, reasons=True), *events]) as (client, _):
+            answer = await client.chat.completions.create(model=PAIR, messages=HELLO)
+        assert answer.choices[0].message.content == "Yes"
+        assert answer.usage is not None
+        assert answer.usage.completion_tokens_details is not None
+        assert answer.usage.completion_tokens_details.reasoning_tokens == 3
+
+    async def test_an_image_is_a_part_of_a_message(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("LOCALSPEC_HOME", str(tmp_path / "home"))
+        write_png(tmp_path / "cat.png", 8, 4)
+        url = "data:image/png;base64," + base64.b64encode((tmp_path / "cat.png").read_bytes()).decode()
+        chat = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": url}}]
+        items = [{"type": "input_text", "text": "What is it?"}, {"type": "input_image", "image_url": url}]
+        async with client_of() as (client, service):
+            messages: Any = [{"role": "user", "content": chat}]
+            await client.chat.completions.create(model=PAIR, messages=messages)
+            messages = [{"role": "user", "content": items}]
+            await client.responses.create(model=PAIR, input=messages)
+        first, second = (asked.prompt for asked in service.asked)
+        assert first == second
+        assert isinstance(first, tuple)
+        assert len(images_in(first[0].content)) == 1
 
     @pytest.mark.parametrize("text", ["", "I look."])
     async def test_calls_are_told_apart_from_text(self, text: str) -> None:

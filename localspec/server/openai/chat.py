@@ -97,6 +97,7 @@ class _Choice:
                 if delta or (logprobs and logprobs["content"]):
                     yield {"delta": delta, "logprobs": logprobs}
             case Finished():
+                self.reply.reasoning_n = self.splitter.reasoning_n
                 if delta := self._told(self.splitter.end(event)):
                     yield {"delta": delta}
                 if event.calls:

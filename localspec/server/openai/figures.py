@@ -10,7 +10,7 @@ from typing import Any
 from localspec import __version__
 from localspec.engine.events import Alternative, Event, Finished, Round, Started, Token, TokenLogprobs
 from localspec.engine.timings import Timings
-from localspec.runtime.reasoning import Reasoning, tokens_before
+from localspec.runtime.reasoning import tokens_before
 
 FINGERPRINT = f"localspec-{__version__}"
 _LEAST = -9999.0
@@ -24,6 +24,8 @@ class Followed:
     tokens: list[Token] = field(default_factory=list)
     started: Started | None = None
     finished: Finished | None = None
+    reasoning_n: int = 0
+    """Characters before its answer."""
 
     def receive(self, event: Event) -> None:
         """Take in the next event."""
@@ -34,12 +36,6 @@ class Followed:
                 self.tokens += event.tokens
             case Finished():
                 self.finished = event
-
-    @property
-    def reasoning_n(self) -> int:
-        """The tokens of its reasoning."""
-        found = Reasoning.find("".join(token.text for token in self.tokens))
-        return tokens_before(self.tokens, found.end) if found else 0
 
 
 def new_id(prefix: str) -> str:
@@ -65,7 +61,7 @@ def usage(
         "total_tokens": prompt_n + written_n,
         f"{read}_details": {"cached_tokens": max((each.cache_n for each in timings), default=0)},
         f"{written}_details": {
-            "reasoning_tokens": sum(reply.reasoning_n for reply in ended),
+            "reasoning_tokens": sum(tokens_before(reply.tokens, reply.reasoning_n) for reply in ended),
             "accepted_prediction_tokens": accepted_n,
             "rejected_prediction_tokens": sum(each.draft_n for each in timings) - accepted_n,
         },

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from localspec.engine.events import ToolCall
+from localspec.runtime.images import images_in
 from localspec.runtime.messages import Message, Role, Tool
 from localspec.server.failures import InvalidFieldError
 from localspec.server.fields import Fields
@@ -63,7 +64,13 @@ async def content_of(fields: Fields, role: Role, name: str = "content") -> str:
         return value
     if not isinstance(value, list):
         fields.refuse(name, "a text or a list of parts")
-    return "".join([await _part(part, role) for part in fields.objects(name)])
+    content = ""
+    for part in fields.objects(name):
+        text = await _part(part, role)
+        # An image is named at the begin of a line.
+        breaks = images_in(text) and content and not content.endswith("\n")
+        content += f"\n{text}" if breaks else text
+    return content
 
 
 async def _part(part: Fields, role: Role) -> str:

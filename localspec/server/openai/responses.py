@@ -258,6 +258,7 @@ class _Answer:
                     self._own.append(origins(event))
                     yield _event("localspec.round", **self._own[-1])
             case Finished():
+                self._reply.reasoning_n = self._splitter.reasoning_n
                 for part in self._splitter.end(event):
                     yield from self._output.add(part)
                 yield from self._output.close()
