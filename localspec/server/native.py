@@ -2,6 +2,8 @@
 
 ``GET /localspec/v1/pairs``
     The version of LocalSpec, and all pairs.
+``POST /localspec/v1/images``
+    Keep an image that messages name by its digest: the body is a PNG of the form that ``runtime.images`` has.
 ``POST /localspec/v1/load?pair=ID``
     Load a pair; the answer is one line with ``Loaded`` or ``Failed``.
 ``POST /localspec/v1/ask?pair=ID``
@@ -28,10 +30,11 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from localspec.base.errors import EngineError, InputError, LocalSpecError
+from localspec.base.errors import OWN_FOLDER, EngineError, InputError, LocalSpecError, StoreError, refused
+from localspec.runtime.images import keep_image
 from localspec.runtime.messages import ReplyOptions, TokenIds
 from localspec.runtime.pair_info import PairInfo
-from localspec.runtime.remote.protocol import ASK, HEARTBEAT_S, LOAD, PAIRS
+from localspec.runtime.remote.protocol import ASK, HEARTBEAT_S, IMAGES, LOAD, PAIRS
 from localspec.runtime.sampling import check_ranges
 from localspec.runtime.worker.codec import decode_request, encode
 from localspec.runtime.worker.messages import (
@@ -79,7 +82,17 @@ def routes(service: Service) -> list[Route]:
         _check(asked, info)
         return await _answered(request, _answers(service, pair, asked), asked.request_id)
 
+    async def keep(request: Request) -> Response:
+        try:
+            kept = await asyncio.to_thread(keep_image, await request.body())
+        except ValueError:
+            raise InputError("The image is no PNG of the form that LocalSpec keeps.", _VERSIONS) from None
+        except OSError as error:
+            raise StoreError(*refused("The image cannot be kept", error, OWN_FOLDER)) from error
+        return JSONResponse({"sha256": kept.sha256})
+
     return [
+        Route(IMAGES, keep, methods=["POST"]),
         Route(PAIRS, pairs, methods=["GET"]),
         Route(LOAD, load, methods=["POST"]),
         Route(ASK, ask, methods=["POST"]),

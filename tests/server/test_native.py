@@ -14,10 +14,11 @@ import httpx2
 import pytest
 from starlette.middleware import Middleware
 
-from localspec.base.errors import EngineError, InputError, LocalSpecError, NotFoundError
+from localspec.base.errors import EngineError, LocalSpecError, NotFoundError
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, Finished, FinishReason
 from localspec.engine.inspection import Candidate, Inspection, Opinion
+from localspec.runtime.images import ImageReference, image_block, keep_image
 from localspec.runtime.load import InspectablePair, open_pair
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
@@ -37,6 +38,7 @@ from localspec.server.app import make_app
 from localspec.server.exchange import EndsWithClient
 from localspec.server.service import RateLimitError
 from tests.server.fakes import INFO, PAIR, FakeService, Step, said, served
+from tests.tiny_projectors import write_png
 
 QUESTION = (Message(Role.USER, "Hello?"),)
 OPTIONS = ReplyOptions(seed=3, stop=("\n\n",), spec=("draft",), depth=2)
@@ -217,12 +219,27 @@ async def test_what_is_no_request_is_refused_and_nothing_is_asked(body: bytes) -
     assert not service.questions
 
 
-async def test_images_are_refused_here() -> None:
-    """They lie in files of this machine."""
-    image = f"File: cat.png\n```png image 4x4\nsha256:{'0' * 64}\n```\n"
-    asked = (Message(Role.USER, image),)
-    with pytest.raises(InputError, match="Images"):
-        await used(FakeService([said("A cat")]), lambda pair: list(pair.reply(asked, OPTIONS)))
+async def test_images_go_along_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """To a server with another folder; what is no such image is refused there."""
+    monkeypatch.setenv("LOCALSPEC_HOME", str(tmp_path / "here"))
+    cat = keep_image(write_png(tmp_path / "cat.png").read_bytes())
+    asked = (Message(Role.USER, image_block("cat.png", cat)), *QUESTION)
+    service = FakeService([said("A cat")])
+
+    def twice(pair: InspectablePair) -> None:
+        data = cat.read()
+        monkeypatch.setattr(ImageReference, "read", lambda image: data)
+        monkeypatch.setenv("LOCALSPEC_HOME", str(tmp_path / "there"))
+        list(pair.reply(asked, OPTIONS))
+        assert cat.path.read_bytes() == data
+        cat.path.unlink()
+        list(pair.reply(asked, OPTIONS))
+        assert not cat.path.exists()
+
+    await used(service, twice)
+    assert [each.prompt for each in service.asked] == [asked, asked]
+    async with serving(service) as url, httpx2.AsyncClient() as client:
+        assert (await client.post(f"{url}/localspec/v1/images", content=b"\x89PNG")).status_code == 400
 
 
 async def _until(true: Callable[[], bool] | Callable[[], Awaitable[bool]]) -> None:

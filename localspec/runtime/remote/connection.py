@@ -51,9 +51,9 @@ class Connection:
         """The JSON at a path. Raises NotFoundError if there is nothing, LocalSpecError."""
         return self._json("GET", path, None, silence_s)
 
-    def post(self, path: str, body: object, *, silence_s: float = CONNECT_S) -> Any:
-        """The JSON that answers this JSON. Raises as ``get``."""
-        return self._json("POST", path, json.dumps(body).encode(), silence_s)
+    def send(self, path: str, body: bytes) -> Any:
+        """The JSON that answers these bytes. Raises as ``get``."""
+        return self._json("POST", path, body, CONNECT_S)
 
     def lines(self, path: str, body: bytes, *, silence_s: float) -> Iterator[bytes]:
         """The lines of the answer to ``body``, which is JSON, as they come; not those that are empty.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+from localspec.base.visible import visible_line
 from localspec.engine.settings import Sampling
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.pair_info import PairInfo
@@ -27,8 +28,8 @@ def _lacks(chat_config: ChatConfig, info: PairInfo, *, once: bool) -> list[str]:
     lacks = []
     if not once:
         lacks.append(
-            f"{info.server} tells text alone: where its tokens came from is not known, and depth, drafters, "
-            "the race and the inspector are not for it."
+            f"{visible_line(info.target_name)} of {info.server} tells text alone: where its tokens came from is not "
+            "known, and depth, drafters, the race and the inspector are not for it."
         )
     unsent = [name for name in unsent_sampling(chat_config, info) if name != "grammar"]
     if unsent:

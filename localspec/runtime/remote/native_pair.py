@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from localspec.base.errors import EngineError, InputError, NotFoundError, error_from_code
+from localspec.base.errors import EngineError, NotFoundError, error_from_code
 from localspec.base.visible import visible_line
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started, TokenLogprobs
@@ -18,7 +18,7 @@ from localspec.runtime.images import images_in
 from localspec.runtime.messages import Infill, Message, Prompt, ReplyOptions, TokenIds, Tool
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.remote.connection import Connection
-from localspec.runtime.remote.protocol import ASK, HEARTBEAT_S, LOAD
+from localspec.runtime.remote.protocol import ASK, HEARTBEAT_S, IMAGES, LOAD
 from localspec.runtime.worker.codec import decode_answer, encode
 from localspec.runtime.worker.messages import (
     Answer,
@@ -55,6 +55,8 @@ class NativePair:
         self._connection = connection
         self._pair_id = pair_id
         self._ids = count(1)
+        self._images: set[str] = set()
+        """Digests of those that were sent."""
         loaded = self._only(LOAD, b"", Loaded)
         server = f"LocalSpec {version} at {connection.address.place}"
         device = f"{visible_line(loaded.info.device)} at {connection.address.place}"
@@ -71,12 +73,12 @@ class NativePair:
     def reply(self, prompt: Prompt, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
         """As ``InspectablePair.reply``."""
         asked: Write
-        if isinstance(prompt, TokenIds | Infill):
-            asked = Complete(next(self._ids), prompt, options, prefix)
-        else:
-            asked = Generate(next(self._ids), _fixed(prompt), options, prefix)
         tally, text, begun = Tally(), "", False
         try:
+            if isinstance(prompt, TokenIds | Infill):
+                asked = Complete(next(self._ids), prompt, options, prefix)
+            else:
+                asked = Generate(next(self._ids), self._sent(prompt), options, prefix)
             for answer in self._answers(ASK, encode(asked)):
                 if not isinstance(answer, Emitted):
                     raise self._connection.confused(f"a {type(answer).__name__}")
@@ -102,14 +104,14 @@ class NativePair:
         self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], position: int
     ) -> Inspection:
         """As ``PairInspector.inspect``."""
-        asked = Inspect(next(self._ids), _fixed(prompt), options, tuple(reply), position)
+        asked = Inspect(next(self._ids), self._sent(prompt), options, tuple(reply), position)
         return self._ask(asked, Inspected).inspection
 
     def probs(
         self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], start: int, stop: int
     ) -> tuple[float, ...]:
         """As ``PairInspector.probs``."""
-        asked = Weigh(next(self._ids), _fixed(prompt), options, tuple(reply), start, stop)
+        asked = Weigh(next(self._ids), self._sent(prompt), options, tuple(reply), start, stop)
         probs = self._ask(asked, Weighed).probs
         if len(probs) != stop - start:
             raise self._connection.confused("the wrong number of probabilities")
@@ -146,6 +148,16 @@ class NativePair:
     def close(self, cancel: Cancellation | None = None) -> None:
         """Close the connection; the pair stays with its server."""
         self._connection.close()
+
+    def _sent(self, prompt: Sequence[Message] | str) -> tuple[Message, ...] | str:
+        """The prompt, once the images that it names are on the server. Raises LocalSpecError, Cancelled."""
+        if isinstance(prompt, str):
+            return prompt
+        for image in (image for message in prompt for image in images_in(message.content)):
+            if image.sha256 not in self._images:
+                self._connection.send(IMAGES, image.read())
+                self._images.add(image.sha256)
+        return tuple(prompt)
 
     def _ask(self, asked: Numbered, kind: type[T]) -> T:
         return self._only(ASK, encode(asked), kind)
@@ -187,12 +199,3 @@ def chosen_pair(pairs: Any, wanted: str, connection: Connection) -> str:
     known = ", ".join(map(visible_line, ids[:20])) or "none"
     place = connection.address.place
     raise NotFoundError(f"{place} has no pair {visible_line(wanted)}.".replace("  ", " "), f"It has: {known}.")
-
-
-def _fixed(prompt: Sequence[Message] | str) -> tuple[Message, ...] | str:
-    """Raises InputError for images, which lie in files of this machine."""
-    if isinstance(prompt, str):
-        return prompt
-    if any(images_in(message.content) for message in prompt):
-        raise InputError("Images cannot be sent to a LocalSpec elsewhere yet.", "Take them out of the conversation.")
-    return tuple(prompt)
