@@ -35,6 +35,7 @@ class ServedPairs:
         self._known: dict[str, ChatConfig] = {}
         self._stamp = _stamp()
         self._listing = Lock()
+        self._models = [self._described_own()]
         self._list()
 
     def id_of(self, model: str) -> str:

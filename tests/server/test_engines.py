@@ -315,6 +315,17 @@ async def test_settings_count_when_they_change(tmp_path: Path) -> None:
         assert [engines.settings(model).reply.max_tokens for model in ("", "small")] == [7, 7]
 
 
+def test_files_are_served_beside_a_catalogue_that_cannot_be_read(tmp_path: Path) -> None:
+    """The pair of files that the command line names is there, under the target's name."""
+    (tmp_path / "mine.gguf").touch()
+    pairs = user_paths().config / "pairs.toml"
+    pairs.parent.mkdir(parents=True)
+    pairs.write_text("no table", encoding="utf-8")
+    served = ServedPairs(SettingsResolver({"target": tmp_path / "mine.gguf"}).resolve(read_config()))
+    assert [model.id for model in served.models()] == ["mine"]
+    assert served.settings("mine").load.target == served.settings("").load.target == tmp_path / "mine.gguf"
+
+
 async def test_limits_of_keys(tmp_path: Path) -> None:
     """Requests are counted when they come, tokens when the reply has ended; other clients are none the worse."""
     now = [0.0]
