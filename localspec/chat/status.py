@@ -39,7 +39,7 @@ def live_state(session: ChatSession, mode: MarkMode = MarkMode.ORIGIN) -> Activi
             elapsed_s = time.monotonic() - turn.reply.image_since
             return Activity("encoding an image", progress.done_n / progress.total_n, f"{elapsed_s:.0f} s so far")
         return Activity("reading the prompt", progress.done_n / progress.total_n, detail)
-    why_off = _why_off(session) or _why_fallen_back(turn.reply)
+    why_off = session.chat_config.why_no_speculation or _why_fallen_back(turn.reply)
     drafters = session.info.drafters if session.info else ()
     shown = _figures(turn, mode, why_off, drafters)
     return replace(shown, text_alone=session.info is not None and not session.info.tells_tokens)
@@ -59,7 +59,7 @@ def pause_note(session: ChatSession) -> str:
     turn = session.current
     if turn is not None and (failed := failure_of(turn.reply)):
         return "" if _why_fallen_back(turn.reply) else failed
-    if turn is None or _why_off(session) or not paused(turn.reply.rounds):
+    if turn is None or session.chat_config.why_no_speculation or not paused(turn.reply.rounds):
         return ""
     accepted = turn.reply.timings.draft_acceptance_rate or 0.0
     why = "most were right, but checking costs more than it saves" if accepted >= _MOSTLY else "too few were right"
@@ -74,14 +74,6 @@ def failure_of(reply: Reply) -> str:
 def call_failure_of(reply: Reply) -> str:
     """The reason why no call of the reply was made, as the model is told; empty if there is none."""
     return f"No tool was called: the model is told this. {reply.call_error}" if reply.call_error else ""
-
-
-def _why_off(session: ChatSession) -> str | None:
-    """The reason why nothing speculates, or little; None if a model drafts."""
-    chat_config, info = session.chat_config, session.info
-    here = chat_config.load.server is None or info is not None
-    alone = here and chat_config.load.draft is None and chat_config.reply.spec is None and not (info and info.drafters)
-    return chat_config.why_no_speculation or ("no draft model" if alone else None)
 
 
 def _why_fallen_back(reply: Reply) -> str | None:

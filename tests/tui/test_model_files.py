@@ -93,8 +93,11 @@ async def test_a_whole_folder_is_added_and_the_tree_goes_up(folder: Path) -> Non
         async with app.run_test(size=(160, 50)) as pilot:
             await typed(pilot, world, engine, f"{folder}/qwen/more")
             tree = await in_tree(pilot)
-            await pilot.press("left", "left")
+            await pilot.press("left")
+            await wait_until(pilot, lambda: tree.marked == folder / "qwen" / "more" and tree.path == folder / "qwen")
+            await pilot.press("left")
             await wait_until(pilot, lambda: tree.path == folder and len(labels(tree)) == 5)
+            await wait_until(pilot, lambda: said(pilot, "#files-marked").split() == [f"{folder}/qwen"])
             await pilot.press("escape")
             await wait_until(pilot, lambda: isinstance(app.screen, PairsScreen))
             assert world.collected == []

@@ -34,6 +34,7 @@ class TurnView(Vertical, SingleLayoutPane):
     TurnView .prompt { text-style: bold; height: auto; }
     TurnView Pictures { margin: 0 0 0 2; }
     TurnView ReplyView { margin: 1 0 0 2; }
+    TurnView .files { color: $quiet; height: auto; margin: 0 0 1 2; }
     TurnView .note { color: $quiet; margin: 1 0 0 2; height: auto; display: none; }
     TurnView .error { color: $error; margin: 1 0 0 2; height: auto; display: none; }
     TurnView.-queued .prompt { text-style: dim; }
@@ -50,8 +51,9 @@ class TurnView(Vertical, SingleLayoutPane):
         self.own_format: ReplyFormat | None = None
         """The format of this turn, if it has one of its own."""
         self._version = ""
-        self._files = ""
-        """The files and passages of the message while they are shown."""
+        self._files = Static("", classes="files")
+        """The files and passages of the message, unfolded."""
+        self._files.display = False
         images = images_in(turn.prompt)
         self._pictures = Pictures(3, images) if images else None
         self._question = Static(self._asked(), classes="prompt")
@@ -62,6 +64,7 @@ class TurnView(Vertical, SingleLayoutPane):
     def compose(self) -> ComposeResult:
         if self._pictures is not None:
             yield self._pictures
+        yield self._files
         yield self._question
         yield self.reply
         yield self.calls
@@ -85,9 +88,11 @@ class TurnView(Vertical, SingleLayoutPane):
 
     def unfold_files(self) -> bool:
         """Show the files and passages that went with the message, or fold them away; False if there are none."""
-        shown, self._files = self._files, "" if self._files else in_full(self.turn.prompt)
-        self.draw_question()
-        return bool(shown or self._files)
+        shown = self._files.display
+        text = "" if shown else in_full(self.turn.prompt)
+        self._files.update(Content(text))
+        self._files.display = bool(text)
+        return bool(shown or text)
 
     def draw_question(self, version: str | None = None) -> None:
         """Draw the message, with its version (as 2/3) if there are others."""
@@ -112,5 +117,4 @@ class TurnView(Vertical, SingleLayoutPane):
             lines = [*lines[: PROMPT_ROWS - 1], f"… and {len(lines) - PROMPT_ROWS + 1} lines more"]
         aside = "   queued" if self.has_class("-queued") else f"   {self._version}" if self._version else ""
         mark = "▶ " if self.has_class("-selected") else "› "
-        files = ("  " + self._files.replace("\n", "\n  ") + "\n\n", "$quiet not bold") if self._files else ""
-        return Content.assemble(files, (mark, "$accent"), "\n  ".join(lines), (aside, "$quiet not bold"))
+        return Content.assemble((mark, "$accent"), "\n  ".join(lines), (aside, "$quiet not bold"))

@@ -28,6 +28,7 @@ from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.widgets.file_tree import FileTree
 from localspec.tui.widgets.hints import fitting
+from localspec.tui.widgets.row_list import MOST_CELLS
 
 
 class ModelFilesScreen(RowScreen[Path | None], CommandTarget):
@@ -75,8 +76,7 @@ class ModelFilesScreen(RowScreen[Path | None], CommandTarget):
         """Name the highlighted file or folder in full, and the keys that count there."""
         node, marked = self._tree.cursor_node, self._tree.marked
         is_file = node is not None and not node.allow_expand
-        empty = node is not None and node.is_root and node.is_expanded and not node.children
-        about = "No folders and no GGUF files here." if empty else f"{marked}  {self._tree.size_of(marked)}"
+        about = "No folders and no GGUF files here." if self._tree.empty else f"{marked}  {self._tree.size_of(marked)}"
         self._about.update(Content(visible_line(about)))
         enter = "add it" if is_file else "close" if node is not None and node.is_expanded else "open"
         pairs = [
@@ -85,7 +85,7 @@ class ModelFilesScreen(RowScreen[Path | None], CommandTarget):
             (key_of(self, FILE_CLOSE), "folder above"),
             (key_of(self, FILE_BACK), "back"),
         ]
-        self._keys.update(fitting(pairs, max(20, self.size.width - 4)))
+        self._keys.update(fitting(pairs, max(20, min(self.size.width, MOST_CELLS) - 4)))
 
     # Commands
 

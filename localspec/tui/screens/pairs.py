@@ -25,6 +25,7 @@ from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.pair_details import PairDetails
 from localspec.tui.widgets.pair_list import PairList
 from localspec.tui.widgets.path_suggester import PathSuggester
+from localspec.tui.widgets.row_list import MOST_CELLS
 
 
 class PairsScreen(RowScreen[str | None], CommandTarget):
@@ -105,7 +106,7 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         take = key_of(self, places.PAIR_TAKE)
         question = browser.question(take)
         self._details.show(browser, question)
-        self._keys.update(fitting(self._hints(marked, question), max(20, self.size.width - 4)))
+        self._keys.update(fitting(self._hints(marked, question), max(20, min(self.size.width, MOST_CELLS) - 4)))
 
     def _hints(self, marked: Entry | None, question: str) -> list[tuple[str, str]]:
         """The keys that count now, with what they do."""
@@ -213,6 +214,7 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         if path is not None:
             self._browser.add(path)
             self._filter.value = self._browser.text
+            self._filter.cursor_position = len(self._filter.value)
             self.show_pairs()
 
     @handles(places.PAIR_DETAILS)

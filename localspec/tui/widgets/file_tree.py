@@ -37,6 +37,8 @@ class FileTree(DirectoryTree, can_focus=False, inherit_bindings=False):
 
     def __init__(self, folder: Path) -> None:
         self._sizes: dict[Path, int] = {}
+        self._below: Path | None = None
+        """The folder that was left for the one above."""
         super().__init__(folder)
         self.show_guides = False
         self.guide_depth = 2
@@ -46,6 +48,12 @@ class FileTree(DirectoryTree, can_focus=False, inherit_bindings=False):
         """The highlighted file or folder."""
         node = self.cursor_node
         return Path(self.path) if node is None or node.data is None else node.data.path
+
+    @property
+    def empty(self) -> bool:
+        """True if there is nothing to choose."""
+        root = self.root.data
+        return root is not None and root.loaded and self.root.is_expanded and not self.root.children
 
     @property
     def marked_folder(self) -> Path:
@@ -66,14 +74,25 @@ class FileTree(DirectoryTree, can_focus=False, inherit_bindings=False):
             node.expand()
 
     def close(self) -> None:
-        """Close the highlighted folder, or go to the one around; from the first row to the folder above all."""
+        """Close the highlighted folder, or go to the one around; from the first row to the folder above all.
+
+        To there also from the folder that was left so, to climb on by the same key.
+        """
         node = self.cursor_node
-        if node is None or node.is_root:
-            self.path = Path(self.path).parent
-        elif node.is_expanded:
+        if node is not None and node.is_expanded and not node.is_root:
             node.collapse()
+        elif node is None or node.is_root or self.marked == self._below:
+            self._below = Path(self.path)
+            self.path = self._below.parent
         else:
             self.move_cursor(node.parent)
+
+    async def watch_path(self) -> None:
+        """Highlight the folder that was left for the one above."""
+        await super().watch_path()
+        left = (node for node in self.root.children if node.data is not None and node.data.path == self._below)
+        self.move_cursor(next(left, self.root))
+        self.post_message(self.NodeHighlighted(self.cursor_node or self.root))
 
     def filter_paths(self, paths: Iterable[Path]) -> Iterable[Path]:
         """Called in another thread: sizes are asked for here."""

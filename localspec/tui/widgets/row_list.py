@@ -11,6 +11,9 @@ from textual.widgets.option_list import Option
 
 from localspec.tui.widgets.bar import ReadableBar
 
+MOST_CELLS = 92
+"""The width that style sheets give a screen with a list, at most."""
+
 
 class Row(Protocol):
     """A row with an id."""
