@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -85,6 +86,8 @@ def test_what_was_not_measured_is_left_out() -> None:
     rounds = [a_round(0, 0, 0, 0, drafter=None)]
     tally = Tally()
     assert figures.summary_line(tally.timings(), [], "x") == "0 tokens, no drafter, pair x"
+    untold = replace(tally.timings(), rounds_n=0)  # by a server that tells text alone
+    assert figures.summary_line(untold, rounds, "x") == "0 tokens, pair x"
     assert figures.sentence(tally.timings()) == "0 tokens."
     tally.add(rounds[0])
     assert figures.summary_line(tally.timings(), rounds, "x") == (

@@ -126,6 +126,17 @@ def test_speculation_that_is_off_says_why() -> None:
         assert len(line) <= width
 
 
+def test_a_server_that_tells_text_alone_has_no_depth_and_no_rounds() -> None:
+    """The speed, and the guesses that it counts itself; they are no origins."""
+    figures = replace(shown([make_round(["d"], Origin.PLAIN)]), text_alone=True)
+    assert "tokens/s" in figures_line(figures, 76)
+    assert figures_line(figures, 76).endswith("the server tells no origins")
+    told = replace(figures.timings, draft_n=4, draft_n_accepted=3, draft_acceptance_rate=0.75)
+    assert figures_line(replace(figures, timings=told), 76).endswith("75 % accepted there")
+    assert len(figures_line(figures, 20)) <= 20
+    assert "1 plain · 3 of 4 guesses of the server accepted" in reply_summary(told)
+
+
 def test_the_summary_counts_what_there_is() -> None:
     """Origins without tokens are left out; a reply without tokens has no summary."""
     text = reply_summary(timings_of([make_round(["a", "b", "c"]), make_round(["d"], Origin.PLAIN)]))
