@@ -39,7 +39,8 @@ class Connection:
             base_url=address.url,
             headers={"Authorization": f"Bearer {key}"} if key else {},
             timeout=httpx2.Timeout(CONNECT_S),
-            trust_env=not address.is_here,
+            # A transport of its own, so that no proxy of the environment stands between two programs of this machine.
+            transport=httpx2.AsyncHTTPTransport() if address.is_here else None,
         )
 
     def close(self) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +23,7 @@ class ScriptedServer:
     heard: list[tuple[str, Mapping[str, str], Any]] = field(default_factory=list)
     """Path, headers and JSON of every request."""
     url: str = ""
+    tls: ssl.SSLContext | None = None
     hanging: threading.Event = field(default_factory=threading.Event)
     """Set to end the answers that hang."""
 
@@ -32,7 +34,14 @@ class ScriptedServer:
                 connection, _ = listening.accept()
             except OSError:
                 return
-            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+            threading.Thread(target=self._greet, args=(connection,), daemon=True).start()
+
+    def _greet(self, connection: socket.socket) -> None:
+        if self.tls is None:
+            self._answer(connection)
+            return
+        with suppress(OSError):  # a client that does not trust the certificate
+            self._answer(self.tls.wrap_socket(connection, server_side=True))
 
     def _answer(self, connection: socket.socket) -> None:
         with connection, connection.makefile("rb") as reader:
@@ -56,11 +65,11 @@ HANGS = b"<hangs>"
 
 
 @contextmanager
-def scripted(answers: Mapping[str, list[bytes]]) -> Iterator[ScriptedServer]:
-    """A server with these answers."""
-    server = ScriptedServer(answers)
+def scripted(answers: Mapping[str, list[bytes]], tls: ssl.SSLContext | None = None) -> Iterator[ScriptedServer]:
+    """A server with these answers, by https if it has a certificate."""
+    server = ScriptedServer(answers, tls=tls)
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        server.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        server.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{listening.getsockname()[1]}"
         threading.Thread(target=server.serve, args=(listening,), daemon=True).start()
         try:
             yield server

@@ -20,6 +20,7 @@ from localspec.runtime.options import LoadOptions
 from localspec.runtime.reasoning import Reasoning
 from localspec.runtime.remote import connection, openai_pair
 from localspec.runtime.remote.limits import remote_notes
+from tests.hub.certificates import self_signed
 from tests.runtime.remote.scripted_server import HANGS, answer, delta, models, scripted, stream
 
 QUESTION = (Message(Role.USER, "Hello?"),)
@@ -220,6 +221,19 @@ def test_the_key_goes_to_the_server_and_nowhere_else(monkeypatch: pytest.MonkeyP
         connected(server.url)
     assert {headers.get("authorization") for _, headers, _ in server.heard} == {"Bearer sk-secret"}
     assert "secret" not in str(raised.value)
+
+
+def test_a_certificate_is_verified(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """By the authorities of the environment; and no proxy stands between two programs of this machine."""
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    made = self_signed(tmp_path)
+    with scripted({"/v1/models": [models(LLAMA)], CHAT: [WELL]}, made.server_side()) as server:
+        with pytest.raises(LocalSpecError, match=r"certificate of 127\.0\.0\.1:.* is not accepted"):
+            connected(server.url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(made.certificate))
+        pair = connected(server.url)
+        assert finished(list(pair.reply(QUESTION, ReplyOptions()))).text == "Hi!"
+        pair.close()
 
 
 def test_a_model_that_is_not_there_is_named_with_those_that_are() -> None:
