@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from localspec.server.serving import ServerOptions
 
 LOOPBACK, PORT = "127.0.0.1", 8484
+_OF_REQUESTS = ("system", "persona", "tool", "mcp", "tool_folder", "max_calls", "call_timeout")
+"""Settings of the chat that requests bring with them."""
 
 
 @click.command(cls=SectionedCommand, short_help="Serve the pair to other programs over HTTP.")
@@ -103,24 +106,32 @@ def serve(
     from localspec.server.keys import read_keys
     from localspec.server.serving import ServerOptions
 
-    keys = read_keys(api_key_file) if api_key_file is not None else ()
-    if api_key_file is not None and api_key_file.stat().st_mode & 0o077:
-        remark(f"Others on this machine can read {api_key_file}: chmod 600 keeps it yours.")
-    access = AccessRules(host, keys, origins)
-    _check(access)
+    _refuse(given)
+    access = AccessRules(host, read_keys(api_key_file) if api_key_file is not None else (), origins)
+    _check(access, api_key_file)
     limits = ServiceLimits(int(parallel), int(queue), timeout, idle)
-    if given["connect"] is not None:
-        raise UsageError("--connect is for a chat: a server serves the pairs of its own machine.", "Leave it out.")
-    settings = command_line_settings(without=frozenset(("connect",)))
+    settings = command_line_settings(without=frozenset(("connect", *_OF_REQUESTS)))
     chat_config = settings.resolve(read_config())
     print_problems(settings)
     _serve(chat_config, ServerOptions(access, limits), host, int(port))
 
 
-def _check(access: AccessRules) -> None:
+def _refuse(given: Mapping[str, Any]) -> None:
+    """Raises UsageError for options that would have no effect."""
+    if given["connect"] is not None:
+        raise UsageError("--connect is for a chat: a server serves the pairs of its own machine.", "Leave it out.")
+    for key in _OF_REQUESTS:
+        if given[key] is not None:
+            option = f"--{key.replace('_', '-')}"
+            raise UsageError(f"{option} has no effect here.", "A request brings its own system prompt and tools.")
+
+
+def _check(access: AccessRules, key_file: Path | None) -> None:
     """Raises UsageError for rules that protect nobody."""
     from localspec.server.http_server import is_loopback
 
+    if key_file is not None and key_file.stat().st_mode & 0o077:
+        remark(f"Others on this machine can read {key_file}: chmod 600 keeps it yours.")
     for origin in access.origins:
         if origin != "*" and (urlsplit(origin).scheme not in ("http", "https") or origin.count("/") != 2):
             raise UsageError(f"{origin} is not an origin.", "One is like https://example.org, without a path.")

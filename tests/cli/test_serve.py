@@ -21,6 +21,8 @@ def test_what_cannot_be_served(localspec: Localspec, tmp_path: Path) -> None:
             (("--host", "0.0.0.0"), "--api-key-file"),
             (("--allow-origin", "https://example.org/path"), "not an origin"),
             (("--parallel", "0"), "--parallel"),
+            (("--system", "Be brief."), "--system has no effect here"),
+            (("--tool", "get_time"), "--tool has no effect here"),
         ):
             done = localspec("serve", *arguments)
             assert (done.code, words in done.err) == (2, True), (arguments, done.err)
