@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
@@ -32,6 +33,8 @@ STATUSES: dict[type[LocalSpecError], HTTPStatus] = {
     RateLimitError: HTTPStatus.TOO_MANY_REQUESTS,
 }
 """By the error's class, or else that of its nearest parent. Every other error is the server's own: 500."""
+
+_OPTION = re.compile(r"--([a-z][a-z-]*)")
 
 Shape = Callable[[LocalSpecError], dict[str, Any]]
 """The JSON object of an error."""
@@ -74,13 +77,21 @@ def shape_of(path: str) -> Shape:
     return next(found, openai_error)
 
 
+def sentence_of(error: LocalSpecError) -> str:
+    """The message and the hint; options are spelt as fields where they are the request's own."""
+    told = str(error)
+    return _OPTION.sub(lambda found: found[1].replace("-", "_"), told) if type(error) is UsageError else told
+
+
 def openai_error(error: LocalSpecError) -> dict[str, Any]:
     """OpenAI's shape, which llama-server has, too."""
     status = status_of(error)
     kind = _OPENAI_TYPES.get(status, "server_error" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else None)
     param = error.param if isinstance(error, InvalidFieldError) else None
     code = next((code for kinds, code in _OPENAI_CODES if isinstance(error, kinds)), None)
-    return {"error": {"message": str(error), "type": kind or "invalid_request_error", "param": param, "code": code}}
+    return {
+        "error": {"message": sentence_of(error), "type": kind or "invalid_request_error", "param": param, "code": code}
+    }
 
 
 _OPENAI_TYPES = {
@@ -101,7 +112,7 @@ def anthropic_error(error: LocalSpecError) -> dict[str, Any]:
     """Anthropic's shape."""
     status = status_of(error)
     kind = "api_error" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "invalid_request_error"
-    return {"type": "error", "error": {"type": _ANTHROPIC_TYPES.get(status, kind), "message": str(error)}}
+    return {"type": "error", "error": {"type": _ANTHROPIC_TYPES.get(status, kind), "message": sentence_of(error)}}
 
 
 _ANTHROPIC_TYPES = {
@@ -116,7 +127,7 @@ _ANTHROPIC_TYPES = {
 
 def ollama_error(error: LocalSpecError) -> dict[str, Any]:
     """Ollama's shape."""
-    return {"error": str(error)}
+    return {"error": sentence_of(error)}
 
 
 def native_error(error: LocalSpecError) -> dict[str, Any]:

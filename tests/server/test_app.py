@@ -8,9 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from localspec.base.errors import ALL_ERRORS, CapacityError, EngineError, LocalSpecError, NotFoundError
+from localspec.base.errors import ALL_ERRORS, CapacityError, EngineError, LocalSpecError, NotFoundError, UsageError
 from localspec.server.app import make_app
-from localspec.server.failures import STATUSES, InvalidFieldError, status_of
+from localspec.server.failures import STATUSES, InvalidFieldError, sentence_of, status_of
 from localspec.server.service import BusyError, RateLimitError
 from tests.server.fakes import FakeService, served
 
@@ -55,6 +55,12 @@ async def test_unknown_paths_wrong_methods_and_bugs_are_sentences_too() -> None:
         "Something went wrong inside LocalSpec. The server's log has the details.",
     ]
     assert set(answers[1].headers["allow"].split(", ")) == {"GET", "HEAD"}
+
+
+def test_a_request_has_fields_where_the_command_line_has_options() -> None:
+    told = sentence_of(UsageError("--logit-bias names token 9.", "Add --xtc-probability."))
+    assert told == "logit_bias names token 9. Add xtc_probability."
+    assert sentence_of(CapacityError("Too long.", "Start it with --ctx 300.")) == "Too long. Start it with --ctx 300."
 
 
 def test_every_error_has_a_status() -> None:

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started, ToolCall
 from localspec.runtime.messages import Message, ReplyOptions, Role
-from localspec.server.failures import InvalidFieldError
+from localspec.server.failures import InvalidFieldError, sentence_of
 from localspec.server.fields import Fields
 from localspec.server.openai.figures import Followed, llama_timings, new_id, origins, usage
 from localspec.server.openai.messages import chosen, content_of, joined, tool_of
@@ -234,7 +234,7 @@ class _Answer:
         except LocalSpecError as error:
             if not number:
                 raise
-            about = {"status": "failed", "error": {"code": "server_error", "message": str(error)}}
+            about = {"status": "failed", "error": {"code": "server_error", "message": sentence_of(error)}}
             failed = {**self._response(), **about}
             yield server_sent(_event("response.failed", response=failed, sequence_number=number), "response.failed")
 
