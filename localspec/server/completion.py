@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, PromptProgress, Round, Started, Token
-from localspec.engine.settings import Sampling
+from localspec.engine.settings import BANNED, Sampling
 from localspec.runtime.messages import Infill, ReplyOptions, TokenIds
 from localspec.runtime.worker.messages import Tokenize, Tokenized
 from localspec.server.failures import openai_error
@@ -175,15 +176,17 @@ class _Answer:
     said: SaidTokens = field(default_factory=SaidTokens)
     tokens: list[Token] = field(default_factory=list)
     started: Started | None = None
+    began: float = 0.0
+    """The time of ``started``."""
     finished: Finished | None = None
 
     def receive(self, event: Event) -> Iterator[dict[str, Any]]:
         """The pieces for the next event: one for each token, and a last one."""
         match event:
             case Started():
-                self.started = event
+                self.started, self.began = event, time.monotonic()
             case PromptProgress():
-                yield {**self._piece([]), "prompt_progress": {"total": event.total_n, "processed": event.done_n}}
+                yield {**self._piece([]), "prompt_progress": self._progress(event)}
             case Round():
                 for token in self.said.of(event.tokens):
                     self.tokens.append(token)
@@ -191,6 +194,11 @@ class _Answer:
             case Finished():
                 self.finished = event
                 yield self._last()
+
+    def _progress(self, event: PromptProgress) -> dict[str, int]:
+        cache_n = self.started.cache_n if self.started else 0
+        time_ms = round(1e3 * (time.monotonic() - self.began))
+        return {"total": event.total_n, "cache": cache_n, "processed": event.done_n, "time_ms": time_ms}
 
     def _piece(self, tokens: list[Token]) -> dict[str, Any]:
         return {
@@ -255,6 +263,10 @@ def generation_settings(options: ReplyOptions) -> dict[str, Any]:
     return {
         **shown,
         "dry_sequence_breakers": list(sampling.dry_sequence_breakers),
+        # False rules a token out, as in requests: JSON has no infinity.
+        "logit_bias": [
+            {"token": token, "bias": False if bias == BANNED else bias} for token, bias in sampling.logit_bias
+        ],
         "seed": -1 if options.seed is None else options.seed,
         "n_predict": limit,
         "max_tokens": limit,

@@ -1,18 +1,16 @@
-"""The API of Ollama: chats and texts as lines of JSON, and the pairs as its clients list them.
+"""The API of Ollama: chats and texts, as lines of JSON.
 
 Options for loading, as ``num_ctx``, and ``keep_alive`` are accepted and change nothing: the server's settings count.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from math import isfinite
 from typing import Any
 
 from starlette.requests import Request
@@ -22,26 +20,20 @@ from starlette.routing import Route
 from localspec import __version__
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started, ToolCall
-from localspec.gguf import GgufHeader, read_header
-from localspec.runtime.calls.form import DESCRIBED, call_form
-from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import Infill, Message, ReplyOptions, Role
-from localspec.runtime.reasoning import begun_by
 from localspec.server.failures import ollama_error
 from localspec.server.fields import Fields
 from localspec.server.images import image_from_base64
+from localspec.server.ollama_models import model_routes, pair_id
 from localspec.server.openai.figures import SaidTokens, chat_logprobs
 from localspec.server.openai.messages import joined, tools_of
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.sampling import held_to_schema, sampling_of
-from localspec.server.service import Asked, ServedModel, Service
+from localspec.server.service import Asked, Service
 from localspec.server.streaming import StreamResponse
 
 MEDIA_TYPE = "application/x-ndjson"
-_LATEST = ":latest"
 _MOST_ALTERNATIVES = 20
-_LONGEST_SHOWN = 1_000
-"""Characters of a text among the facts of a model."""
 
 
 def routes(service: Service) -> list[Route]:
@@ -55,52 +47,32 @@ def routes(service: Service) -> list[Route]:
         fields = await Fields.of(request)
         return await _answered(service, request, fields, await _text(service, fields), "response")
 
-    async def tags(request: Request) -> Response:
-        return JSONResponse({"models": [_listed(model) for model in service.models()]})
-
-    async def running(request: Request) -> Response:
-        return JSONResponse({"models": [_running(model) for model in service.models() if model.loaded]})
-
-    async def show(request: Request) -> Response:
-        fields = await Fields.of(request)
-        name = _pair_id(fields, "model" if fields.has("model") else "name")
-        config = service.settings(name)
-        created = next((model.created for model in service.models() if model.id == (config.pair_id or name)), 0)
-        return JSONResponse(await asyncio.to_thread(_facts, config, created))
-
     async def version(request: Request) -> Response:
         return JSONResponse({"version": __version__})
 
     return [
         Route("/api/chat", chat, methods=["POST"]),
         Route("/api/generate", generate, methods=["POST"]),
-        Route("/api/show", show, methods=["POST"]),
-        Route("/api/tags", tags),
-        Route("/api/ps", running),
         Route("/api/version", version),
+        *model_routes(service),
     ]
-
-
-def _pair_id(fields: Fields, name: str = "model") -> str:
-    """The id of the pair; Ollama's clients put a tag behind a name that has none."""
-    return fields.text(name, "").removesuffix(_LATEST)
 
 
 async def _chat(service: Service, fields: Fields) -> Asked | None:
     """The reply that a chat asks for; None if it only has the pair loaded. Raises LocalSpecError."""
-    messages = list(joined([message async for message in _messages(fields)], service.settings(_pair_id(fields)).system))
+    messages = list(joined([message async for message in _messages(fields)], service.settings(pair_id(fields)).system))
     options = await _options(service, fields)
     if not messages:
         return None
     prefix = ""
     if len(messages) > 1 and messages[-1].role is Role.ASSISTANT and not messages[-1].calls:
         prefix = messages.pop().content
-    return Asked(_pair_id(fields), tuple(messages), replace(options, tools=tools_of(fields)), prefix)
+    return Asked(pair_id(fields), tuple(messages), replace(options, tools=tools_of(fields)), prefix)
 
 
 async def _text(service: Service, fields: Fields) -> Asked | None:
     """The reply that a text asks for; None if it only has the pair loaded. Raises LocalSpecError."""
-    model, prompt, options = _pair_id(fields), fields.text("prompt", ""), await _options(service, fields)
+    model, prompt, options = pair_id(fields), fields.text("prompt", ""), await _options(service, fields)
     if fields.text("template", ""):
         fields.refuse("template", "empty: the model's own template counts")
     if suffix := fields.text("suffix", ""):
@@ -115,7 +87,7 @@ async def _text(service: Service, fields: Fields) -> Asked | None:
 
 async def _options(service: Service, fields: Fields) -> ReplyOptions:
     """The user's settings for the pair with what a request says. Raises LocalSpecError."""
-    base = service.settings(_pair_id(fields)).reply
+    base = service.settings(pair_id(fields)).reply
     given = fields.object("options") or Fields({}, "options")
     limit = given.whole("num_predict")
     max_tokens = base.max_tokens if limit is None else max(limit, 1) if limit >= 0 else None
@@ -180,7 +152,7 @@ async def _with_images(fields: Fields, content: str) -> str:
 
 async def _answered(service: Service, request: Request, fields: Fields, asked: Asked | None, name: str) -> Response:
     """The answer; ``name`` is the field of its text."""
-    model = _pair_id(fields) or service.models()[0].id
+    model = pair_id(fields) or service.models()[0].id
     begun = time.perf_counter()
     if asked is None:
         await service.info(model)
@@ -316,73 +288,3 @@ def _whole(lines: list[dict[str, Any]], name: str) -> dict[str, Any]:
     logprobs = [one for line in lines for one in line.get("logprobs", ())]
     held[-1].update(said, **({"tool_calls": calls} if calls else {}))
     return {**whole, **({"logprobs": logprobs} if logprobs else {})}
-
-
-def _listed(model: ServedModel) -> dict[str, Any]:
-    return {
-        "name": model.id,
-        "model": model.id,
-        "modified_at": _time(model.created),
-        "size": model.size_bytes,
-        "digest": (model.info.target_sha256 if model.info else None) or "",
-        "details": {"parent_model": "", "format": "gguf", "family": "", "families": []},
-    }
-
-
-def _running(model: ServedModel) -> dict[str, Any]:
-    info = model.info
-    if info is None:
-        return _listed(model)
-    on_device = {} if not info.device.startswith("CPU") else {"size_vram": 0}
-    return {**_listed(model), "context_length": info.n_ctx, **on_device}
-
-
-def _time(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
-
-
-def _facts(config: ChatConfig, created: int) -> dict[str, Any]:
-    """The facts of a pair's target, from its file. Raises LocalSpecError."""
-    header = read_header(config.load.target)
-    template = header.chat_template or ""
-    return {
-        "modelfile": "",
-        "parameters": "",
-        "license": header.licence or "",
-        "template": _whole_text(template),
-        "modified_at": _time(created),
-        "details": {
-            "parent_model": "",
-            "format": "gguf",
-            "family": _whole_text(header.architecture),
-            "families": [_whole_text(header.architecture)],
-            "quantization_level": header.file_type or "",
-        },
-        "model_info": dict(_metadata(header)),
-        "capabilities": list(_capabilities(config, template)),
-    }
-
-
-def _metadata(header: GgufHeader) -> Iterator[tuple[str, bool | int | float | str]]:
-    """The single values of a header."""
-    for key, value in header.metadata.items():
-        if isinstance(value, str):
-            if len(value) <= _LONGEST_SHOWN:
-                yield key, _whole_text(value)
-        elif isinstance(value, bool | int | float) and isfinite(value):
-            yield key, value
-
-
-def _whole_text(text: str) -> str:
-    """A text of a file, without bytes that are not UTF-8."""
-    return text.encode(errors="replace").decode()
-
-
-def _capabilities(config: ChatConfig, template: str) -> Iterator[str]:
-    yield "completion"
-    if template and call_form(template) != DESCRIBED:
-        yield "tools"
-    if config.load.projector is not None:
-        yield "vision"
-    if "<think>" in template or begun_by(template):
-        yield "thinking"

@@ -95,7 +95,8 @@ async def test_a_completion_in_one_piece_and_streamed() -> None:
     assert (whole["prompt"], whole["has_new_line"], whole["truncated"], whole["model"]) == ("Once", True, False, PAIR)
     assert (whole["generation_settings"]["n_predict"], whole["generation_settings"]["seed"]) == (4, 7)
     assert whole["timings"]["draft_n"] == 2
-    assert stream[0]["prompt_progress"] == {"total": 10, "processed": 5}
+    progress = stream[0]["prompt_progress"]
+    assert (progress["total"], progress["cache"], progress["processed"]) == (10, 4, 5)
     assert [(each["content"], each["tokens"], each["stop"]) for each in stream[1:]] == [
         (" upon", [0], False),
         ("\na", [1], False),
@@ -136,10 +137,12 @@ async def test_probabilities_and_biases() -> None:
     bias = [["no", -100], [7, False]]
     async with client_of(reply, answers=[Tokenized(0, (5, 6), (b"n", b"o"))]) as (client, service):
         sent = {"prompt": "a", "n_probs": 1, "logit_bias": bias}
-        (one,) = (await client.post("/completion", json=sent)).json()["completion_probabilities"]
+        answer = (await client.post("/completion", json=sent)).json()
+    (one,) = answer["completion_probabilities"]
     assert (one["id"], one["token"], one["logprob"]) == (0, "Yes", -0.5)
     assert [(each["id"], each["token"]) for each in one["top_logprobs"]] == [(5, "No")]
     assert service.asked[0].options.sampling.logit_bias == ((5, -100.0), (6, -100.0), (7, float("-inf")))
+    assert answer["generation_settings"]["logit_bias"][1:] == [{"token": 6, "bias": -100}, {"token": 7, "bias": False}]
     assert service.asked[0].options.logprobs == 1
 
 

@@ -1,0 +1,122 @@
+"""Ollama's endpoints about models: the pairs as its clients list them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from math import isfinite
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from localspec.gguf import GgufHeader, read_header
+from localspec.runtime.calls.form import DESCRIBED, call_form
+from localspec.runtime.chat_config import ChatConfig
+from localspec.runtime.reasoning import begun_by
+from localspec.server.fields import Fields
+from localspec.server.service import ServedModel, Service
+
+_LATEST = ":latest"
+_LONGEST_SHOWN = 1_000
+"""Characters of a text among the facts of a model."""
+
+
+def model_routes(service: Service) -> list[Route]:
+    """The routes about models."""
+
+    async def tags(request: Request) -> Response:
+        return JSONResponse({"models": [_listed(model) for model in service.models()]})
+
+    async def running(request: Request) -> Response:
+        return JSONResponse({"models": [_running(model) for model in service.models() if model.loaded]})
+
+    async def show(request: Request) -> Response:
+        fields = await Fields.of(request)
+        name = pair_id(fields, "model" if fields.has("model") else "name")
+        config = service.settings(name)
+        created = next((model.created for model in service.models() if model.id == (config.pair_id or name)), 0)
+        return JSONResponse(await asyncio.to_thread(_facts, config, created))
+
+    return [
+        Route("/api/tags", tags),
+        Route("/api/ps", running),
+        Route("/api/show", show, methods=["POST"]),
+    ]
+
+
+def pair_id(fields: Fields, name: str = "model") -> str:
+    """The id of the pair; Ollama's clients put a tag behind a name that has none."""
+    return fields.text(name, "").removesuffix(_LATEST)
+
+
+def _listed(model: ServedModel) -> dict[str, Any]:
+    return {
+        "name": model.id,
+        "model": model.id,
+        "modified_at": _time(model.created),
+        "size": model.size_bytes,
+        "digest": (model.info.target_sha256 if model.info else None) or "",
+        "details": {"parent_model": "", "format": "gguf", "family": "", "families": []},
+    }
+
+
+def _running(model: ServedModel) -> dict[str, Any]:
+    info = model.info
+    if info is None:
+        return _listed(model)
+    on_device = {} if not info.device.startswith("CPU") else {"size_vram": 0}
+    return {**_listed(model), "context_length": info.n_ctx, **on_device}
+
+
+def _time(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
+
+
+def _facts(config: ChatConfig, created: int) -> dict[str, Any]:
+    """The facts of a pair's target, from its file. Raises LocalSpecError."""
+    header = read_header(config.load.target)
+    template = header.chat_template or ""
+    return {
+        "modelfile": "",
+        "parameters": "",
+        "license": header.licence or "",
+        "template": _whole_text(template),
+        "modified_at": _time(created),
+        "details": {
+            "parent_model": "",
+            "format": "gguf",
+            "family": _whole_text(header.architecture),
+            "families": [_whole_text(header.architecture)],
+            "quantization_level": header.file_type or "",
+        },
+        "model_info": dict(_metadata(header)),
+        "capabilities": list(_capabilities(config, template)),
+    }
+
+
+def _metadata(header: GgufHeader) -> Iterator[tuple[str, bool | int | float | str]]:
+    """The single values of a header."""
+    for key, value in header.metadata.items():
+        if isinstance(value, str):
+            if len(value) <= _LONGEST_SHOWN:
+                yield key, _whole_text(value)
+        elif isinstance(value, bool | int | float) and isfinite(value):
+            yield key, value
+
+
+def _whole_text(text: str) -> str:
+    """A text of a file, without bytes that are not UTF-8."""
+    return text.encode(errors="replace").decode()
+
+
+def _capabilities(config: ChatConfig, template: str) -> Iterator[str]:
+    yield "completion"
+    if template and call_form(template) != DESCRIBED:
+        yield "tools"
+    if config.load.projector is not None:
+        yield "vision"
+    if "<think>" in template or begun_by(template):
+        yield "thinking"
