@@ -45,6 +45,14 @@ LENGTHS = (40, 120, 80)
 """The longest replies that a client asks for, in turn."""
 LATER_S = 0.3
 """The time between the beginnings of two clients."""
+OWN = {
+    "auto": (),
+    "plain": ("--spec", "off"),
+    "fused": ("--flash-attn", "on"),
+    "1": ("--depth", "1"),
+    "3": ("--depth", "3"),
+}
+"""Options of our server by their names, which a + joins."""
 READY = re.compile(r"http://127\.0\.0\.1:(\d+)")
 
 
@@ -147,6 +155,7 @@ def main() -> None:
     parser.add_argument("--draft", type=Path)
     parser.add_argument("--server", type=Path, required=True, help="llama-server")
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 2, 4, 8])
+    parser.add_argument("--own", nargs="+", default=["auto", "plain"], help=f"of {', '.join(OWN)}, joined by +")
     parser.add_argument(
         "--servers", nargs="+", default=["plain", "3", "7:0.5"], help="as tests.benchmarks.engine has them"
     )
@@ -167,10 +176,11 @@ def _compare(options: argparse.Namespace, pair: Pair, clients_n: int) -> None:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         addresses: dict[str, str] = {}
-        for name, spec in (("own:auto", []), ("own:plain", ["--spec", "off"])):
-            own = OwnServer(pair, clients_n, spec, folder / "home")
+        for name in options.own:
+            words = [word for part in name.split("+") for word in OWN[part]]
+            own = OwnServer(pair, clients_n, words, folder / "home")
             stack.callback(own.close)
-            addresses[name] = own.address
+            addresses[f"own:{name}"] = own.address
         for name in options.servers:
             config = parse_server(name)
             server = Server(options.server, pair, config, folder, parallel=clients_n)
