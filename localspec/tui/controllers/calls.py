@@ -54,13 +54,21 @@ class CallController:
         if self._starting:
             self._turns.say(self._turns.keymap.worded("The servers of tools are started first; {stop} takes it back."))
 
-    def resources(self) -> Mapping[str, str]:
-        """The resources of the servers that are switched on, by the names to mention them by; starts the servers."""
+    def resources(self, changed: Callable[[], object]) -> Mapping[str, str]:
+        """The resources of the servers that are switched on, by the names to mention them by.
+
+        Starts the servers the first time, and calls ``changed`` once they are there.
+        """
         use = self._session.tool_use
         if not self._looked:
             self._looked = True
             use.reach(self._session.chat_config)
+            self._turns.transcript.run_worker(self._when_reached(changed))
         return {resource.path: resource.about for resource in use.toolbox.resources}
+
+    async def _when_reached(self, changed: Callable[[], object]) -> None:
+        await asyncio.to_thread(self._session.tool_use.toolbox.wait)
+        changed()
 
     def put_later(self, message: Future[str]) -> None:
         """Put a message into the prompt once it is there; say why it is not."""

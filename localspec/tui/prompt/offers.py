@@ -26,14 +26,16 @@ from localspec.tui.keys.bindings import key_of
 from localspec.tui.prompt.area import PromptParts
 from localspec.tui.prompt.completion import CompletionList
 
+NamesOf = Callable[[Callable[[], object]], Mapping[str, str]]
+"""Gives the names of what can be attached beside files, with notes; calls its argument when there are others."""
+
 
 class Offers:
     """Opens, moves and closes the list. While sent messages are searched, the line holds the query."""
 
     def __init__(self, prompt: PromptParts) -> None:
         self.list = CompletionList()
-        self.others: Callable[[], Mapping[str, str]] = dict
-        """Names of what can be attached beside files, with notes."""
+        self.others: NamesOf = lambda _: {}
         self.aside: WrittenMessage | None = None
         """The message that was being written when a search began; None while there is no search."""
         self._prompt = prompt
@@ -156,7 +158,7 @@ class Offers:
         complete, listing = key_of(prompt.area, COMPLETE), self._listings.get(place.folder)
         if told is not None:
             return path_offer(told, place, listing, complete)
-        return file_offer(sought, place, listing, (key_of(prompt.area, SEND), complete), self.others())
+        return file_offer(sought, place, listing, (key_of(prompt.area, SEND), complete), self.others(self.refresh))
 
     def _look(self, place: CompletionPlace) -> None:
         if self._looking != place.folder:

@@ -7,7 +7,7 @@ This widget brings them together with the text area, and keeps what is unsent on
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
@@ -40,7 +40,7 @@ from localspec.tui.prompt.completion import CompletionList
 from localspec.tui.prompt.editor import edit_in
 from localspec.tui.prompt.folds import Folds
 from localspec.tui.prompt.mentions import Mentions
-from localspec.tui.prompt.offers import Offers
+from localspec.tui.prompt.offers import NamesOf, Offers
 from localspec.tui.widgets.pictures import Pictures
 
 SAVE_AFTER_S = 1.0
@@ -162,8 +162,8 @@ class Prompt(Vertical):
         self.put(WrittenMessage(text))
         self.area.focus()
 
-    def attach_from(self, read: Callable[[str], Attachment | None], names: Callable[[], Mapping[str, str]]) -> None:
-        """Offer ``names``, with notes, beside files; ``read`` gives what to attach. Both are as in ``Attaching``."""
+    def attach_from(self, read: Callable[[str], Attachment | None], names: NamesOf) -> None:
+        """Offer ``names``, with notes, beside files; ``read`` gives what to attach, as in ``Attaching``."""
         self._mentions.attaching.elsewhere, self._offers.others = read, names
 
     def put(self, written: WrittenMessage) -> None:
