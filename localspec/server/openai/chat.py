@@ -12,12 +12,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from localspec.base.errors import LocalSpecError
-from localspec.engine.events import Event, Finished, FinishReason, Round, Started, ToolCall
+from localspec.engine.events import Event, Finished, Round, Started, ToolCall
 from localspec.runtime.messages import ReplyOptions, Role
 from localspec.server.failures import openai_error
 from localspec.server.fields import Fields
 from localspec.server.openai.figures import (
     FINGERPRINT,
+    REASONS,
     Followed,
     SaidTokens,
     chat_logprobs,
@@ -27,12 +28,18 @@ from localspec.server.openai.figures import (
     usage,
 )
 from localspec.server.openai.messages import chosen, messages_of, tools_of
-from localspec.server.openai.options import MOST_ALTERNATIVES, options_of, reply_count, seeded, wants_origins
+from localspec.server.openai.options import (
+    MOST_ALTERNATIVES,
+    options_of,
+    reply_count,
+    seeded,
+    wants_origins,
+    wants_usage,
+)
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.service import Asked, Service
 from localspec.server.streaming import DONE, StreamResponse, merged, server_sent
 
-_REASONS = {FinishReason.STOP: "stop", FinishReason.LENGTH: "length", FinishReason.CANCELLED: "stop"}
 _FIELDS = {PartKind.REASONING: "reasoning_content", PartKind.ANSWER: "content"}
 
 
@@ -42,8 +49,7 @@ async def complete_chat(service: Service, request: Request) -> Response:
     asked = await _asked(service, fields)
     chat = _Chat(service, asked, origins=wants_origins(fields))
     if fields.flag("stream"):
-        about = fields.object("stream_options")
-        return StreamResponse(chat.stream(with_usage=about is not None and about.flag("include_usage")))
+        return StreamResponse(chat.stream(with_usage=wants_usage(fields)))
     return JSONResponse(await chat.whole())
 
 
@@ -111,7 +117,7 @@ class _Choice:
         ended = self.reply.finished
         if ended is None:
             return None
-        return "tool_calls" if ended.calls else _REASONS[ended.reason]
+        return "tool_calls" if ended.calls else REASONS[ended.reason]
 
     def message(self) -> dict[str, Any]:
         """The whole reply."""

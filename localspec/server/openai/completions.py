@@ -12,13 +12,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from localspec.base.errors import LocalSpecError
-from localspec.engine.events import Event, Finished, FinishReason, Round, Started, TokenLogprobs
+from localspec.engine.events import Event, Finished, Round, Started, TokenLogprobs
 from localspec.runtime.messages import Infill, ReplyOptions, TokenIds
 from localspec.runtime.worker.messages import Detokenize, Detokenized, Score, Scored, Tokenize, Tokenized
 from localspec.server.failures import InvalidFieldError, openai_error
 from localspec.server.fields import Fields
 from localspec.server.openai.figures import (
     FINGERPRINT,
+    REASONS,
     Followed,
     SaidTokens,
     finite,
@@ -28,7 +29,14 @@ from localspec.server.openai.figures import (
     spelled,
     usage,
 )
-from localspec.server.openai.options import MOST_ALTERNATIVES, options_of, reply_count, seeded, wants_origins
+from localspec.server.openai.options import (
+    MOST_ALTERNATIVES,
+    options_of,
+    reply_count,
+    seeded,
+    wants_origins,
+    wants_usage,
+)
 from localspec.server.service import Asked, Service
 from localspec.server.streaming import DONE, StreamResponse, merged, server_sent
 
@@ -37,7 +45,6 @@ _USUAL_N = 16
 """OpenAI's most tokens where nobody says anything: a text has no end of its own."""
 _SCORED_N = 512
 """Tokens of a prompt that are asked about at once, so that other replies come in between."""
-_REASONS = {FinishReason.STOP: "stop", FinishReason.LENGTH: "length", FinishReason.CANCELLED: "stop"}
 
 Prompts = list[str] | list[TokenIds] | list[Infill]
 
@@ -50,6 +57,7 @@ async def complete_text(service: Service, request: Request) -> Response:
     if base.max_tokens is None:
         base = replace(base, max_tokens=_USUAL_N)
     prompts = _prompts(fields)
+    n = _replies_each(fields, len(prompts))
     echo = fields.flag("echo")
     mute = echo and fields.raw("max_tokens") == 0
     limits = () if mute else ("max_tokens", "n_predict")
@@ -57,13 +65,11 @@ async def complete_text(service: Service, request: Request) -> Response:
     shown = (
         [await _echoed(service, model, prompt, options) for prompt in prompts] if echo else [_Shown() for _ in prompts]
     )
-    n = _replies_each(fields, len(prompts))
     texts = [_Text(shown[i // n], options.logprobs is not None) for i in range(n * len(prompts))]
     asked = [Asked(model, prompts[i // n], seeded(options, i % n)) for i in range(n * len(prompts))]
     completion = _Completion(service, asked, texts, n, mute=mute, origins=wants_origins(fields))
     if fields.flag("stream"):
-        about = fields.object("stream_options")
-        return StreamResponse(completion.stream(with_usage=about is not None and about.flag("include_usage")))
+        return StreamResponse(completion.stream(with_usage=wants_usage(fields)))
     return JSONResponse(await completion.whole())
 
 
@@ -186,7 +192,7 @@ class _Text:
     @property
     def reason(self) -> str:
         """The reason of its end, in OpenAI's words."""
-        return _REASONS[self.reply.finished.reason] if self.reply.finished else "length"
+        return REASONS[self.reply.finished.reason] if self.reply.finished else "length"
 
     def _logprobs(self, told: Sequence[tuple[str, TokenLogprobs | None]]) -> dict[str, list[Any]] | None:
         """The log probabilities of tokens, each with its text, in the shape of completions."""

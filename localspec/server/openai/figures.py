@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from localspec import __version__
-from localspec.engine.events import Alternative, Event, Finished, Round, Started, Token, TokenLogprobs
+from localspec.engine.events import Alternative, Event, Finished, FinishReason, Round, Started, Token, TokenLogprobs
 from localspec.engine.timings import Timings
 from localspec.runtime.reasoning import tokens_before
 
 FINGERPRINT = f"localspec-{__version__}"
+REASONS = {FinishReason.STOP: "stop", FinishReason.LENGTH: "length", FinishReason.CANCELLED: "stop"}
+"""The reasons of a reply's end, in OpenAI's words."""
 _LEAST = -9999.0
 """OpenAI's stand-in for the logarithm of 0, which JSON cannot write."""
 

@@ -102,3 +102,9 @@ def wants_origins(fields: Fields) -> bool:
     """True if the reply is to tell the origins of its tokens, LocalSpec's own addition. Raises InvalidFieldError."""
     own = fields.object("localspec")
     return own is not None and own.flag("origins")
+
+
+def wants_usage(fields: Fields) -> bool:
+    """True if a stream is to end with the tokens of the whole. Raises InvalidFieldError."""
+    about = fields.object("stream_options")
+    return about is not None and about.flag("include_usage")
