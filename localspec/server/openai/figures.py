@@ -71,7 +71,8 @@ def usage(
 
 
 def llama_timings(timings: Timings) -> dict[str, Any]:
-    """The figures under llama-server's names, with the speed-up that LocalSpec measures."""
+    """The figures under llama-server's names, all of them numbers, with the speed-up where LocalSpec knows it."""
+    speedup = timings.speedup_vs_plain
     return {
         "cache_n": timings.cache_n,
         "prompt_n": timings.prompt_n,
@@ -84,7 +85,7 @@ def llama_timings(timings: Timings) -> dict[str, Any]:
         "predicted_per_second": timings.predicted_per_second or 0.0,
         "draft_n": timings.draft_n,
         "draft_n_accepted": timings.draft_n_accepted,
-        "speedup_vs_plain": timings.speedup_vs_plain,
+        **({} if speedup is None else {"speedup_vs_plain": speedup}),
     }
 
 
