@@ -58,6 +58,8 @@ class NativePair:
         self._images: set[str] = set()
         """Digests of those that were sent."""
         loaded = self._only(LOAD, b"", Loaded)
+        if loaded.info.n_ctx < 1:
+            raise connection.confused("a pair without a context")
         server = f"LocalSpec {version} at {connection.address.place}"
         device = f"{visible_line(loaded.info.device)} at {connection.address.place}"
         self.info: PairInfo = replace(loaded.info, server=server, device=device)

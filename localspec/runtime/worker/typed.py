@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
 from functools import cache
-from math import isnan
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from localspec.engine.settings import BANNED
+
+_LARGEST = 2**53
+"""Whole numbers up to here are the same in every reader of JSON."""
 
 
 def misfit(value: Any, name: str = "") -> str | None:
     """The first field of a dataclass that has not its type, as ``options.sampling.top_k``; None if all have.
 
-    Fields of fields are held to theirs. A whole number may stand where any number may, and no number is NaN.
+    Fields of fields are held to theirs. A whole number may stand where any number may. Numbers and texts are such as
+    can be reckoned with, stored and shown.
     """
     for field, kind in _types(type(value)).items():  # type: ignore[arg-type]
         path = f"{name}.{field}" if name else field
@@ -43,11 +48,29 @@ def _misfit(value: object, kind: Any, name: str) -> str | None:
     if is_dataclass(kind):
         return misfit(value, name) if type(value) is kind else name
     if kind is float:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        return None if number and not isnan(value) else name  # type: ignore[arg-type]
+        return None if _is_number(value) else name
     if kind is int:
-        return None if isinstance(value, int) and not isinstance(value, bool) else name
+        whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST
+        return None if whole else name
+    if kind is str:
+        return None if isinstance(value, str) and _is_text(value) else name
     return None if isinstance(value, kind) else name
+
+
+def _is_number(value: object) -> bool:
+    """True for a number that can be reckoned with: not NaN, and of the infinite ones only a banned token's bias."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return abs(value) <= _LARGEST or value == BANNED
+
+
+def _is_text(value: str) -> bool:
+    """True for text that can be written: a surrogate without its other half cannot."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _tuple_misfit(value: object, parts: tuple[Any, ...], name: str) -> str | None:
