@@ -403,6 +403,8 @@ class ChatSession(ChatCore):
         if concerns_load and self.comparisons.load_failed(failure):
             return
         active_reply = self._active_reply
+        if concerns_load and active_reply is not None:
+            self._slot.break_down()  # the engine was started again for it, and could not load the pair
         if active_reply is not None and (failure.died or failure.request_id == active_reply.asked.request_id):
             self._break_off(active_reply, error, died=failure.died)
         elif (concerns_load and (failure.died or self.phase is Phase.LOADING)) or (aside and failure.died):

@@ -507,7 +507,7 @@ class TestMemory:
             def load(self) -> tuple[Costs, dict[str, int]]:
                 raise Cancelled  # the key is all that is wanted
 
-        monkeypatch.setattr("localspec.runtime.loaded_pair.CalibrationFile", Known)
+        monkeypatch.setattr("localspec.runtime.opening.CalibrationFile", Known)
         for words, how in (
             ("AVX2 = 1", LoadOptions(TARGET, n_ctx=64)),
             ("AVX2 = 1", LoadOptions(TARGET, n_ctx=64)),

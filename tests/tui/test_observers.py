@@ -30,7 +30,7 @@ from localspec.insight.metrics.server import MetricsServer
 from localspec.insight.metrics.stored import StoredMetrics
 from localspec.insight.observers import News, ReplyObserver
 from localspec.insight.observers.observers import Observers
-from localspec.runtime.worker.messages import Failed, Silence
+from localspec.runtime.worker.messages import Failed, Load, Silence
 from localspec.store import ReplyMetadata, Store
 from localspec.tui.app import ChatApp
 from localspec.tui.prompt.prompt import Prompt
@@ -224,6 +224,19 @@ def test_a_server_that_does_not_answer_stands_on_the_live_line_until_it_does() -
     talking.engine.write([make_round(["one"])])
     talking.hear()
     assert isinstance(live_state(talking.session), Figures)
+
+
+def test_a_pair_that_could_not_be_loaded_again_for_a_message_is_loaded_for_the_next() -> None:
+    """The engine ended unnoticed, after a reply that was stopped; the client started it again for the next message."""
+    talking = Talking()
+    talking.session.ask("Hello")
+    refused = talking.engine.prompts[-1].request_id
+    for number in (None, refused):
+        talking.session.receive(Failed(number, 8, "No RPC server can be reached.", "Start it."))
+    talking.hear()
+    loads_n = sum(isinstance(request, Load) for request in talking.engine.sent)
+    talking.session.ask("Hello again")
+    assert sum(isinstance(request, Load) for request in talking.engine.sent) == loads_n + 1
 
 
 # On the screen
