@@ -19,7 +19,7 @@ from localspec.runtime.messages import Infill, ReplyOptions, TokenIds
 from localspec.runtime.worker.messages import Tokenize, Tokenized
 from localspec.server.failures import openai_error
 from localspec.server.fields import Fields
-from localspec.server.openai.figures import SaidTokens, chat_logprobs, llama_timings
+from localspec.server.openai.figures import TextTokens, chat_logprobs, llama_timings
 from localspec.server.openai.options import MOST_ALTERNATIVES, options_of, reply_count, seeded
 from localspec.server.service import Asked, Service
 from localspec.server.streaming import StreamResponse, merged, server_sent
@@ -173,7 +173,7 @@ class _Answer:
     asked: Asked
     prompt: str
     with_tokens: bool
-    said: SaidTokens = field(default_factory=SaidTokens)
+    said: TextTokens = field(default_factory=TextTokens)
     tokens: list[Token] = field(default_factory=list)
     started: Started | None = None
     began: float = 0.0

@@ -25,7 +25,7 @@ from localspec.server.failures import ollama_error
 from localspec.server.fields import Fields
 from localspec.server.images import image_from_base64
 from localspec.server.ollama_models import model_routes, pair_id
-from localspec.server.openai.figures import SaidTokens, chat_logprobs
+from localspec.server.openai.figures import TextTokens, chat_logprobs
 from localspec.server.openai.messages import joined, tools_of
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.sampling import held_to_schema, sampling_of
@@ -181,7 +181,7 @@ class _Answer:
     load_s: float = 0.0
     prompt_n: int = 0
     splitter: ReplySplitter = field(default_factory=ReplySplitter)
-    said: SaidTokens = field(default_factory=SaidTokens)
+    said: TextTokens = field(default_factory=TextTokens)
 
     def receive(self, event: Event) -> Iterator[dict[str, Any]]:
         """The lines for the next event."""

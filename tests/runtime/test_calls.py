@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, pairwise
 from typing import Any
 
@@ -13,11 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from localspec.base.errors import UsageError
 from localspec.chat.tools.own import OWN_TOOLS
 from localspec.chat.tools.said import SaidTokens
 from localspec.chat.tour import QUESTION, STEPS
 from localspec.chat.turn import Turn
-from localspec.engine.backends.llama.grammar import Grammar
+from localspec.engine.backends.llama.grammar import Grammar, check_grammar
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Token, ToolCall
 from localspec.engine.settings import Sampling
@@ -659,3 +661,27 @@ def follow(pair: InspectablePair, messages: Sequence[Message], options: ReplyOpt
     for event in pair.reply(messages, options):
         reply.receive(event)
     return reply
+
+
+@each_held
+@pytest.mark.parametrize("one_call", [False, True])
+def test_a_required_call_is_held_from_the_begin_of_the_answer(syntax: CallSyntax, one_call: bool) -> None:
+    controls = {marker: 300 + i for i, marker in enumerate(syntax.markers)}
+    required = partial(held, Sampling(), syntax, TOOLS, controls, must_call=True, one_call=one_call)
+    at_once, behind = required(reasons=False), required(reasons=True)
+    assert at_once.grammar == behind.grammar
+    assert at_once.grammar_triggers == ()
+    check_grammar(at_once.grammar or "")
+    (pattern,) = behind.grammar_triggers
+    closing = syntax.reasoning[1].encode()
+    found = re.search(pattern.encode(), b"Hm." + closing + b"\nSo")
+    assert found is not None
+    assert found.start() == 3 + len(closing)
+
+
+def test_a_call_cannot_be_required_where_nothing_holds_it() -> None:
+    free = next(syntax for syntax in SYNTAXES if not syntax.held)
+    for syntax, sampling in ((free, Sampling()), (HERMES, Sampling(mirostat=2)), (HERMES, Sampling(grammar="x"))):
+        assert held(sampling, syntax, TOOLS, {}, reasons=False) == sampling
+        with pytest.raises(UsageError, match="cannot be required"):
+            held(sampling, syntax, TOOLS, {}, reasons=False, must_call=True)

@@ -20,7 +20,7 @@ from localspec.server.openai.figures import (
     FINGERPRINT,
     REASONS,
     Followed,
-    SaidTokens,
+    TextTokens,
     chat_logprobs,
     llama_timings,
     new_id,
@@ -87,7 +87,7 @@ class _Choice:
     with_logprobs: bool
     reply: Followed = field(default_factory=Followed)
     splitter: ReplySplitter = field(default_factory=ReplySplitter)
-    said: SaidTokens = field(default_factory=SaidTokens)
+    said: TextTokens = field(default_factory=TextTokens)
     texts: dict[str, str] = field(default_factory=dict)
 
     def deltas(self, event: Event) -> Iterator[dict[str, Any]]:

@@ -21,7 +21,7 @@ from localspec.server.openai.figures import (
     FINGERPRINT,
     REASONS,
     Followed,
-    SaidTokens,
+    TextTokens,
     finite,
     llama_timings,
     new_id,
@@ -159,7 +159,7 @@ class _Text:
     shown: _Shown
     with_logprobs: bool
     reply: Followed = field(default_factory=Followed)
-    said: SaidTokens = field(default_factory=SaidTokens)
+    said: TextTokens = field(default_factory=TextTokens)
     length: int = 0
 
     def pieces(self, event: Event) -> Iterator[dict[str, Any]]:

@@ -100,7 +100,7 @@ def origins(round_: Round) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class SaidTokens:
+class TextTokens:
     """The tokens of a reply that its text is made of: neither its end nor those of a stop string."""
 
     _waiting: list[Token] = field(default_factory=list)
