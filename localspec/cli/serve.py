@@ -151,7 +151,7 @@ def _serve(chat_config: ChatConfig, options: ServerOptions, host: str, port: int
 
     listening = bound(host, port)
     with closing(Status()) as status:
-        operator = _Terminal(status, f"LocalSpec serves {chat_config.title} at {url_of(listening)} ; Ctrl-C ends it.")
+        operator = _Terminal(status, f"LocalSpec serves {chat_config.title} at {url_of(listening)} (Ctrl-C ends it)")
         asyncio.run(serve_requests(chat_config, options, listening, operator))
 
 
