@@ -59,8 +59,9 @@ async def _messages(service: Service, request: Request) -> Response:
 
 async def _count_tokens(service: Service, request: Request) -> Response:
     fields = await Fields.of(request)
+    messages, prefix = await _conversation(fields)
     model = fields.text("model", "")
-    messages, prefix = await _conversation(fields, service.settings(model).system)
+    service.settings(model)
     tools = _with_tools(fields, ReplyOptions()).tools
     rendered = await service.ask(model, Render(0, messages, tools, prefix))
     assert isinstance(rendered, Rendered)
@@ -70,9 +71,8 @@ async def _count_tokens(service: Service, request: Request) -> Response:
 async def _asked(service: Service, fields: Fields) -> Asked:
     """The reply that a request asks for. Raises LocalSpecError."""
     model = fields.text("model", "")
-    config = service.settings(model)
-    base = config.reply
-    messages, prefix = await _conversation(fields, config.system)
+    base = service.settings(model).reply
+    messages, prefix = await _conversation(fields)
     max_tokens = fields.whole("max_tokens")
     if max_tokens is not None and max_tokens < 1:
         fields.refuse("max_tokens", "a whole number from 1")
@@ -124,7 +124,7 @@ def _tool(fields: Fields) -> Tool:
     return tool_of(Fields({**fields.values, "parameters": schema.values}, fields.place))
 
 
-async def _conversation(fields: Fields, settings_system: str | None) -> tuple[tuple[Message, ...], str]:
+async def _conversation(fields: Fields) -> tuple[tuple[Message, ...], str]:
     """The messages of a request, and the beginning of the reply, if the last is one. Raises InputError."""
     found: list[Message] = []
     if system := await _text(fields, "system", Role.SYSTEM):
@@ -143,7 +143,7 @@ async def _conversation(fields: Fields, settings_system: str | None) -> tuple[tu
     prefix = ""
     if len(merged) > 1 and merged[-1].role is Role.ASSISTANT and not merged[-1].calls:
         prefix = merged.pop().content
-    return joined(merged, settings_system), prefix
+    return joined(merged), prefix
 
 
 def _merged(messages: list[Message]) -> Iterator[Message]:

@@ -100,11 +100,10 @@ async def _detokenize(service: Service, request: Request) -> Response:
 
 async def _apply_template(service: Service, request: Request) -> Response:
     fields = await Fields.of(request)
-    model, prefix = fields.text("model", ""), ""
-    messages = await messages_of(fields, service.settings(model).system)
+    messages, prefix = await messages_of(fields), ""
     if len(messages) > 1 and messages[-1].role is Role.ASSISTANT and not messages[-1].calls:
         messages, prefix = messages[:-1], messages[-1].content
-    answer = await service.ask(model, Render(0, messages, tools_of(fields), prefix))
+    answer = await service.ask(fields.text("model", ""), Render(0, messages, tools_of(fields), prefix))
     assert isinstance(answer, Rendered)
     return JSONResponse({"prompt": answer.text})
 

@@ -60,7 +60,7 @@ def routes(service: Service) -> list[Route]:
 
 async def _chat(service: Service, fields: Fields) -> Asked | None:
     """The reply that a chat asks for; None if it only has the pair loaded. Raises LocalSpecError."""
-    messages = list(joined([message async for message in _messages(fields)], service.settings(pair_id(fields)).system))
+    messages = list(joined([message async for message in _messages(fields)]))
     options = await _options(service, fields)
     if not messages:
         return None
@@ -81,8 +81,9 @@ async def _text(service: Service, fields: Fields) -> Asked | None:
         return None
     if fields.flag("raw"):
         return Asked(model, prompt, options)
-    system = fields.text("system", "") or service.settings(model).system
-    return Asked(model, joined([Message(Role.USER, await _with_images(fields, prompt))], system), options)
+    system = fields.text("system", "")
+    above = [Message(Role.SYSTEM, system)] if system else []
+    return Asked(model, (*above, Message(Role.USER, await _with_images(fields, prompt))), options)
 
 
 async def _options(service: Service, fields: Fields) -> ReplyOptions:

@@ -1,48 +1,18 @@
-"""All APIs over one pair: the same settings, the same text, the same call."""
+"""The built-in pair says the same whichever API asks it."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import httpx2
-import pytest
 
-from localspec.runtime.messages import Message, Role
-from localspec.server.app import make_app
-from tests.server.fakes import FakeService, said
-from tests.server.fakes import served as served_app
 from tests.server.test_serve import served
 
 ASKED: list[dict[str, Any]] = [{"role": "user", "content": "What is LocalSpec?"}]
-OWN = {"role": "system", "content": "Be kind."}
 PARAMETERS = {"type": "object", "properties": {}}
 TIME: dict[str, Any] = {"name": "get_time", "description": "The time of this machine.", "parameters": PARAMETERS}
 NOW: list[dict[str, Any]] = [{"role": "user", "content": "What time is it?"}]
-
-
-@pytest.mark.parametrize(
-    ("path", "body", "own"),
-    [
-        ("/v1/chat/completions", {"messages": ASKED}, {"messages": [OWN, *ASKED]}),
-        ("/v1/responses", {"input": "What is LocalSpec?"}, {"input": "What is LocalSpec?", "instructions": "Be kind."}),
-        ("/v1/messages", {"messages": ASKED}, {"messages": ASKED, "system": "Be kind."}),
-        ("/api/chat", {"messages": ASKED}, {"messages": [OWN, *ASKED]}),
-        ("/api/generate", {"prompt": "What is LocalSpec?"}, {"prompt": "What is LocalSpec?", "system": "Be kind."}),
-    ],
-)
-async def test_the_system_prompt_of_the_settings_stands_where_a_request_has_none(
-    path: str, body: dict[str, Any], own: dict[str, Any]
-) -> None:
-    service = FakeService([said("Yes.")])
-    service.config = replace(service.config, system="Be brief.")
-    async with served_app(make_app(service)) as url, httpx2.AsyncClient(base_url=url) as client:
-        for sent in (body, own):
-            assert (await client.post(path, json=sent)).status_code == 200
-    question = Message(Role.USER, "What is LocalSpec?")
-    prompts = [asked.prompt for asked in service.asked]
-    assert prompts == [(Message(Role.SYSTEM, system), question) for system in ("Be brief.", "Be kind.")]
 
 
 def test_every_api_has_the_same_greedy_text_and_the_same_call() -> None:

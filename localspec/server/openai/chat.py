@@ -56,9 +56,9 @@ async def complete_chat(service: Service, request: Request) -> Response:
 async def _asked(service: Service, fields: Fields) -> list[Asked]:
     """The replies that a request asks for."""
     model = fields.text("model", "")
-    config = service.settings(model)
-    messages = await messages_of(fields, config.system)
-    options = await options_of(fields, config.reply, "max_completion_tokens", "max_tokens", "n_predict")
+    base = service.settings(model).reply
+    messages = await messages_of(fields)
+    options = await options_of(fields, base, "max_completion_tokens", "max_tokens", "n_predict")
     options = _with_tools(fields, replace(options, logprobs=_alternatives(fields)))
     prefix = ""
     if messages[-1].role is Role.ASSISTANT and not messages[-1].calls and len(messages) > 1:

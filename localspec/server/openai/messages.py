@@ -20,22 +20,21 @@ _TEXTS = ("text", "input_text", "output_text", "refusal")
 _PAST = "Send tools and tool_choice instead."
 
 
-async def messages_of(fields: Fields, system: str | None) -> tuple[Message, ...]:
-    """The messages of a chat; ``system`` is as for ``joined``. Raises InputError."""
+async def messages_of(fields: Fields) -> tuple[Message, ...]:
+    """The messages of a chat. Raises InputError."""
     listed = fields.objects("messages")
     if not listed:
         fields.refuse("messages", "a list with a message or more")
-    return joined([await _message(each) for each in listed], system)
+    return joined([await _message(each) for each in listed])
 
 
-def joined(messages: Sequence[Message], system: str | None) -> tuple[Message, ...]:
+def joined(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The messages with those of the system at the beginning as one, and results with the names of their tools.
 
-    Templates know one system message. ``system`` is that of the settings, for a conversation that has none.
+    Templates know one system message.
     """
     names = {call.id: call.name for message in messages for call in message.calls}
-    own = any(message.role is Role.SYSTEM for message in messages)
-    found = [Message(Role.SYSTEM, system)] if system and messages and not own else []
+    found: list[Message] = []
     for message in messages:
         if message.role is Role.TOOL and message.name is None:
             message = replace(message, name=names.get(message.call_id or "", ""))

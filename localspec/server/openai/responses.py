@@ -38,7 +38,7 @@ async def respond(service: Service, request: Request) -> Response:
             raise InvalidFieldError(message, "Send the whole conversation as input.", param=name)
     model = fields.text("model", "")
     options = await _options(fields, service.settings(model).reply)
-    asked = Asked(model, await _messages(fields, service.settings(model).system), options)
+    asked = Asked(model, await _messages(fields), options)
     answer = _Answer(service, asked, _echo(fields, options, model or service.models()[0].id), own=wants_origins(fields))
     if fields.flag("stream"):
         return StreamResponse(answer.stream())
@@ -59,12 +59,12 @@ async def _options(fields: Fields, base: ReplyOptions) -> ReplyOptions:
     return replace(options, tools=tools, must_call=must_call, one_call=one_call)
 
 
-async def _messages(fields: Fields, system: str | None) -> tuple[Message, ...]:
+async def _messages(fields: Fields) -> tuple[Message, ...]:
     """The conversation. Calls in a row, and the text before them, are one message."""
     instructions = fields.text("instructions", "")
     found = [Message(Role.SYSTEM, instructions)] if instructions else []
     if isinstance(fields.raw("input"), str):
-        return joined([*found, Message(Role.USER, fields.text("input"))], system)
+        return (*found, Message(Role.USER, fields.text("input")))
     items = fields.objects("input")
     if not items:
         fields.refuse("input", "a text or a list of items")
@@ -76,7 +76,7 @@ async def _messages(fields: Fields, system: str | None) -> tuple[Message, ...]:
             last = found.pop()
             message = replace(last, calls=last.calls + message.calls)
         found.append(message)
-    return joined(found, system)
+    return joined(found)
 
 
 async def _message(item: Fields) -> Message | None:
