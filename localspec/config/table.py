@@ -126,7 +126,7 @@ SETTINGS: tuple[Setting, ...] = (
     _model(
         "connect",
         Text(f'the address of a server, or "{NONE}"', r"\S+", f"URL|{NONE}"),
-        "Chat with a pair of this server, a LocalSpec elsewhere or another with OpenAI's API; --pair names it there",
+        "Chat with a pair of this server, a LocalSpec elsewhere or another with OpenAI's API; --pair or #ID names it",
         "",
         *("server", "remote", "url", "api base"),
     ),

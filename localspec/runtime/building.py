@@ -105,8 +105,9 @@ def _for_files(values: Values, files: PairFiles) -> ChatConfig:
 
 def _for_server(values: Values) -> ChatConfig:
     """A pair of a server. A pair that the catalogue here knows recommends the same sampling there."""
-    address = ServerAddress.parse(values["connect"])
-    pair_id = values.get("pair") or ""
+    where, _, named = values["connect"].partition("#")
+    address = ServerAddress.parse(where)
+    pair_id = values.get("pair") or named
     known = next((pair for pair in load_catalogue().pairs if pair.id == pair_id), None)
     name = f"{pair_id} at {address.place}" if pair_id else address.place
     return ChatConfig(

@@ -180,7 +180,10 @@ class SettingsResolver:
     def _chat_config(self, held: Mapping[str, _Held]) -> ChatConfig:
         folder = self.config.path.parent
         resolved = {key: setting(key).kind.resolve(each.value, folder) for key, each in held.items()}
-        return build_chat_config(self._defaults | resolved | self._overrides)
+        values = self._defaults | resolved | self._overrides
+        if is_elsewhere(values) and "pair" not in self._overrides:
+            values["pair"] = None  # the file names one of this machine
+        return build_chat_config(values)
 
     def _culprit(self, held: Mapping[str, _Held], error: LocalSpecError) -> str:
         """The setting that causes the error: of several the one of the lowest layer, and there the last.
@@ -236,8 +239,6 @@ def _displaced(upper: Mapping[str, Any], lower: Mapping[str, Value]) -> set[str]
     for key, value in upper.items():
         if key != "mirostat" or value:
             gone.update(_DISPLACES.get(key, ()))
-    if is_elsewhere(upper):
-        gone.add("pair")
     if upper.get("target") is not None:
         gone |= {"connect"}
         gone |= {"pair"} if upper.get("draft") is not None else {"pair", "spec", *DRAFT_SETTINGS}

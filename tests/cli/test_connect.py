@@ -105,14 +105,14 @@ def test_a_password_in_the_address_is_refused_and_not_shown(localspec: Localspec
 
 
 def test_the_setting_counts_and_gives_way(localspec: Localspec) -> None:
-    """``--pair`` names a pair of the server; ``--connect none`` and files stand for this machine."""
-    configure(f'[model]\nconnect = "{URL}"\npair = "big"\nctx = 300')
+    """``--pair`` names a pair of the server, and so does the address; the file's own pair is of this machine."""
+    configure(f'[model]\nconnect = "{URL}#org/big"\npair = "{BUILTIN_ID}"\nctx = 300')
     world = FakeWorld()
-    for arguments in ((), ("--pair", "small"), ("--connect", "gpu:1"), ("--connect", "none", "--pair", BUILTIN_ID)):
+    for arguments in ((), ("--pair", "small"), ("--connect", "gpu:1"), ("--connect", "none")):
         assert localspec("run", *arguments, "hi", world=world).code == 0
     assert localspec("run", "--target", "big.gguf", "--draft", "small.gguf", "hi", world=world).code == 0
     loaded = [(load.server, load.server_pair) for load in world.loads]
-    assert loaded == [(URL, "big"), (URL, "small"), ("http://gpu:1", ""), (None, ""), (None, "")]
+    assert loaded == [(URL, "org/big"), (URL, "small"), ("http://gpu:1", ""), (None, ""), (None, "")]
 
 
 def test_a_pair_of_this_machine_can_be_chosen_beside_it() -> None:

@@ -64,7 +64,7 @@ def describe_server(text: str, cancel: Cancellation) -> tuple[str, str]:
 
     Raises UsageError for the address, LocalSpecError.
     """
-    address = ServerAddress.parse(text)
+    address = ServerAddress.parse(text.partition("#")[0])
     connection = Connection(address, cancel)
     try:
         pairs = _pairs(connection)
