@@ -89,7 +89,7 @@ def test_any_setting_of_any_pair_reads_back(pair: str) -> None:
 
 def _some(kind: ValueKind) -> Value:
     """A value of the kind."""
-    for value in (True, "none", "off", ("1=ban",), 1, 0.5, *getattr(kind, "words", ())):
+    for value in (True, "none", "off", "host:80", ("1=ban",), 1, 0.5, *getattr(kind, "words", ())):
         try:
             return kind.check(value)
         except RefusedValue:
