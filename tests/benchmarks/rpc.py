@@ -1,6 +1,6 @@
 """The built-in pair with its target behind an RPC server, over a network of chosen delay and loss.
 
-    python -m tests.benchmarks.rpc SERVER [--delay MS] [--loss SHARE] [--repeats 2]
+    python -m tests.benchmarks.rpc SERVER [--delay MS] [--loss SHARE] [--repeats 2] [--draft-there]
 
 SERVER is the program ggml-rpc-server; llama.cpp has to be built with RPC, and the user has to be root on Linux. The
 server runs in a network namespace of its own and the pair in another; every packet between the two passes this process,
@@ -25,7 +25,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from localspec.engine.cancel import Cancellation
@@ -47,7 +47,8 @@ def main() -> None:
     """Make the network, measure in it, and print one row of the table."""
     given = _given()
     if given.inside:
-        measure(given.repeats, f"{given.delay:g} ms" + (f", {given.loss:.1%} lost" if given.loss else ""))
+        name = f"{given.delay:g} ms" + (f", {given.loss:.1%} lost" if given.loss else "")
+        measure(given.repeats, name, draft_there=given.draft_there)
         return
     with network(given.delay / 1000, given.loss) as (here, there):
         server = subprocess.Popen(
@@ -67,10 +68,18 @@ def main() -> None:
             server.wait()
 
 
-def measure(repeats: int, name: str) -> None:
+def measure(repeats: int, name: str, *, draft_there: bool) -> None:
     """Measure all prompts in turns, in the namespace of the pair."""
+    target_device, draft_device = ("none", "RPC0") if draft_there else ("RPC0", "none")
     files = load_catalogue().find(BUILTIN_ID).files()
-    options = LoadOptions(files.target, files.draft, threads=1, rpc=f"{THERE}:{PORT}", device="RPC0")
+    options = LoadOptions(
+        files.target,
+        files.draft,
+        threads=1,
+        rpc=f"{THERE}:{PORT}",
+        device=target_device,
+        draft_device=draft_device,
+    )
     pair = open_pair(options, Cancellation())
     ratios: dict[str, list[float]] = {prompt: [] for prompt in PROMPTS}
     plain_speeds, lengths, same_n = [], [], 0
@@ -115,7 +124,7 @@ def network(delay_s: float, loss: float) -> Iterator[tuple[str, str]]:
             _ip("-n", name, "addr", "add", own, "peer", other, "dev", end)
             _ip("-n", name, "link", "set", "lo", "up")
             _ip("-n", name, "link", "set", end, "up")
-        threading.Thread(target=_carry, args=(ends, delay_s / 2, loss), daemon=True).start()
+        threading.Thread(target=_carry_on, args=(ends, delay_s / 2, loss), daemon=True).start()
         yield names
 
 
@@ -128,6 +137,12 @@ def _tunnel(name: str) -> int:
     descriptor = os.open(Path("/dev/net/tun"), os.O_RDWR | os.O_NONBLOCK)
     fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _IFF_TUN_WITHOUT_HEADER))
     return descriptor
+
+
+def _carry_on(ends: list[int], half_s: float, loss: float) -> None:
+    """Carry packets until the devices are closed."""
+    with suppress(OSError):
+        _carry(ends, half_s, loss)
 
 
 def _carry(ends: list[int], half_s: float, loss: float) -> None:
@@ -153,6 +168,7 @@ def _given() -> argparse.Namespace:
     parser.add_argument("--delay", type=float, default=0.0, help="milliseconds that are added to a round trip")
     parser.add_argument("--loss", type=float, default=0.0, help="share of packets that are lost, each way")
     parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--draft-there", action="store_true", help="the draft behind the server, the target here")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
