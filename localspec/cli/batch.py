@@ -71,10 +71,12 @@ def batch(file: Path, out: Path | None, parallel: float, in_order: bool, **given
     from localspec.server.batch.requests import read_batch, without_model
     from localspec.server.batch.results import ResultsFile
 
+    if given["connect"] is not None:
+        raise UsageError("--connect is for a chat: a batch is answered by pairs of this machine.", "Leave it out.")
     out = out or file.with_name(f"{file.stem}.results.jsonl")
     custom_ids = {line.number: line.custom_id for line in read_batch(file)}
     _check(file, out, len(custom_ids))
-    settings = command_line_settings()
+    settings = command_line_settings(without=frozenset(("connect",)))
     chat_config = settings.resolve(read_config())
     print_problems(settings)
     with ResultsFile.opened(out, custom_ids) as results, closing(_Progress(results, len(custom_ids))) as progress:
