@@ -24,7 +24,7 @@ from localspec.server.openai.messages import joined, tool_of
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.sampling import held_to_schema, sampling_of
 from localspec.server.service import Asked, Service
-from localspec.server.streaming import StreamResponse, server_sent
+from localspec.server.streaming import StreamResponse, replied, server_sent
 
 _BETWEEN = "\n\n"
 """Stands between blocks of text, and between messages of the user in a row."""
@@ -53,7 +53,7 @@ async def _messages(service: Service, request: Request) -> Response:
     answer = _Answer(asked.model or service.models()[0].id, shows_reasoning=_shows_reasoning(fields))
     if fields.flag("stream"):
         return StreamResponse(_stream(service, asked, answer))
-    async with aclosing(service.reply(asked)) as events:
+    async with aclosing(replied(service, asked)) as events:
         return JSONResponse(_whole([data async for event in events for data in answer.receive(event)]))
 
 
@@ -345,7 +345,7 @@ async def _stream(service: Service, asked: Asked, answer: _Answer) -> AsyncGener
     """The API's events. Raises LocalSpecError before the first."""
     begun = False
     try:
-        async with aclosing(service.reply(asked)) as events:
+        async with aclosing(replied(service, asked)) as events:
             async for event in events:
                 for data in answer.receive(event):
                     begun = True

@@ -225,7 +225,7 @@ class _Answer:
             "generation_settings": generation_settings(options),
             "prompt": self.prompt,
             "has_new_line": "\n" in self.finished.text,
-            "truncated": self.started.dropped_n > 0,
+            "truncated": False,
             "stop_type": _stop_type(self.finished),
             "stopping_word": self.finished.stop or "",
             "tokens_cached": timings.cache_n,

@@ -11,7 +11,8 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from localspec.engine.events import Event
+from localspec.base.errors import CapacityError
+from localspec.engine.events import Event, Started
 from localspec.server.service import Asked, Service
 
 
@@ -51,10 +52,24 @@ _AT_ONCE = 8
 """Replies to one request that are under way at once; others may have requests, too."""
 
 
+async def replied(service: Service, asked: Asked) -> AsyncGenerator[Event]:
+    """The events of a reply to all of a conversation: a program is told if its oldest messages have no room.
+
+    Raises as ``Service.reply``, and CapacityError before the first event.
+    """
+    async with aclosing(service.reply(asked)) as events:
+        async for event in events:
+            if isinstance(event, Started) and event.dropped_n:
+                left_out = f"its {event.dropped_n} oldest messages would be left out"
+                hint = "Send less of the conversation, or give the pair a larger context (--ctx)."
+                raise CapacityError(f"The prompt is too long for the pair's context: {left_out}.", hint)
+            yield event
+
+
 async def merged(service: Service, asked: list[Asked]) -> AsyncGenerator[tuple[int, Event]]:
-    """The events of several replies as they come, each with the index of its reply. Raises as ``Service.reply``."""
+    """The events of several replies as they come, each with the index of its reply. Raises as ``replied``."""
     if len(asked) == 1:
-        async with aclosing(service.reply(asked[0])) as events:
+        async with aclosing(replied(service, asked[0])) as events:
             async for event in events:
                 yield 0, event
         return
@@ -63,7 +78,7 @@ async def merged(service: Service, asked: list[Asked]) -> AsyncGenerator[tuple[i
     places = asyncio.Semaphore(_AT_ONCE)
 
     async def follow(index: int) -> None:
-        async with places, aclosing(service.reply(asked[index])) as events:
+        async with places, aclosing(replied(service, asked[index])) as events:
             async for event in events:
                 await arrived.put((index, event))
 

@@ -1,18 +1,48 @@
-"""The built-in pair says the same whichever API asks it."""
+"""All APIs over one pair: the same text, the same call, the same limits."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import httpx2
+import pytest
 
+from localspec.engine.events import Started
+from localspec.server.app import make_app
+from tests.server.fakes import FakeService, said
+from tests.server.fakes import served as served_app
 from tests.server.test_serve import served
 
 ASKED: list[dict[str, Any]] = [{"role": "user", "content": "What is LocalSpec?"}]
 PARAMETERS = {"type": "object", "properties": {}}
 TIME: dict[str, Any] = {"name": "get_time", "description": "The time of this machine.", "parameters": PARAMETERS}
 NOW: list[dict[str, Any]] = [{"role": "user", "content": "What time is it?"}]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/v1/chat/completions", {"messages": ASKED}, 400),
+        ("/v1/chat/completions", {"messages": ASKED, "n": 2}, 400),
+        ("/v1/responses", {"input": "What is LocalSpec?"}, 400),
+        ("/v1/messages", {"messages": ASKED}, 400),
+        ("/api/chat", {"messages": ASKED}, 200),
+    ],
+)
+async def test_a_conversation_that_is_too_long_is_refused_but_by_ollama(
+    path: str, body: dict[str, Any], status: int, stream: bool
+) -> None:
+    """Ollama leaves the oldest messages out, and its clients count on it."""
+    started, *rest = said("Yes.")
+    assert isinstance(started, Started)
+    app = make_app(FakeService([[replace(started, dropped_n=2), *rest]]))
+    async with served_app(app) as url, httpx2.AsyncClient(base_url=url) as client:
+        answer = await client.post(path, json={**body, "stream": stream})
+    assert answer.status_code == status
+    assert ("The prompt is too long" in answer.text) is (status == 400)
 
 
 def test_every_api_has_the_same_greedy_text_and_the_same_call() -> None:

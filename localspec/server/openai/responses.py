@@ -21,7 +21,7 @@ from localspec.server.openai.messages import chosen, content_of, joined, tool_of
 from localspec.server.openai.options import held_to_format, options_of, wants_origins
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.service import Asked, Service
-from localspec.server.streaming import StreamResponse, server_sent
+from localspec.server.streaming import StreamResponse, replied, server_sent
 
 _WITH_STATE = ("previous_response_id", "conversation", "background", "prompt")
 _ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT}
@@ -239,7 +239,7 @@ class _Answer:
             yield server_sent(_event("response.failed", response=failed, sequence_number=number), "response.failed")
 
     async def _events(self) -> AsyncGenerator[Sent]:
-        async with aclosing(self._service.reply(self._asked)) as events:
+        async with aclosing(replied(self._service, self._asked)) as events:
             async for event in events:
                 self._reply.receive(event)
                 for told in self._told(event):
