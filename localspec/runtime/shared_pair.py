@@ -265,12 +265,19 @@ def _keeps_cells(header: GgufHeader) -> bool:
 
 
 def _place(options: LoadOptions, headers: Headers, replies_n: int) -> Placement | None:
-    """Settings with cells for so many replies; None for models that it would not do for. Raises CapacityError."""
+    """Settings with cells for so many replies; None for models that it would not do for. Raises CapacityError.
+
+    Attention is fused unless asked otherwise, also on the CPU: unfused each row is computed against the cells of all
+    sequences, fused only against its own (figures in docs/benchmarks.md).
+    """
     cells_n = replies_n * context_tokens(options, headers.target)
     placement = place_models(replace(options, n_ctx=cells_n), headers.target, headers.draft)
     if placement.mtp or not placement.target.swa_full:
         return None
     sequences = replies_n + 1
+    if options.flash_attn == "auto":
+        draft = placement.draft and replace(placement.draft, flash_attn=None)
+        placement = replace(placement, target=replace(placement.target, flash_attn=None), draft=draft)
     target = replace(placement.target, sequences=sequences, max_outputs=sequences * (MAX_DEPTH + 1))
     draft = placement.draft and replace(placement.draft, sequences=sequences, max_outputs=sequences)
     return replace(placement, target=target, draft=draft)

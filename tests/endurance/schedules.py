@@ -95,8 +95,8 @@ def main() -> None:
     parser.add_argument("--schedules", type=int, default=500)
     parser.add_argument("--first", type=int, default=0)
     options = parser.parse_args()
-    shared = open_pair(LoadOptions(TARGET, DRAFT, n_ctx=512, replies=REPLIES_N), Cancellation())
-    single = open_pair(LoadOptions(TARGET, DRAFT, n_ctx=512), Cancellation())
+    shared = open_pair(LoadOptions(TARGET, DRAFT, n_ctx=512, flash_attn="on", replies=REPLIES_N), Cancellation())
+    single = open_pair(LoadOptions(TARGET, DRAFT, n_ctx=512, flash_attn="on"), Cancellation())
     assert isinstance(shared, ConcurrentPair)
     replies_n = differ_n = cut_n = 0
     for number in range(options.first, options.first + options.schedules):

@@ -54,7 +54,7 @@ def user(text: str) -> tuple[Message, ...]:
 
 
 def opened(replies: int, draft: Path | None = DRAFT) -> InspectablePair:
-    return open_pair(LoadOptions(TARGET, draft, n_ctx=512, replies=replies), Cancellation())
+    return open_pair(LoadOptions(TARGET, draft, n_ctx=512, flash_attn="on", replies=replies), Cancellation())
 
 
 @pytest.fixture(scope="module")
