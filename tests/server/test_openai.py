@@ -482,6 +482,9 @@ async def test_the_pairs_are_models() -> None:
         (model,) = (await client.models.list()).data
         assert (model.id, model.owned_by) == (PAIR, "localspec")
         assert await client.models.retrieve(PAIR) == model
+        async with httpx2.AsyncClient() as plain:  # llama-server's clients leave the version out
+            answer = await plain.get(f"{client.base_url}".removesuffix("v1/") + "models")
+            assert answer.json()["data"][0]["id"] == PAIR
         with pytest.raises(openai.NotFoundError):
             await client.models.retrieve("other")
 
