@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from localspec.chat.pair_slot import Phase
+from localspec.chat.tokens.marking import MarkMode
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.options import LoadOptions
-from localspec.runtime.worker.messages import Loaded
+from localspec.runtime.worker.messages import Inspect, Loaded, Weigh
 from tests.tui.support import INFO, FakeEngine, make_app, notice_text, send, session, wait_until
 from tests.tui.test_chat import answered
+from tests.tui.test_token_marks import mark
 
 CONNECTED = ChatConfig(LoadOptions(Path("gpu"), server="http://gpu:80"), pair_id="gpu:80", title="gpu:80")
 TEXT_ALONE = replace(INFO, server="vLLM at gpu:80", tells_tokens=False, passes_on=("temperature",))
@@ -31,4 +33,6 @@ async def test_what_the_server_does_not_tell_is_said_and_not_shown_broken() -> N
         for command, sentence in (("/race", "so there is no race"), ("/inspect", "nothing to look into")):
             await send(pilot, command)
             assert sentence in notice_text(pilot)
+        await mark(pilot, MarkMode.HEAT)
+        assert not any(isinstance(request, Weigh | Inspect) for request in engine.sent)
         assert len(pilot.app.screen_stack) == 1

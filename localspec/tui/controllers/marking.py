@@ -169,6 +169,8 @@ class MarkingController:
 
     def weigh(self) -> None:
         """Ask for the probabilities of replies on screen that are marked by heat, the newest first."""
+        if self._text_alone() is not None:
+            return
         views = [(turn, self._transcript.pages.view(turn)) for turn in reversed(self._transcript.pages.turns)]
         hot = [turn for turn, view in views if view is not None and view.display and self._is_hot(view)]
         for turn in hot:
