@@ -328,7 +328,7 @@ def test_what_is_kept_ends_with_what_was_said(settings: LoadSettings, tmp_path: 
     again = opened(options)
     next_one = [*context, 5, 6, 7]
     again._caches.before_reply(next_one, Cancellation())
-    for model in (again._target, again._drafters._inputs.draft):
+    for model in (again._target, again._replier._drafters._inputs.draft):
         assert model.held(next_one) >= len(context) - 2 * (DEPTH + 3)
     again.close()
 
@@ -336,7 +336,7 @@ def test_what_is_kept_ends_with_what_was_said(settings: LoadSettings, tmp_path: 
 def opened(options: LoadOptions) -> Any:
     """A pair whose caches are worth keeping."""
     pair: Any = open_pair(options, Cancellation())
-    pair._caches = replace(pair._caches, worth_n=100)
+    pair._caches = pair._replier._caches = replace(pair._caches, worth_n=100)
     return pair
 
 

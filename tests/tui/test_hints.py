@@ -42,7 +42,7 @@ ARROWS = set("←→↑↓")
 def new_keys() -> Iterator[str]:
     """Keys that no action has of itself, as many as are needed."""
     for modifier, number in product(
-        ("ctrl+", "alt+", "ctrl+alt+", "ctrl+shift+", "alt+shift+", "super+", "ctrl+super+"), range(1, 25)
+        ("ctrl+", "alt+", "ctrl+alt+", "ctrl+shift+", "alt+shift+", "super+", "ctrl+super+", "alt+super+"), range(1, 25)
     ):
         yield f"{modifier}f{number}"
 
