@@ -53,6 +53,8 @@ OWN = {
     "3": ("--depth", "3"),
 }
 """Options of our server by their names, which a + joins."""
+LEAST = 4
+"""Replies at once that our server is prepared for unless more are asked for, as it is by default."""
 READY = re.compile(r"http://127\.0\.0\.1:(\d+)")
 
 
@@ -178,7 +180,7 @@ def _compare(options: argparse.Namespace, pair: Pair, clients_n: int) -> None:
         addresses: dict[str, str] = {}
         for name in options.own:
             words = [word for part in name.split("+") for word in OWN[part]]
-            own = OwnServer(pair, clients_n, words, folder / "home")
+            own = OwnServer(pair, max(clients_n, LEAST), words, folder / "home")
             stack.callback(own.close)
             addresses[f"own:{name}"] = own.address
         for name in options.servers:
