@@ -81,7 +81,7 @@ class ChatSession(ChatCore):
         self.writes_titles = False
         """True if the model writes titles for conversations without one."""
         self.silence = ""
-        """What the engine waits for in vain; empty while it does not."""
+        """The server that the engine waits for in vain; empty while it does not."""
         self._active_reply: ActiveReply | None = None
         self._unfolded: set[str] = set()
         self._engine = engine

@@ -22,7 +22,7 @@ from localspec.engine.model import Logits, Vocab
 PIECE_N = 16
 """Tokens of long texts that are read beside the others' rounds, by all readers together."""
 _SHORT_N = 32
-"""What lacks no more tokens than this is evaluated at once: a verification, or a draft that catches up."""
+"""Questions that lack no more tokens than this are answered at once: verifications, and drafts that catch up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class SequenceModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class BatchEvaluation:
     """One evaluation for several replies."""
 
     model: BatchModel
@@ -104,7 +104,7 @@ class ContinuousBatch:
     def __init__(self, models: Sequence[BatchModel]) -> None:
         """``models`` in the order in which they are to answer: drafts, then the target."""
         self._models = models
-        self.evaluated: Callable[[Evaluation], object] | None = None
+        self.evaluated: Callable[[BatchEvaluation], object] | None = None
         """Hears of every evaluation."""
         self.piece_n = PIECE_N
         """Tokens of long texts that are read beside the others' rounds, by all readers together."""
@@ -212,7 +212,7 @@ class ContinuousBatch:
         if model is self._models[-1]:
             spent_s, self._host_s = spent_s + self._host_s, 0.0
         if self.evaluated:
-            self.evaluated(Evaluation(model, tokens_n, replies_n, spent_s, reading))
+            self.evaluated(BatchEvaluation(model, tokens_n, replies_n, spent_s, reading))
 
     def _alone(self, model: BatchModel, question: Question) -> Logits:
         for turn in self._ready:
@@ -247,9 +247,9 @@ class _Turn:
         self.over = False
         self.answer: Logits | None = None
         self.error: Exception | None = None
-        """What the reply's thread raises when it goes on, in place of an answer."""
+        """The error that the reply's thread raises when it goes on, in place of an answer."""
         self.failure: BaseException | None = None
-        """What the reply itself raised."""
+        """The exception that the reply itself raised."""
         self._asked: tuple[BatchModel, Question] | None = None
         self._may_run, self._has_stopped = Semaphore(0), Semaphore(0)
         self._thread = Thread(target=self._run, args=(reply,), name="reply", daemon=True)

@@ -37,7 +37,7 @@ _AHEAD_N = 8
 """Proposals that are thought of ahead for each reply."""
 
 
-class Company:
+class GoodputPlanner:
     """The replies that are made together, with what their evaluations cost."""
 
     def __init__(self, costs: Costs, deepest: int) -> None:
@@ -45,7 +45,7 @@ class Company:
         self.costs = costs
         self.deepest = deepest
         self.likelihoods = Likelihoods()
-        """What all replies together taught of chances."""
+        """Chances as all replies together taught them."""
         self._members: list[SharedDepth] = []
 
     def policy(self) -> SharedDepth:
@@ -114,9 +114,9 @@ class Company:
 
 @dataclass(slots=True)
 class SharedDepth:
-    """The depth policy of one reply in company."""
+    """The depth policy of one reply among several."""
 
-    company: Company
+    planner: GoodputPlanner
     alone: AdaptiveDepth
     """The policy while there is no other reply."""
     expected: float = _HOPED
@@ -165,26 +165,26 @@ class SharedDepth:
         return self.alone.price(proposed_n)
 
     def begin(self) -> None:
-        self.company.join(self)
+        self.planner.join(self)
         self.alone.begin()
         self.expected, self._first, self._plan = _HOPED, True, None
 
     def read(self, unread: Unread) -> ReadingDecision:
         """With others, all of the prompt after the first token: the others' rounds go on meanwhile."""
-        if self.company.replies_n == 1:
+        if self.planner.replies_n == 1:
             return self.alone.read(unread)
         return ReadingDecision(unread.tokens_n if unread.written_n else 0)
 
     def have_read(self, drafter: str, tokens_n: int, spent_s: float) -> None:
-        if self.company.replies_n == 1:
+        if self.planner.replies_n == 1:
             self.alone.have_read(drafter, tokens_n, spent_s)
 
     def plan(self, room: int) -> Plan:
-        self._is_alone = self.company.replies_n == 1
+        self._is_alone = self.planner.replies_n == 1
         if self._is_alone:
             self._plan = None
             return self.alone.plan(room)
-        self._plan = SharedPlan(self, 0 if self._first else min(room, self.company.deepest))
+        self._plan = SharedPlan(self, 0 if self._first else min(room, self.planner.deepest))
         return self._plan
 
     def explain(self) -> str:
@@ -200,11 +200,11 @@ class SharedDepth:
         self.idle_n = 0 if proposals else self.idle_n + 1
         if self._plan is None or not self._plan.queries_n:
             self.expected += _HOPE_RATE * (_HOPED - self.expected)
-        self._plan = SharedPlan(self, self.company.deepest)  # what the next round may be, until it is planned
+        self._plan = SharedPlan(self, self.planner.deepest)  # what the next round may be, until it is planned
 
     def end(self, tokens_n: int, *, ended: bool) -> None:
         self.alone.end(tokens_n, ended=ended)
-        self.company.leave(self)
+        self.planner.leave(self)
 
 
 class SharedPlan:
@@ -230,10 +230,10 @@ class SharedPlan:
         if best == CERTAIN:
             return False
         expected = self._policy.expected
-        rows_n, rate = self._policy.company.share(self._policy, drafter, max(expected, best))
+        rows_n, rate = self._policy.planner.share(self._policy, drafter, max(expected, best))
         if best:
             # Something is proposed for nothing: the query has to better it by what it costs.
-            cost = self._policy.company.costs.queries.get(drafter)
+            cost = self._policy.planner.costs.queries.get(drafter)
             return rows_n > 0 and (expected - best) * self.survival > (cost.step_s if cost else 0.0) * rate
         if not rows_n:
             self.over = True
@@ -248,7 +248,7 @@ class SharedPlan:
         return chance
 
     def should_propose(self, chance: float) -> bool:
-        rows_n, rate = self._policy.company.share(self._policy, "draft", chance)
+        rows_n, rate = self._policy.planner.share(self._policy, "draft", chance)
         if not rows_n:
             self.over = True
             self._say(f"the next has {chance:.0%}, too little for a row", rate)

@@ -51,7 +51,7 @@ def token_probs(target: Model, context: Sequence[int], tokens: Sequence[int], wi
 def token_logprobs(
     target: Model, context: Sequence[int], tokens: Sequence[int], width: int, reader: LogprobReader
 ) -> Iterator[TokenLogprobs]:
-    """What ``reader`` reads of each of ``tokens``, otherwise as ``token_probs``; ``context`` has a token at least."""
+    """``reader``'s reading of each of ``tokens``, otherwise as ``token_probs``; ``context`` has a token at least."""
     for rows, chunk in _rows(target, context, tokens, width):
         yield from map(reader.of, rows, chunk)
 

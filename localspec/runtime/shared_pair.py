@@ -17,13 +17,13 @@ from localspec.base.errors import CapacityError
 from localspec.config.table import MAX_DEPTH
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.sequences import LlamaSequence, LlamaSequences
-from localspec.engine.batching import PIECE_N, ContinuousBatch, Evaluation
+from localspec.engine.batching import PIECE_N, BatchEvaluation, ContinuousBatch
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs
 from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.drafter import DrafterInputs
 from localspec.engine.events import Event
-from localspec.engine.goodput import Company, SharedDepth
+from localspec.engine.goodput import GoodputPlanner, SharedDepth
 from localspec.gguf import GgufHeader
 from localspec.gguf.dimensions import Hyperparameters
 from localspec.gguf.draft_heads import DRAFT, drafter_kind
@@ -66,8 +66,8 @@ class SharedPair:
         self,
         info: PairInfo,
         batch: ContinuousBatch,
-        company: Company,
-        seats: Sequence[_Seat],
+        planner: GoodputPlanner,
+        slots: Sequence[_Slot],
         asked: Replier,
         calibration: CalibrationFile,
         resources: ExitStack,
@@ -75,8 +75,8 @@ class SharedPair:
         """``asked`` answers questions about text and replies, on a sequence of its own."""
         self._info = info
         self._batch = batch
-        self._company = company
-        self._seats = seats
+        self._planner = planner
+        self._slots = slots
         self._asked = asked
         self._calibration = calibration
         self._resources = resources
@@ -106,33 +106,21 @@ class SharedPair:
             measured = {DRAFT: draft} if draft else {}
             costs = fit_costs(options, target, measured, calibration, cancel, progress)
             pools.target.pad(costs.pad())
-            company = Company(costs, MAX_DEPTH)
-            batch.piece_n, batch.evaluated = _piece_n(costs), partial(_learn, company, pools)
+            planner = GoodputPlanner(costs, MAX_DEPTH)
+            batch.piece_n, batch.evaluated = _piece_n(costs), partial(_learn, planner, pools)
             info = describe(options, headers, target, draft)
             info = replace(info, plain_per_second=1 / costs.plain_s, drafters=tuple(measured), replies=replies_n)
             info = replace(info, load_s=time.perf_counter() - started)
-
-            def replier(sequence: int, policy: SharedDepth) -> Replier:
-                target, draft = models[sequence]
-                inputs = DrafterInputs(target.vocab, draft, memory.automaton if memory else None)
-                drafters, policies = PairDrafters(inputs), _Policies(policy)
-                others = _OthersCells(pools, sequence)
-                speed = info.plain_per_second
-                return Replier(
-                    *(target, draft, drafters, policies),
-                    memory=memory,
-                    caches=others,
-                    cancel=Cancellation(),
-                    plain_per_second=speed,
-                )
-
-            policies = [company.policy() for _ in models]
+            policies = [planner.policy() for _ in models]
             calibration.recall(policies[0].alone.reading)
-            repliers = [replier(sequence, policy) for sequence, policy in enumerate(policies)]
-            seats = [_Seat(*seat) for seat in zip(repliers[:-1], policies, strict=False)]
-            for seat in seats:
-                seat.replier.inspector = repliers[-1].inspector
-            return SharedPair(info, batch, company, seats, repliers[-1], calibration, resources.pop_all())
+            *repliers, asked = [
+                _replier(pools, sequence, models[sequence], policy, memory, info.plain_per_second)
+                for sequence, policy in enumerate(policies)
+            ]
+            slots = [_Slot(*slot) for slot in zip(repliers, policies, strict=False)]
+            for slot in slots:
+                slot.replier.inspector = asked.inspector
+            return SharedPair(info, batch, planner, slots, asked, calibration, resources.pop_all())
 
     @property
     def info(self) -> PairInfo:
@@ -141,25 +129,25 @@ class SharedPair:
     @property
     def room_n(self) -> int:
         """As ``load.ConcurrentPair``."""
-        return sum(not seat.busy for seat in self._seats)
+        return sum(not slot.busy for slot in self._slots)
 
     def begin(
         self, prompt: Prompt, options: ReplyOptions, prefix: str, listener: Listener, cancel: Cancellation
     ) -> None:
         """As ``load.ConcurrentPair``."""
-        seat = max((seat for seat in self._seats if not seat.busy), key=lambda seat: seat.suits(prompt))
+        slot = max((slot for slot in self._slots if not slot.busy), key=lambda slot: slot.suits(prompt))
         self._begun_n += 1
-        seat.take(prompt, cancel, self._begun_n)
+        slot.take(prompt, cancel, self._begun_n)
 
         def reply() -> None:
             try:
-                for event in seat.replier.reply(prompt, options, prefix):
+                for event in slot.replier.reply(prompt, options, prefix):
                     listener.event(event)
             except Exception as error:  # noqa: BLE001 -- whoever asked is told
                 listener.failed(error)
             finally:
-                self._company.leave(seat.policy)
-                seat.busy = False
+                self._planner.leave(slot.policy)
+                slot.busy = False
 
         self._batch.begin(reply, cancel)
 
@@ -183,11 +171,11 @@ class SharedPair:
         """As ``load.OpenPair.close``; replies under way end as cancelled."""
         with self._resources:
             self._batch.close()
-            self._calibration.refresh(self._company.costs, self._seats[0].policy.alone.reading)
+            self._calibration.refresh(self._planner.costs, self._slots[0].policy.alone.reading)
 
 
 @dataclass(slots=True)
-class _Seat:
+class _Slot:
     """A sequence of the models, for one reply after another."""
 
     replier: Replier
@@ -203,7 +191,7 @@ class _Seat:
         self.replier.cancel = cancel
 
     def suits(self, prompt: Prompt) -> tuple[int, int]:
-        """How much of this prompt it has seen already, in messages or characters, and how long ago it was used."""
+        """The part of this prompt that it has seen, in messages or characters, and how little it was used lately."""
         if isinstance(prompt, tuple | str) and isinstance(self.latest, tuple | str):
             same = takewhile(lambda both: both[0] == both[1], zip(self.latest, prompt, strict=False))
             return sum(1 for _ in same), -self.number
@@ -298,14 +286,34 @@ def _open_pools(
     return _Pools(target, draft)
 
 
-def _learn(company: Company, pools: _Pools, evaluation: Evaluation) -> None:
+def _replier(
+    pools: _Pools,
+    sequence: int,
+    models: tuple[LlamaSequence, LlamaSequence | None],
+    policy: SharedDepth,
+    memory: ReplyMemory | None,
+    plain_per_second: float | None,
+) -> Replier:
+    """The maker of one sequence's replies."""
+    target, draft = models
+    drafters = PairDrafters(DrafterInputs(target.vocab, draft, memory.automaton if memory else None))
+    return Replier(
+        *(target, draft, drafters, _Policies(policy)),
+        memory=memory,
+        caches=_OthersCells(pools, sequence),
+        cancel=Cancellation(),
+        plain_per_second=plain_per_second,
+    )
+
+
+def _learn(planner: GoodputPlanner, pools: _Pools, evaluation: BatchEvaluation) -> None:
     """Let the prices of evaluations follow."""
     if evaluation.reading:
         return
     if evaluation.model is pools.target:
-        company.verified(evaluation.tokens_n, evaluation.spent_s)
+        planner.verified(evaluation.tokens_n, evaluation.spent_s)
     elif evaluation.tokens_n <= 2 * evaluation.replies_n:
-        company.drafted(DRAFT, evaluation.replies_n, evaluation.spent_s)
+        planner.drafted(DRAFT, evaluation.replies_n, evaluation.spent_s)
 
 
 def _piece_n(costs: Costs) -> int:

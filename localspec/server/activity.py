@@ -14,7 +14,7 @@ _ROUNDS_N = 60
 _DURATIONS_N = 20
 
 
-class Activity:
+class ServerActivity:
     """For one event loop."""
 
     def __init__(self) -> None:

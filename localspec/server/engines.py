@@ -23,7 +23,7 @@ from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import Infill, TokenIds
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import Answer, Complete, Generate, LoadProgress, Numbered, Write
-from localspec.server.activity import Activity
+from localspec.server.activity import ServerActivity
 from localspec.server.keys import RateLimits
 from localspec.server.pair_engine import PairEngine
 from localspec.server.served_pairs import ServedPairs, size_of
@@ -61,7 +61,7 @@ class Engines:
         opener: str | None = None,
     ) -> None:
         """``opener`` is for tests, as ``EngineClient``'s. ``meters`` count what the observers do not see."""
-        self.activity = Activity()
+        self.activity = ServerActivity()
         self._pairs = pairs
         self._limits = limits
         self._observers = observers

@@ -10,7 +10,7 @@ from localspec.engine.events import Finished, Round, Started
 from localspec.runtime.reasoning import NAMES
 
 _TAGS = {f"<{name}>": f"</{name}>" for name in NAMES.split("|")} | {"[THINK]": "[/THINK]"}
-"""What opens reasoning, and what closes it."""
+"""The tags that open reasoning and close it."""
 
 
 class PartKind(StrEnum):

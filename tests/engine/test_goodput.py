@@ -12,7 +12,7 @@ from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.dist import Dist
 from localspec.engine.drafter import NextProposal
 from localspec.engine.drafting import DrafterQuery, Plan
-from localspec.engine.goodput import Company, SharedDepth, SharedPlan
+from localspec.engine.goodput import GoodputPlanner, SharedDepth, SharedPlan
 from tests.engine.test_adaptive import FLAT, STEEP, made
 
 DEEPEST = 15
@@ -31,9 +31,9 @@ class Hall:
     def play(self, *, fixed: int | None = None, rounds_n: int = 300) -> tuple[float, list[int]]:
         """Tokens a second of all, and the tokens of each."""
         costs = Costs(self.rounds_s, {"draft": QueryCost(STEP_S, ROW_S)})
-        company, chance = Company(costs, DEEPEST), random.Random(1)
-        policies = [company.policy() for _ in self.chances]
-        price = company.round_s
+        planner, chance = GoodputPlanner(costs, DEEPEST), random.Random(1)
+        policies = [planner.policy() for _ in self.chances]
+        price = planner.round_s
         for policy in policies:
             policy.begin()
         for policy in policies:
@@ -94,8 +94,8 @@ def test_it_keeps_up_with_the_best_common_depth(rounds_s: dict[int, float], chan
 
 
 def test_a_reply_without_others_has_the_policy_of_one() -> None:
-    company = Company(Costs(FLAT, {"draft": QueryCost(STEP_S, ROW_S)}), DEEPEST)
-    first, second = company.policy(), company.policy()
+    planner = GoodputPlanner(Costs(FLAT, {"draft": QueryCost(STEP_S, ROW_S)}), DEEPEST)
+    first, second = planner.policy(), planner.policy()
     first.begin()
     first.observe(made(0, 0, 0, 0.0, 1.0), [], 0)
     assert not isinstance(first.plan(DEEPEST), SharedPlan)

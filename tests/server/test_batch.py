@@ -19,7 +19,7 @@ from localspec.base.errors import EngineError, LocalSpecError, ModelFileError, N
 from localspec.server.app import make_app
 from localspec.server.batch.requests import BatchRequest, Line, WrongLine, read_batch
 from localspec.server.batch.results import BatchResult, ResultsFile
-from localspec.server.batch.run import Batch
+from localspec.server.batch.run import BatchRun
 from localspec.server.service import BusyError
 from tests.server.fakes import FakeService
 
@@ -68,13 +68,13 @@ class Echo:
         return JSONResponse({"said": text, "usage": {"completion_tokens": 5}}, headers={"x-request-id": f"id-{text}"})
 
 
-def batch(echo: Echo, *, parallel: int = 1, in_order: bool = False, service: FakeService | None = None) -> Batch:
+def batch(echo: Echo, *, parallel: int = 1, in_order: bool = False, service: FakeService | None = None) -> BatchRun:
     service = service or FakeService()
     app = make_app(service, routes=[Route("/v1/echo", echo.answer, methods=["POST"])])
-    return Batch(service, app, parallel, in_order)
+    return BatchRun(service, app, parallel, in_order)
 
 
-def run(batch: Batch, lines: Sequence[Line], stop_after: int | None = None) -> list[BatchResult]:
+def run(batch: BatchRun, lines: Sequence[Line], stop_after: int | None = None) -> list[BatchResult]:
     async def results() -> list[BatchResult]:
         found = []
         async with aclosing(batch.results(lines)) as coming:

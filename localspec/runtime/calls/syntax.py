@@ -44,7 +44,7 @@ class CallSyntax:
 
     NAME, ARGUMENTS and ID (of the call) stand for themselves, ⏎ for a line end, a line end for white space or none."""
     around: tuple[str, str, str] = ("", "\n", "")
-    """What a constraint has written before the first call, between two, and after the last."""
+    """Texts that a constraint has written before the first call, between two, and after the last."""
     trigger: str = ""
     """A pattern at which the constraint begins, in its group, where no marker is sign enough."""
     sign: str = ""

@@ -1,4 +1,4 @@
-"""What a server does not do for a chat, in sentences."""
+"""Limits of a server for a chat, in sentences."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _parameters(tool: Tool) -> dict[str, Any]:
 
 
 def _begun(kind: str, prefix: str) -> dict[str, Any]:
-    """What tells the server to go on with the last message."""
+    """The fields that have the server go on with the last message."""
     if not prefix or kind == LLAMA_CPP:
         return {}
     if kind in (VLLM, SGLANG):

@@ -113,7 +113,7 @@ def _list(listed: object) -> list[Any]:
 
 
 def _properties(connection: Connection) -> Mapping[str, Any]:
-    """What llama-server tells of its model; empty where it does not."""
+    """The facts that llama-server tells of its model; empty where it does not."""
     try:
         found = connection.get("/props")
     except (NotFoundError, InputError):

@@ -13,7 +13,7 @@ from localspec.runtime.chat_config import ChatConfig
 from localspec.server.app import make_app
 from localspec.server.batch.requests import Line
 from localspec.server.batch.results import BatchResult
-from localspec.server.batch.run import Batch
+from localspec.server.batch.run import BatchRun
 from localspec.server.engines import Engines, ServiceLimits
 from localspec.server.http_server import logged
 from localspec.server.served_pairs import ServedPairs
@@ -40,7 +40,7 @@ async def answer_batch(
         engines = Engines(ServedPairs(chat_config), limits, observers)
         showing = asyncio.create_task(_show_load(engines, on_progress))
         try:
-            batch = Batch(engines, make_app(engines), parallel, in_order)
+            batch = BatchRun(engines, make_app(engines), parallel, in_order)
             async with aclosing(batch.results(lines)) as results:
                 async for result in results:
                     on_result(result)

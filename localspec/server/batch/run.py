@@ -32,7 +32,7 @@ Answering = asyncio.Task[BatchResult]
 
 
 @dataclass(slots=True)
-class Batch:
+class BatchRun:
     """Answers requests, ``parallel`` of them at once."""
 
     service: Service

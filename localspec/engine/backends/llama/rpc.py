@@ -97,7 +97,7 @@ def _reason(error: Exception) -> str:
 
 
 def _answer(connection: socket.socket, address: str) -> bytes:
-    """What the server answers to a greeting, cut short where it is silent or closes the connection."""
+    """The answer of the server to a greeting, cut short where it is silent or closes the connection."""
     answer = b""
     try:
         connection.sendall(_REQUEST)
