@@ -1,0 +1,55 @@
+"""Sequences of one llama.cpp context: none reads another's cells."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.sequences import LlamaSequences
+from localspec.engine.batching import Question
+from localspec.engine.cancel import Cancellation
+from tests.builtin import NOISE, TARGET
+
+OTHERS_N = 3
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["fused", "unfused"])
+def pool(request: pytest.FixtureRequest) -> Iterator[LlamaSequences]:
+    settings = LoadSettings(TARGET, 8, n_ctx=1024, sequences=OTHERS_N + 1, flash_attn=request.param)
+    opened = LlamaSequences.open(settings, Cancellation(), n_ctx=256)
+    yield opened
+    opened.close()
+
+
+def drawn(seed: int, n: int) -> list[int]:
+    return [random.Random(seed * 1000 + i).randrange(30, 1500) for i in range(n)]
+
+
+def test_scores_are_the_same_to_the_bit_whatever_other_sequences_hold(pool: LlamaSequences) -> None:
+    """Also where others have left cells; from a beginning that another holds they are the same but for rounding."""
+    text = drawn(1, 70)
+
+    def scores() -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+        pool.answer([Question(0, text[:40], 0)])
+        return np.array(pool.answer([Question(0, text, 2)])[0])
+
+    alone = scores()
+    for other in range(1, OTHERS_N + 1):
+        pool.answer([Question(other, drawn(other + 1, 50 * other), 0)])
+    pool.forget(0)
+    assert np.array_equal(scores(), alone)
+    pool.forget(2)
+    pool.forget(0)
+    assert np.array_equal(scores(), alone)
+    pool.forget(2)
+    pool.answer([Question(2, text[:40], 0)])
+    pool.forget(0)
+    pool.borrow(0, text)
+    assert pool.held(0, text) == 40
+    # In cells of another order sums are rounded otherwise.
+    assert np.abs(np.array(pool.answer([Question(0, text, 2)])[0]) - alone).max() < NOISE
+    assert pool.held(2, text) == 40
