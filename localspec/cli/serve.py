@@ -128,7 +128,7 @@ def _refuse(given: Mapping[str, Any]) -> None:
 
 def _check(access: AccessRules, key_file: Path | None) -> None:
     """Raises UsageError for rules that protect nobody."""
-    from localspec.server.http_server import is_loopback
+    from localspec.runtime.remote.address import is_loopback
 
     if key_file is not None and key_file.stat().st_mode & 0o077:
         remark(f"Others on this machine can read {key_file}: chmod 600 keeps it yours.")

@@ -15,6 +15,7 @@ from localspec.cli.report import remark
 from localspec.cli.services import Services
 from localspec.cli.values import ValueParam
 from localspec.config.kinds import Number
+from localspec.runtime.remote.address import is_loopback
 
 LOOPBACK = "127.0.0.1"
 WARNING = (
@@ -54,7 +55,7 @@ def serve_web(
     """
     _check(services, chat_options)
     try:
-        from localspec.web.server import ChatServer, is_loopback
+        from localspec.web.server import ChatServer
     except ModuleNotFoundError as error:
         raise UsageError(
             f"The chat in a browser needs {error.name}, which is not installed.",

@@ -16,9 +16,9 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from localspec.runtime.remote.address import is_loopback
 from localspec.server.exchange import BodyLimit, EndsWithClient
 from localspec.server.failures import HttpError, failure_response
-from localspec.server.http_server import is_loopback
 from localspec.server.keys import ApiKey, holder_of
 from localspec.server.service import CLIENT
 

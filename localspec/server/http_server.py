@@ -10,7 +10,6 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from ipaddress import ip_address
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Protocol
@@ -147,14 +146,6 @@ class _Protocol(H11Protocol):
     def _give_up(self) -> None:
         if not self.transport.is_closing():
             self.transport.close()
-
-
-def is_loopback(host: str) -> bool:
-    """True if only this machine can reach a server at this host."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def bound(host: str, port: int) -> socket.socket:

@@ -11,7 +11,6 @@ import secrets
 import socket
 from collections.abc import Callable
 from importlib.resources import files
-from ipaddress import ip_address
 from string import Template
 from urllib.parse import urlsplit
 
@@ -138,14 +137,6 @@ async def _close_after(app_service: AppService, websocket: web.WebSocketResponse
     if task is not None:
         await asyncio.wait((task,))
     await websocket.close()
-
-
-def is_loopback(host: str) -> bool:
-    """True if only this machine can reach a server at this host."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _bound(host: str, port: int) -> socket.socket:

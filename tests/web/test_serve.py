@@ -19,8 +19,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from localspec.base.errors import UsageError
+from localspec.runtime.remote.address import is_loopback
 from localspec.web import server as web_server
-from localspec.web.server import ChatServer, is_loopback
+from localspec.web.server import ChatServer
 
 APP = """
 import sys

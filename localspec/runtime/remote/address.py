@@ -17,6 +17,14 @@ _KEYRING_SERVICE = "localspec"
 _HOST = re.compile(r"[\w.-]+|[0-9a-fA-F:.]+")
 
 
+def is_loopback(host: str) -> bool:
+    """True if only this machine can reach a server at this host."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
     """A scheme, a host and a port, and the path under which the server's APIs are."""
@@ -61,10 +69,7 @@ class ServerAddress:
     @property
     def is_here(self) -> bool:
         """True if the server is on this machine."""
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost" or self.host.endswith(".localhost")
+        return is_loopback(self.host) or self.host.endswith(".localhost")
 
     @property
     def warning(self) -> str:

@@ -25,7 +25,7 @@ _CAPABILITIES_N = 24
 _REQUEST = struct.pack(f"<BQ{_CAPABILITIES_N}x", _HELLO, _CAPABILITIES_N)
 _ANSWER = struct.Struct(f"<QBBBx{_CAPABILITIES_N}x")
 _RESET, _CLOSED = struct.pack("ii", 1, 0), struct.pack("ii", 0, 0)
-"""How a connection ends. A busy server reads our greeting when we have long gone: answering to a connection that was
+"""The ends of a connection. A busy server reads our greeting when we have long gone: answering to a connection that was
 closed would end it (SIGPIPE), and to one that was reset does not."""
 ANSWER_S = 5.0
 """Seconds that a server may take to accept a connection, and to greet."""
