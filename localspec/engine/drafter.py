@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.block_head import BlockHead
@@ -91,13 +91,17 @@ class DraftCursor(Protocol):
         ...
 
 
-@runtime_checkable
 class BlockCursor(DraftCursor, Protocol):
     """A cursor whose drafter computes proposals of several places at once; ``lag`` is 0 as long as some are left."""
 
     def size_block(self, n: int) -> int:
         """Have the next query compute the round's first ``n`` proposals, if it can; returns how many it will."""
         ...
+
+
+def gives_blocks(cursor: DraftCursor) -> TypeGuard[BlockCursor]:
+    """True if ``cursor`` is a ``BlockCursor``. ``isinstance`` takes as long as a tenth of a small draft's query."""
+    return hasattr(cursor, "size_block")
 
 
 class Drafter(Protocol):

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.dist import Rng
-from localspec.engine.drafter import BlockCursor, Draft, DraftCursor, Drafter, NextProposal
+from localspec.engine.drafter import Draft, DraftCursor, Drafter, NextProposal, gives_blocks
 from localspec.engine.sampling import Sampler
 
 
@@ -106,7 +106,7 @@ def _best(
 def _queried(name: str, cursor: DraftCursor, plan: Plan) -> NextProposal | None:
     lag, started = cursor.lag, time.perf_counter()
     proposals_n = 1
-    if lag and isinstance(cursor, BlockCursor):
+    if lag and gives_blocks(cursor):
         proposals_n = cursor.size_block(plan.block(name))
     proposal = cursor.peek()
     if lag:

@@ -32,7 +32,7 @@ from localspec.engine.reading import Unread
 from localspec.engine.sampling import Sampler
 from localspec.engine.tally import Tally
 from localspec.engine.text import RoundRelease, StopStrings, Utf8Stream
-from localspec.engine.text_window import SkippingModel
+from localspec.engine.text_window import can_skip
 from localspec.engine.verify import Verdict, verify
 
 
@@ -208,7 +208,7 @@ class _Reply:
                 continue
             reading = self.request.policy.read(self._unread(drafter.name, model, unread_n))
             started = time.perf_counter()
-            if reading.latest_n is not None and isinstance(model, SkippingModel):
+            if reading.latest_n is not None and can_skip(model):
                 model.skip(text, reading.latest_n)
             if not reading.tokens_n:
                 continue
@@ -222,7 +222,7 @@ class _Reply:
         return Unread(
             drafter,
             tokens_n,
-            can_skip=isinstance(model, SkippingModel),
+            can_skip=can_skip(model),
             written_n=self.tally.predicted_n,
             room=self._room(),
             so_far_s=self.tally.prompt_s + self.tally.predicted_s,

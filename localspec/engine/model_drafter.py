@@ -28,13 +28,14 @@ class ModelDrafter:
     def __init__(self, name: str, model: Model) -> None:
         self.name = name
         self.model = model
+        self._ranking = model if isinstance(model, Ranking) else None
         self._sharpening = ProposalSharpening()
 
     def prefill(self, context: Sequence[int]) -> None:
         self.model.logits(context, 0)
 
     def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
-        return _ModelCursor(self.name, self.model, self._sharpening, context, sampler)
+        return _ModelCursor(self.name, self.model, self._ranking, self._sharpening, context, sampler)
 
     def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
         self._sharpening.learn([proposal.base for proposal in proposals], target_dists)
@@ -47,14 +48,12 @@ class _ModelCursor:
         self,
         name: str,
         model: Model,
+        ranking: Ranking | None,
         sharpening: ProposalSharpening,
         context: Sequence[int],
         sampler: Sampler,
     ) -> None:
-        self._name = name
-        self._model = model
-        self._ranking = model if isinstance(model, Ranking) else None
-        self._sharpening = sharpening
+        self._name, self._model, self._ranking, self._sharpening = name, model, ranking, sharpening
         self._ahead = list(context)
         self._reach = model.reach(context) if isinstance(model, HeadModel) else model.n_ctx
         self._unread_n = len(context) - model.held(context)

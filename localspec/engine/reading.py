@@ -40,6 +40,8 @@ _FEWEST_N = 96
 """Fewer latest tokens are not worth beginning with."""
 _ENOUGH_N = 256
 """So many are nearly as good as all; more are read where that takes no more than the share that may be lost."""
+_AGAIN = 1 / 8
+"""The share by which a reply must have grown before reading that was too dear is considered again."""
 _PIECE_N, _PIECE_ROUNDS = 32, 4
 """Tokens that are read between two rounds: at least, and for the time of so many plain rounds."""
 
@@ -162,6 +164,8 @@ class ReadingPolicy:
     """Drafters whose models have read a piece of it."""
     _behind: dict[str, str] = field(default_factory=dict)
     """Those that are not ready, with the reason."""
+    _again_n: dict[str, int] = field(default_factory=dict)
+    """Tokens of the reply at which reading that was too dear is considered again: that takes a small target's time."""
     _spent_s: float = 0.0
 
     def begin(self) -> None:
@@ -169,6 +173,7 @@ class ReadingPolicy:
         self._ready.clear()
         self._begun.clear()
         self._behind.clear()
+        self._again_n.clear()
         self._spent_s = 0.0
 
     def put_off(self, drafter: str) -> str:
@@ -183,9 +188,12 @@ class ReadingPolicy:
         if not unread.written_n:
             self._behind[name] = f"{name} reads the text after the first token"
             return ReadingDecision()
+        if unread.written_n < self._again_n.get(name, 0):
+            return ReadingDecision()
         outlook = self.lengths.outlook(unread.written_n, unread.room)
         goal_n = self._goal_n(unread, outlook)
         if not goal_n:
+            self._again_n[name] = unread.written_n + int(_AGAIN * unread.written_n)
             self._behind[name] = self._too_dear(unread, outlook)
             return ReadingDecision()
         # A head, which cannot skip, reads the rows that its target still has, and they are few.

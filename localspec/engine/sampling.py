@@ -7,7 +7,7 @@ The samplers themselves are llama.cpp's (``backends/llama/sampler.py``), their s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -48,7 +48,6 @@ class Guesser(Protocol):
         ...
 
 
-@runtime_checkable
 class ForcingSampler(Sampler, Protocol):
     """A sampler that may be certain of the next token before there are any scores, as one held to a grammar is."""
 
@@ -56,6 +55,11 @@ class ForcingSampler(Sampler, Protocol):
     def forced(self) -> int | None:
         """The one token that ``dist`` gives probability 1 whatever the row says; None if there is none."""
         ...
+
+
+def can_force(sampler: Sampler) -> TypeGuard[ForcingSampler]:
+    """True if ``sampler`` is a ``ForcingSampler``. ``isinstance`` would work out ``forced`` to tell."""
+    return hasattr(type(sampler), "forced")
 
 
 class Greedy:

@@ -177,7 +177,8 @@ def test_a_draft_that_did_not_gain_is_tried_for_the_share_that_may_be_lost() -> 
     policy = bench_policy()
     policy.gains["draft"] = Gain(0.25, tokens=2000.0, saved=0.0)
     assert policy.read(Unread("draft", 60, True, 20, 4000, 2.0)) == ReadingDecision()
-    assert policy.read(Unread("draft", 60, True, 20, 4000, 20.0)).tokens_n
+    assert policy.read(Unread("draft", 60, True, 21, 4000, 20.0)) == ReadingDecision(), "not considered at every token"
+    assert policy.read(Unread("draft", 60, True, 23, 4000, 20.0)).tokens_n
     policy.have_read("draft", 40, 0.25)
     policy.begin()
     policy.have_read("draft", 40, 0.25)
@@ -191,7 +192,7 @@ def test_prices_that_allow_no_gain_are_not_believed_for_ever() -> None:
     policy.begin()
     assert assumed_gain(policy.costs, "draft", 0.99) == 0.0
     assert policy.read(Unread("draft", 60, True, 20, 4000, 2.0)) == ReadingDecision()
-    assert policy.read(Unread("draft", 60, True, 20, 4000, 8.0)).tokens_n
+    assert policy.read(Unread("draft", 60, True, 23, 4000, 8.0)).tokens_n
 
 
 def test_why_a_draft_was_not_asked_is_said_in_seconds() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from localspec.engine.dist import Dist
 from localspec.engine.drafter import CERTAIN, DraftCursor, DrafterInputs, NextProposal
 from localspec.engine.model_drafter import SamplerPath
-from localspec.engine.sampling import ForcingSampler, Sampler
+from localspec.engine.sampling import Sampler, can_force
 
 MARK = "orange"
 POINT_MASS = True
@@ -32,7 +32,7 @@ class GrammarDrafter:
         """Do nothing: the sampler follows the reply by itself."""
 
     def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
-        return _GrammarCursor(SamplerPath(sampler)) if isinstance(sampler, ForcingSampler) else _SILENT
+        return _GrammarCursor(SamplerPath(sampler)) if can_force(sampler) else _SILENT
 
     def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
         """Do nothing: there is nothing to learn about certain proposals."""
@@ -48,7 +48,7 @@ class _GrammarCursor:
 
     def peek(self) -> NextProposal | None:
         sampler = self._path.sampler()
-        token = sampler.forced if isinstance(sampler, ForcingSampler) else None
+        token = sampler.forced if can_force(sampler) else None
         if token is None:
             return None
         return NextProposal(GrammarDrafter.name, Dist.point(token), "forced", CERTAIN, certain=True)
