@@ -182,7 +182,7 @@ SETTINGS: tuple[Setting, ...] = (
         "flash_attn",
         Choice((AUTO, "on", "off")),
         "Compute attention in one fused step",
-        "auto: on a GPU, and on the CPU for a quantised cache",
+        "auto: on a GPU; on the CPU for a quantised cache, and while a conversation has up to 256 tokens",
     ),
     _model(
         "mmap",

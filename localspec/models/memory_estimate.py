@@ -17,6 +17,8 @@ from localspec.gguf.tensors import TENSOR_TYPES
 
 BATCH_TOKENS, UNFUSED_BATCH_TOKENS = 512, 128
 """The largest batch, with flash attention and without."""
+SHORT_CELLS = 512
+"""The cells of the context for short texts."""
 CELL_TOKENS = 256
 """llama.cpp rounds a context up to a multiple of this."""
 
@@ -37,6 +39,8 @@ class ContextShape:
     type_k: str = "f16"
     type_v: str = "f16"
     flash_attn: bool = True
+    short_fused: bool = False
+    """True if short texts have a context of their own, with flash attention, where the model takes one."""
     swa_full: bool = True
     """True if layers with a sliding window cache the whole context."""
     snapshots: int = 0
@@ -80,13 +84,14 @@ def footprint(parts: Sequence[GgufHeader], shape: ContextShape, gpu_layers: int 
     model = Hyperparameters(parts[0])
     first_on_device = max(0, model.n_layers + 1 - gpu_layers)
     weights = layer_weights(parts, model.n_layers)
-    caches = [cache_bytes(model, layer, shape) for layer in range(model.n_layers)]
+    shapes = _contexts(parts[0], model, shape)
+    caches = [sum(cache_bytes(model, layer, each) for each in shapes) for layer in range(model.n_layers)]
     kind, trunk = drafter_kind(parts[0]), model.n_layers - model.n_mtp
     if kind == MTP:
         caches[:trunk] = [0] * trunk
     elif not shape.mtp:
         weights.layers[trunk : model.n_layers] = caches[trunk:] = [0] * model.n_mtp
-    computed = _all_compute_bytes(parts[0], model, shape)
+    computed = sum(_all_compute_bytes(parts[0], model, each) for each in shapes)
     outputs = shape.max_outputs * model.n_vocab * _F32_BYTES
     outputs += shape.hidden_layers * _HIDDEN_ROWS * model.width * _F32_BYTES
     copies = _STATE_COPIES * sum(map(model.state_width, range(model.n_layers))) * _F32_BYTES
@@ -103,6 +108,14 @@ def footprint(parts: Sequence[GgufHeader], shape: ContextShape, gpu_layers: int 
             computed if gpu_layers else 0,
         ),
     )
+
+
+def _contexts(header: GgufHeader, model: Hyperparameters, shape: ContextShape) -> list[ContextShape]:
+    """The shapes of the contexts that evaluate the model itself."""
+    if not shape.short_fused or drafter_kind(header) != DRAFT or model.has_states or 0 < model.window < SHORT_CELLS:
+        return [shape]
+    batch = min(shape.batch_tokens, UNFUSED_BATCH_TOKENS)
+    return [shape, replace(shape, n_ctx=SHORT_CELLS, flash_attn=True, batch_tokens=batch, mtp=False)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from localspec.base.file_identity import sample_digest
 from localspec.base.shared_file import replace_file
 from localspec.engine.costs import Costs
 
-_FORMAT = 1
+_FORMAT = 2
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError)
 
 

@@ -129,6 +129,7 @@ def _target(options: LoadOptions, header: GgufHeader, present: Sequence[Device])
         cache_type_k=options.cache_type_k,
         cache_type_v=options.cache_type_v,
         flash_attn=_flash_attn(options, on_gpu=bool(devices) and options.gpu_layers != 0),
+        short_fused=options.flash_attn == "auto" and options.projector is None,
         mmap=options.mmap,
         mlock=options.mlock,
         snapshots=_snapshots(header),
@@ -181,7 +182,7 @@ def context_tokens(options: LoadOptions, header: GgufHeader) -> int:
 
 
 def _flash_attn(options: LoadOptions, *, on_gpu: bool) -> bool | None:
-    """Unasked, on a GPU as llama.cpp thinks best, and on the CPU only where a cache needs it.
+    """Unasked, on a GPU as llama.cpp thinks best, and on the CPU only for short texts or where a cache needs it.
 
     The CPU's fused step reads the whole cache anew for every row of a batch, the unfused one once for all of them:
     with 1,500 tokens of context a verification of 16 takes nearly four times as long fused. Reading one takes up to
@@ -249,6 +250,7 @@ def _wanted(settings: LoadSettings, header: GgufHeader, head: GgufHeader | None,
         type_k=settings.cache_type_k,
         type_v=settings.cache_type_v,
         flash_attn=settings.flash_attn is not False,
+        short_fused=settings.short_fused and settings.flash_attn is False,
         swa_full=settings.swa_full,
         snapshots=settings.snapshots,
         max_outputs=settings.max_outputs,

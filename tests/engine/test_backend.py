@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from localspec.base.errors import CapacityError, ModelFileError
+from localspec.engine.backends.llama import short_context
 from localspec.engine.backends.llama.cores import default_threads, physical_cores
 from localspec.engine.backends.llama.load import CACHE_TYPES, LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
@@ -77,12 +78,23 @@ def skipping(cancel: Cancellation) -> Iterator[SkippingLlama]:
     model.close()
 
 
-@pytest.fixture(params=["table", "llama", "padded", "skipping"])
-def model(request: pytest.FixtureRequest, llama: LlamaModel, padded: LlamaModel, skipping: SkippingLlama) -> Model:
-    models: dict[str, Model] = {
-        "table": TableModel(letters(20)), "llama": llama, "padded": padded, "skipping": skipping
-    }  # fmt: skip
-    return models[request.param]
+@pytest.fixture
+def with_short(cancel: Cancellation, monkeypatch: pytest.MonkeyPatch) -> Iterator[LlamaModel]:
+    """With a context for short texts, which end at 14 tokens here."""
+    monkeypatch.setattr(short_context, "SHORT_N", 14)
+    monkeypatch.setattr(short_context, "_BACK_N", 10)
+    model = LlamaModel.open(LoadSettings(TARGET, 17, flash_attn=False, short_fused=True), cancel)
+    assert model.loaded.short
+    yield model
+    model.close()
+
+
+@pytest.fixture(params=["table", "llama", "padded", "skipping", "with_short"])
+def model(request: pytest.FixtureRequest) -> Model:
+    if request.param == "table":
+        return TableModel(letters(20))
+    found: Model = request.getfixturevalue(request.param)
+    return found
 
 
 def tokens(n: int, seed: int = 0, n_vocab: int = 20) -> list[int]:

@@ -19,6 +19,7 @@ from localspec.base.errors import CapacityError
 from localspec.base.machine import MachineMemory, memory, waited_s
 from localspec.engine.backends.llama.load import CACHE_TYPES
 from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.short_context import SHORT_CELLS_N, takes_short_texts
 from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.dimensions import Hyperparameters
 from localspec.models.fit import Room, Wanted, check_fits, fits
@@ -127,12 +128,12 @@ def reported_bytes(path: Path, shape: ContextShape, target: Path | None = None) 
         c, model_params, params = parameters(shape)
         other_model = c.llama_model_load_from_file(os.fsencode(target), model_params)
         params.ctx_other = other = c.llama_init_from_model(other_model, params)
-        reported = reported_by(path, model_params, params, mtp=False)
+        reported = reported_by(path, model_params, params, ContextShape(shape.n_ctx))
         c.llama_free(other)
         c.llama_model_free(other_model)
         return reported
     _, model_params, params = parameters(shape)
-    return reported_by(path, model_params, params, mtp=shape.mtp)
+    return reported_by(path, model_params, params, shape)
 
 
 def parameters(shape: ContextShape) -> tuple[Any, Any, Any]:
@@ -152,12 +153,15 @@ def parameters(shape: ContextShape) -> tuple[Any, Any, Any]:
     return c, model_params, params
 
 
-def reported_by(path: Path, model_params: Any, params: Any, *, mtp: bool) -> tuple[float, float]:
+def reported_by(path: Path, model_params: Any, params: Any, shape: ContextShape) -> tuple[float, float]:
     c = native().c
     with native().log.heard() as lines:
         model = c.llama_model_load_from_file(os.fsencode(path), model_params)
         contexts = [c.llama_init_from_model(model, params)]
-        if mtp:
+        if shape.short_fused and takes_short_texts(c, model):
+            params.n_ctx, params.flash_attn_type = SHORT_CELLS_N, 1
+            contexts.append(c.llama_init_from_model(model, params))
+        if shape.mtp:
             params.ctx_type, params.ctx_other = c.LLAMA_CONTEXT_TYPE_MTP, contexts[0]
             params.n_outputs_max, params.n_rs_seq = 1, 0
             contexts.append(c.llama_init_from_model(model, params))
@@ -174,6 +178,7 @@ SHAPES = (
     ContextShape(1024),
     ContextShape(4096, max_outputs=17),
     ContextShape(2048, flash_attn=False),
+    ContextShape(2048, flash_attn=False, short_fused=True),
     ContextShape(2048, "q8_0", "q4_0"),
     ContextShape(4096, swa_full=False),
 )

@@ -55,10 +55,10 @@ def estimate(pair: Pair, n_ctx: int = N_CTX) -> Estimate | None:
 
 def _shape(pair: Pair, model: ModelFile, n_ctx: int) -> ContextShape:
     if model is not pair.target:
-        return ContextShape(n_ctx, flash_attn=False)
+        return ContextShape(n_ctx, flash_attn=False, short_fused=True)
     mtp = pair.drafter == MTP and pair.draft is None
     hidden = {DRAFT: 0, MTP: 1}.get(pair.drafter, _READ_LAYERS)
-    return ContextShape(n_ctx, flash_attn=False, max_outputs=_OUTPUTS, mtp=mtp, hidden_layers=hidden)
+    return ContextShape(n_ctx, flash_attn=False, short_fused=True, max_outputs=_OUTPUTS, mtp=mtp, hidden_layers=hidden)
 
 
 def target_bytes(pair: Pair) -> int:

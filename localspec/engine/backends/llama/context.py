@@ -18,7 +18,7 @@ class LlamaContext:
     def __init__(self, loaded: LoadedModel) -> None:
         self._loaded = loaded
         self._c = loaded.native.c
-        self._context = loaded.context
+        self._context = loaded.short or loaded.context
         self._views = NativeViews()
         self.vocab = LlamaVocab(loaded.native, loaded.model)
 
@@ -35,7 +35,9 @@ class LlamaContext:
         if n < 1:
             raise ValueError(f"{n} threads")
         # A batch of more than one token, hence every verification, uses the second number.
-        self._c.llama_set_n_threads(self._context, n, n)
+        for context in (self._loaded.context, self._loaded.short):
+            if context:
+                self._c.llama_set_n_threads(context, n, n)
 
     @property
     def device(self) -> str:

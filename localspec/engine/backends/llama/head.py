@@ -46,6 +46,8 @@ class LlamaHead(HeadContext):
         self.shares_cache = False
         if not encodes:
             self.shares_cache = target.is_context(self._functions.other_context(self._context))
+            if self.shares_cache:
+                target.keep_one_context()
             layers_n = int(self._c.llama_model_n_layer_nextn(loaded.model))
             self.layers_n = 1 if self.shares_cache else max(1, layers_n)
         self._pairs = PairBatch(self._c, self._c.llama_n_batch(self._context), self.width)

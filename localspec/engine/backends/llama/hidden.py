@@ -129,6 +129,8 @@ class HiddenKeeper:
         self._widths = int(c.llama_model_n_embd(loaded.model)), int(c.llama_model_n_embd_out(loaded.model))
         self._at: dict[int, int] = {}
         """The column of a row that each layer's part begins at."""
+        self._asked: set[tuple[Any, int]] = set()
+        """Contexts and the layers that they were asked for: asking anew makes llama.cpp prepare its buffers anew."""
         self._window = RowWindow(0, batch_n)
         self._views = NativeViews()
 
@@ -145,6 +147,12 @@ class HiddenKeeper:
         if width > self._window.width:
             self._window = RowWindow(width, self._batch_n)
         return LayerStates(self, [slice(at := self._at[layer], at + self._width(layer)) for layer in layers])
+
+    def move(self, context: Any) -> None:
+        """From now on read from another context."""
+        self._context = context
+        for layer in self._at:
+            self._ask(layer)
 
     def take(self, position: int, n: int) -> None:
         """Copy the rows of the first ``n`` tokens of the last evaluation, which began at ``position``."""
@@ -170,6 +178,9 @@ class HiddenKeeper:
         return self._widths[layer == FINAL]
 
     def _ask(self, layer: int) -> None:
+        if (self._context, layer) in self._asked:
+            return
+        self._asked.add((self._context, layer))
         if layer == FINAL:
             self._functions.set_final(self._context, True, False)
         else:

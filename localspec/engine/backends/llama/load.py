@@ -27,6 +27,7 @@ from localspec.engine.backends.llama.report import (
     offloaded_layers,
     only_cuda,
 )
+from localspec.engine.backends.llama.short_context import SHORT_CELLS_N, takes_short_texts
 from localspec.engine.cancel import Cancellation, Cancelled
 
 _BATCH_TOKENS = 512
@@ -74,6 +75,8 @@ class LoadSettings:
     cache_type_v: str = "f16"
     flash_attn: bool | None = None
     """None leaves it to llama.cpp, which turns it on where the device has it; a quantised ``cache_type_v`` needs it."""
+    short_fused: bool = False
+    """True to evaluate short texts with flash attention, where ``flash_attn`` is False: in a context of their own."""
     mmap: bool | None = None
     mlock: bool = False
     repack: bool = True
@@ -123,6 +126,8 @@ class LoadedModel:
     read_singly: bool
     owns_model: bool = True
     """False if the context is one more of a model that another owns."""
+    short: Any = field(default=None, repr=False)
+    """The context for short texts, if there is one (``short_context.py``)."""
 
     def device(self, threads: int) -> str:
         """The device that evaluates the model, in words: "CPU, 2 threads" or "CUDA0 (...), 33/33 layers"."""
@@ -134,7 +139,14 @@ class LoadedModel:
         self.native.c.llama_model_meta_val_str(self.model, key.encode(), room, len(room))
         return room.value.decode(errors="replace")
 
+    def free_short(self) -> LoadedModel:
+        """Free the context for short texts; returns what is left."""
+        if self.short:
+            self.native.c.llama_free(self.short)
+        return replace(self, short=None)
+
     def free(self) -> None:
+        self.free_short()
         self.native.c.llama_free(self.context)
         if self.owns_model:
             self.native.c.llama_model_free(self.model)
@@ -186,9 +198,14 @@ def _with_context(
     _check_wishes(settings, log_lines)
     n_ctx = settings.n_ctx or min(c.llama_model_n_ctx_train(model), _DEFAULT_N_CTX)
     context, said_then = _make_context(native, model, settings, n_ctx, threads, other=other, mtp=mtp)
+    short = None
+    if settings.short_fused and settings.flash_attn is False and other is None and takes_short_texts(c, model):
+        short = _make_short_context(native, model, settings, threads)
     if settings.large_pages:
         ask_for_large_pages()  # for what evaluations work in
-    c.llama_set_abort_callback(context, native.abort_if_set, ctypes.c_void_p(cancel.address))
+    for each in (context, short):
+        if each:
+            c.llama_set_abort_callback(each, native.abort_if_set, ctypes.c_void_p(cancel.address))
     type_k, type_v = cache_types(said_then)
     return LoadedModel(
         native=native,
@@ -204,6 +221,7 @@ def _with_context(
         swa_full=_swa_full(c, model, settings),
         ranked_on_device=_or_else(settings.ranked_on_device, ranks_on_device(c, model, log_lines)),
         read_singly=_or_else(settings.read_singly, only_cuda(log_lines)),
+        short=short,
     )
 
 
@@ -281,6 +299,19 @@ def _make_context(
             f"Choose a smaller one, for example --ctx {max(512, n_ctx // 2)}.",
         )
     return context, [line for _, line in lines]
+
+
+def _make_short_context(native: Native, model: Any, settings: LoadSettings, threads: int) -> Any:
+    """The context for short texts; None if llama.cpp makes none, or none with flash attention."""
+    fused = replace(settings, flash_attn=True, batch_tokens=min(settings.batch_tokens, SHORT_CELLS_N))
+    params = _context_params(native.c, model, fused, SHORT_CELLS_N, threads)
+    params.n_ubatch = min(fused.batch_tokens, _UNFUSED_BATCH_TOKENS)  # as in the other: it reads as much at once
+    with native.log.heard() as lines:
+        context = native.c.llama_init_from_model(model, params)
+    if context and not flash_attn_enabled([line for _, line in lines], True):
+        native.c.llama_free(context)
+        return None
+    return context
 
 
 def _context_params(c: Any, model: Any, settings: LoadSettings, n_ctx: int, threads: int) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +70,11 @@ class ContextMemory:
     def batch_n(self, capacity: int) -> int:
         """The most tokens to evaluate at once, of what the context has been made for."""
         return capacity
+
+    def move(self, context: Any) -> None:
+        """From now on look after another context, which holds the same."""
+        self._context = context
+        self._memory = self._c.llama_get_memory(context)
 
     def position(self, n: int) -> int:
         """The position after the first ``n`` tokens held."""

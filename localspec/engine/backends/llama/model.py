@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from localspec.engine.backends.llama.memory import Rollback, make_memory
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.projector import ImagePart, Projector
 from localspec.engine.backends.llama.saved import Restored, restore_cache, save_cache
+from localspec.engine.backends.llama.short_context import carry, is_short
 from localspec.engine.cancel import Cancellation
 from localspec.engine.images import has_places
 from localspec.engine.model import Likeliest, Logits, common_prefix
@@ -36,6 +37,8 @@ single ones, since recording begins anew (figures in docs/benchmarks.md).
 class LlamaModel(LlamaContext):
     """One model and one context; its KV cache follows whatever context it is asked about.
 
+    On the CPU short texts may have a native context of their own; all that is held is in one of the two.
+
     Not thread-safe. Several of llama.cpp's limits end the process when crossed (more tokens in a batch
     than prepared, more outputs than prepared, a token it does not have), so they are kept here.
     """
@@ -44,6 +47,7 @@ class LlamaModel(LlamaContext):
         super().__init__(loaded)
         self._cancel = cancel  # llama.cpp reads its buffer: it must live as long as the context
         self._memory = make_memory(loaded)
+        self._memory.move(self._context)
         self._n_scores = min(self.vocab.n_vocab, n_vocab or self.vocab.n_vocab)
         self._batch = Batch(self._c, self._c.llama_n_batch(loaded.context))
         self._ranking = DeviceRanking.of(loaded, self._n_scores)
@@ -102,7 +106,7 @@ class LlamaModel(LlamaContext):
 
     @property
     def flash_attn(self) -> bool | None:
-        """True if attention is the fused one; None without attention."""
+        """True if attention is the fused one in texts of any length; None without attention."""
         return self._loaded.flash_attn
 
     @property
@@ -130,10 +134,17 @@ class LlamaModel(LlamaContext):
 
     def read_images_with(self, projector: Projector) -> None:
         """From now on contexts may have images in them; the ``projector`` stays its owner's."""
+        self.keep_one_context()
         self._projector = projector
+
+    def keep_one_context(self) -> None:
+        """Have no native context but that for texts of any length, because something else works on that one."""
+        self._work_in(self._loaded.context)
+        self._loaded = self._loaded.free_short()
 
     def logits(self, context: Sequence[int], last: int) -> Logits:
         self._check(context, last)
+        self._choose_context(context, last)
         if not last:
             context = context[: self._whole_n(context, len(context))]  # half an image waits for its other half
         # Scores exist only for what is evaluated now, so the last positions are evaluated again if need be.
@@ -151,6 +162,7 @@ class LlamaModel(LlamaContext):
         self._check(context, 1)
         if self._ranking is None:
             return None
+        self._choose_context(context, 1)
         self._ranking.attach()
         self._evaluate(context, min(self._known_n(context), len(context) - 1), 1)
         few = self._ranking.read(self._batch.used - 1)
@@ -172,12 +184,14 @@ class LlamaModel(LlamaContext):
     def keep_hidden(self, layers: Sequence[int]) -> LayerStates:
         if self._hidden is None:
             self._hidden = HiddenKeeper(self._loaded, lambda: self._memory.held, self._batch.capacity)
+            self._hidden.move(self._context)
         return self._hidden.keep(layers)
 
     def save(self, path: Path, cancel: Cancellation | None = None) -> None:
         """Keep in a file what the context holds. Raises EngineError if that is not possible, or Cancelled."""
         if why := self._memory.why_not_saved:
             raise EngineError(f"This model's cache cannot be kept: {why}.", "The conversation goes on without.")
+        self._work_in(self._loaded.context)
         save_cache(self._loaded, self._memory.held, path, cancel)
 
     def restore(self, path: Path, cancel: Cancellation | None = None) -> Restored:
@@ -186,6 +200,7 @@ class LlamaModel(LlamaContext):
         Raises Cancelled, holding nothing, if ``cancel`` is set while the file is checked.
         """
         self._memory.forget()
+        self._work_in(self._loaded.context)
         if self._hidden:
             self._hidden.clear()
         if why := self._memory.why_not_saved:
@@ -217,6 +232,31 @@ class LlamaModel(LlamaContext):
             raise ValueError(f"a context of {len(context)} tokens, {self.n_ctx} prepared")
         if last and has_places(context[-last:]):
             raise ValueError("rows asked for of an image")
+
+    def _choose_context(self, context: Sequence[int], last: int) -> None:
+        """Work in the context that texts of this length are evaluated in, with as much as is held of this one.
+
+        Proposals do not count: they come and go.
+        """
+        if not self._loaded.short:
+            return
+        short = is_short(len(context) - last, now=self._context == self._loaded.short)
+        chosen = self._loaded.short if short else self._loaded.context
+        if chosen != self._context:
+            self._memory.rewind(self._known_n(context))
+            self._work_in(chosen)
+
+    def _work_in(self, context: Any) -> None:
+        """Hold in this native context what is held, or nothing where that cannot be carried."""
+        if context == self._context:
+            return
+        carried = not self._memory.held or carry(self._c, self._context, context)
+        self._context = context
+        self._memory.move(context)
+        if not carried:
+            self._memory.forget()
+        if self._hidden:
+            self._hidden.move(context)
 
     def _known_n(self, context: Sequence[int]) -> int:
         """The leading tokens of ``context`` that the cache holds, and no half of an image."""
