@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -65,7 +66,7 @@ class Echo:
                 raise EngineError("The engine died.")
             case "unknown":
                 raise NotFoundError("No such pair.")
-        return JSONResponse({"said": text, "usage": {"completion_tokens": 5}}, headers={"x-request-id": f"id-{text}"})
+        return JSONResponse({"said": text, "usage": {"completion_tokens": 5}})
 
 
 def batch(echo: Echo, *, parallel: int = 1, in_order: bool = False, service: FakeService | None = None) -> BatchRun:
@@ -115,11 +116,13 @@ def test_lines_are_read_and_wrong_ones_are_named(tmp_path: Path) -> None:
         asked("e", stream=True),
         "  ",
         asked("f", model="small"),
+        asked("g").replace("/v1/echo", "/v1/\\n"),
+        asked("h").replace("/v1/echo", "/v1/" + "a" * 70_000),
     )
     lines = list(read_batch(path))
     assert lines[0] == BatchRequest(1, "a", "/v1/echo", {"text": "x"})
-    assert isinstance(lines[-1], BatchRequest)
-    assert (lines[-1].number, lines[-1].model) == (14, "small")
+    assert isinstance(lines[-3], BatchRequest)
+    assert (lines[-3].number, lines[-3].model) == (14, "small")
     assert [(line.number, line.code) for line in lines if isinstance(line, WrongLine)] == [
         (3, "invalid_json_line"),
         (4, "invalid_json_line"),
@@ -131,6 +134,8 @@ def test_lines_are_read_and_wrong_ones_are_named(tmp_path: Path) -> None:
         (10, "invalid_url"),
         (11, "invalid_request"),
         (12, "invalid_request"),
+        (15, "invalid_url"),
+        (16, "invalid_url"),
     ]
     with pytest.raises(NotFoundError):
         list(read_batch(tmp_path / "none.jsonl"))
@@ -147,7 +152,7 @@ def test_every_line_has_a_result_in_openais_form(
     results = run(batch(Echo()), [*lines_of(*texts), wrong])
     first = data_of(results[0])
     body = {"said": "hello", "usage": {"completion_tokens": 5}}
-    response = {"status_code": 200, "request_id": "id-hello", "body": body}
+    response = {"status_code": 200, "request_id": "req_1", "body": body}
     assert first == {"id": "batch_req_1", "custom_id": "r1", "response": response, "error": None}
     assert "RuntimeError: a bug" in caplog.text
     assert [result.status for result in results] == [200, 500, 200, 404, 200, 200, None]
@@ -168,6 +173,13 @@ def test_results_come_in_order_or_as_they_are_done(in_order: bool) -> None:
     assert sorted(said) == ["a", "b", "c", "d", "e"]
     assert (said[0] == "a") == (said == ["a", "b", "c", "d", "e"]) == in_order
     assert echo.most_at_once == 3
+
+
+def test_a_body_that_no_answer_could_repeat_has_an_error_of_its_own() -> None:
+    """A half of a surrogate pair, and a number without bounds, which JSON can name."""
+    bodies: tuple[dict[str, Any], ...] = ({"input": "\ud800"}, {"input": "Hello", "metadata": {"a": math.inf}})
+    lines: list[Line] = [BatchRequest(i, f"r{i}", "/v1/responses", body) for i, body in enumerate(bodies, 1)]
+    assert [result.status for result in run(batch(Echo()), [*lines, *lines_of("hello")])] == [400, 400, 200]
 
 
 def test_where_the_first_takes_long_others_do_not_run_far_ahead() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from localspec.base.errors import InputError, NotFoundError, refused
 
 MOST_BYTES = 64_000_000
 """The longest line that is read."""
-_API = "/v1/"
+_URL = re.compile(r"/v1/[\w/.-]{1,200}", re.ASCII)
 _SHOWN = 80
 
 
@@ -105,7 +106,7 @@ def _read(number: int, text: bytes) -> Line:
     request = BatchRequest(number, custom_id, str(url), body if isinstance(body, dict) else {})
     if method != "POST":
         return _wrong(request, "invalid_method", f"The method is {_shown(method)}; it has to be POST.")
-    if not isinstance(url, str) or not url.startswith(_API):
+    if not isinstance(url, str) or not _URL.fullmatch(url):
         return _wrong(request, "invalid_url", f"The url is {_shown(url)}; it has to be one as /v1/chat/completions.")
     if not isinstance(body, dict):
         return _wrong(request, "invalid_request", "The body is no JSON object.")

@@ -25,7 +25,6 @@ class BatchResult:
     line: Line
     status: int | None = None
     """The HTTP status of the answer; None for a line that is no request."""
-    request_id: str = ""
     body: Any = None
     """The JSON of the answer."""
 
@@ -47,7 +46,7 @@ class BatchResult:
         error = None
         if isinstance(self.line, WrongLine):
             error = {"code": self.line.code, "message": f"Line {self.line.number}: {self.line.message}"}
-        response = {"status_code": self.status, "request_id": self.request_id, "body": self.body}
+        response = {"status_code": self.status, "request_id": f"req_{self.line.number}", "body": self.body}
         data = {
             "id": f"batch_req_{self.line.number}",
             "custom_id": self.line.custom_id,

@@ -92,14 +92,13 @@ class BatchRun:
             return BatchResult(line)
         await self._load(line.model)
         response = await self._sent(client, line)
-        request_id = response.headers.get("x-request-id", f"req_{line.number}")
-        return BatchResult(line, response.status_code, request_id, _json(response))
+        return BatchResult(line, response.status_code, _json(response))
 
     async def _sent(self, client: AsyncClient, request: BatchRequest) -> Response:
         """The answer; once more where there was no room, or where the engine may have died of another request."""
-        failed = False
+        failed, body = False, json.dumps(request.body)
         for _ in range(_RETRIES_N):
-            response = await client.post(request.url, json=request.body)
+            response = await client.post(request.url, content=body)
             if response.status_code in _BUSY:
                 await asyncio.sleep(RETRY_S)
             elif response.status_code < HTTPStatus.INTERNAL_SERVER_ERROR or failed:
