@@ -1,6 +1,6 @@
 """Keys of clients: the file that names them, and the limits of each.
 
-A line of the file is a name, a colon and a key, then its limits if it has any; # begins a comment::
+A line of the file is a name, a colon and a key, then its limits if it has any; # after a space begins a comment::
 
     editor: 2b6e41fd92c04ab1b6d3f5c09a7d8e11
     agents: 91f0a3c47e5d4c0f8e2b6a7d5c4b3a29  60 requests/minute  20000 tokens/minute
@@ -23,6 +23,7 @@ from localspec.server.service import RateLimitError
 _SHORTEST = 16
 _MOST_BYTES = 1_000_000
 _LINE = re.compile(r"(?P<name>[^\s:#]+)\s*:\s*(?P<key>\S+)(?P<limits>.*)")
+_COMMENT = re.compile(r"(^|\s)#.*")
 _LIMIT = re.compile(r"\s+([1-9]\d*)\s+(requests|tokens)/minute")
 _FORM = "A line is `name: key`, and perhaps `60 requests/minute 20000 tokens/minute`."
 
@@ -41,24 +42,28 @@ class ApiKey:
 def read_keys(path: Path) -> tuple[ApiKey, ...]:
     """The keys in a file. Raises NotFoundError, or InputError that names the line and never the key."""
     try:
-        text = read_file(path, _MOST_BYTES).decode("utf-8")
+        text = read_file(path, _MOST_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
         raise NotFoundError(f"There is no file {path}.", _FORM) from None
     except OSError as error:
         raise InputError(*refused(f"{path} cannot be read", error, "choose another file")) from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text.", _FORM) from None
-    keys = [_parsed(path, n, line) for n, line in enumerate(text.splitlines(), 1) if line.partition("#")[0].strip()]
+    lines = enumerate((_COMMENT.sub("", line).strip() for line in text.splitlines()), 1)
+    keys = [_parsed(path, number, line) for number, line in lines if line]
     if not keys:
         raise InputError(f"{path} has no keys.", _FORM)
-    names = [key.name for key in keys]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise InputError(f"{path} names {min(twice)} twice.", "Give each key a name of its own.")
+    by_digest: dict[bytes, str] = {}
+    for key in keys:
+        if key.name in by_digest.values():
+            raise InputError(f"{path} names {key.name} twice.", "Give each key a name of its own.")
+        if (other := by_digest.setdefault(key.digest, key.name)) != key.name:
+            raise InputError(f"{path} has one key for {other} and {key.name}.", "Give each name a key of its own.")
     return tuple(keys)
 
 
 def _parsed(path: Path, number: int, line: str) -> ApiKey:
-    found = _LINE.fullmatch(line.partition("#")[0].strip())
+    found = _LINE.fullmatch(line)
     if found is None or _LIMIT.sub("", found["limits"]).strip():
         raise InputError(f"{path}, line {number}, is not understood.", _FORM)
     if len(found["key"]) < _SHORTEST:

@@ -76,7 +76,7 @@ class ServedPairs:
             self._listing.release()
 
     def _list(self) -> None:
-        with suppress(LocalSpecError):  # pairs.toml is wrong: the list stays as it was
+        with suppress(LocalSpecError, OSError):  # pairs.toml is wrong, or a file has just gone: the list stays
             self._models = [self._described_own(), *_here(but=self.own_id)]
         self._listed_at = time.monotonic()
 

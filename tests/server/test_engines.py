@@ -16,12 +16,14 @@ from localspec.config import read_config
 from localspec.engine.events import Event, Finished, Round
 from localspec.insight.observers.metering import Metering
 from localspec.insight.observers.observers import Observers
+from localspec.models.pairs import Pair
 from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.resolver import SettingsResolver
 from localspec.runtime.worker.messages import Tokenize, Tokenized
+from localspec.server import served_pairs
 from localspec.server.engines import Engines, ServiceLimits
 from localspec.server.http_server import logged
-from localspec.server.keys import ApiKey, RateLimits, read_keys
+from localspec.server.keys import ApiKey, RateLimits, holder_of, read_keys
 from localspec.server.places import Places
 from localspec.server.served_pairs import ServedPairs
 from localspec.server.service import CLIENT, Asked, BusyError, RateLimitError
@@ -326,6 +328,16 @@ def test_files_are_served_beside_a_catalogue_that_cannot_be_read(tmp_path: Path)
     assert served.settings("mine").load.target == served.settings("").load.target == tmp_path / "mine.gguf"
 
 
+def test_a_file_that_goes_while_pairs_are_listed_ends_no_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(pair: Pair) -> object:
+        raise FileNotFoundError
+
+    (tmp_path / "mine.gguf").touch()
+    monkeypatch.setattr(served_pairs, "state_of", gone)
+    served = ServedPairs(SettingsResolver({"target": tmp_path / "mine.gguf"}).resolve(read_config()))
+    assert [model.id for model in served.models()] == ["mine"]
+
+
 async def test_limits_of_keys(tmp_path: Path) -> None:
     """Requests are counted when they come, tokens when the reply has ended; other clients are none the worse."""
     now = [0.0]
@@ -351,13 +363,22 @@ async def test_limits_of_keys(tmp_path: Path) -> None:
 def test_the_file_of_keys(tmp_path: Path) -> None:
     """Names, keys and limits; a mistake is told by its line, and never with the key."""
     file, key = tmp_path / "keys", "0123456789abcdef"
-    file.write_text(f"# ours\n\nediting: {key} # mine\nagents:{key}2 60 requests/minute 9 tokens/minute\n")
+    file.write_text(f"\ufeff# ours\n\nediting: {key}#2 # mine\nagents:{key}2 60 requests/minute 9 tokens/minute\n")
     keys = read_keys(file)
+    assert holder_of(f"{key}#2", keys) == keys[0]
     assert [(k.name, k.requests_per_minute, k.tokens_per_minute) for k in keys] == [
         ("editing", None, None),
         ("agents", 60, 9),
     ]
-    for wrong in (key, f"a: {key} 3 words/minute", "a: short", f"a: {key}\na: {key}", "", f"a: {key} 0 tokens/minute"):
+    for wrong in (
+        key,
+        f"a: {key} 3 words/minute",
+        "a: short",
+        f"a: {key}\na: {key}2",
+        f"a: {key}\nb: {key}",
+        "",
+        f"a: {key} 0 tokens/minute",
+    ):
         file.write_text(wrong)
         with pytest.raises(InputError) as refused:
             read_keys(file)
