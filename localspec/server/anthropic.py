@@ -20,7 +20,7 @@ from localspec.server.failures import anthropic_error
 from localspec.server.fields import Fields
 from localspec.server.images import image_from_base64, image_from_url
 from localspec.server.openai.figures import new_id
-from localspec.server.openai.messages import joined, tool_of
+from localspec.server.openai.messages import distinct, joined, tool_of, without_begun
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.sampling import held_to_schema, sampling_of
 from localspec.server.service import Asked, Service
@@ -52,7 +52,7 @@ async def _messages(service: Service, request: Request) -> Response:
     asked = await _asked(service, fields)
     answer = _Answer(asked.model or service.models()[0].id, shows_reasoning=_shows_reasoning(fields))
     if fields.flag("stream"):
-        return StreamResponse(_stream(service, asked, answer))
+        return StreamResponse(_stream(service, asked, answer), _failure)
     async with aclosing(replied(service, asked)) as events:
         return JSONResponse(_whole([data async for event in events for data in answer.receive(event)]))
 
@@ -101,7 +101,7 @@ def _shows_reasoning(fields: Fields) -> bool:
 
 def _with_tools(fields: Fields, options: ReplyOptions) -> ReplyOptions:
     """The options with the tools of a request, and with what it says of their choice. Raises InvalidFieldError."""
-    tools = tuple(_tool(each) for each in fields.objects("tools"))
+    tools = distinct(fields, map(_tool, fields.objects("tools")))
     choice = fields.object("tool_choice")
     if choice is None:
         return replace(options, tools=tools)
@@ -139,11 +139,7 @@ async def _conversation(fields: Fields) -> tuple[tuple[Message, ...], str]:
                 found.append(Message(Role.SYSTEM, await _text(each, "content", Role.SYSTEM)))
             case _:
                 each.refuse("role", "user, assistant or system")
-    merged = list(_merged(found))
-    prefix = ""
-    if len(merged) > 1 and merged[-1].role is Role.ASSISTANT and not merged[-1].calls:
-        prefix = merged.pop().content
-    return joined(merged), prefix
+    return without_begun(joined(list(_merged(found))))
 
 
 def _merged(messages: list[Message]) -> Iterator[Message]:
@@ -342,15 +338,12 @@ def _grow(block: dict[str, Any], delta: dict[str, str]) -> None:
 
 
 async def _stream(service: Service, asked: Asked, answer: _Answer) -> AsyncGenerator[bytes]:
-    """The API's events. Raises LocalSpecError before the first."""
-    begun = False
-    try:
-        async with aclosing(replied(service, asked)) as events:
-            async for event in events:
-                for data in answer.receive(event):
-                    begun = True
-                    yield server_sent(data, data["type"])
-    except LocalSpecError as error:
-        if not begun:
-            raise
-        yield server_sent(anthropic_error(error), "error")
+    """The API's events. Raises LocalSpecError."""
+    async with aclosing(replied(service, asked)) as events:
+        async for event in events:
+            for data in answer.receive(event):
+                yield server_sent(data, data["type"])
+
+
+def _failure(error: LocalSpecError) -> bytes:
+    return server_sent(anthropic_error(error), "error")

@@ -12,17 +12,15 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, PromptProgress, Round, Started, Token
 from localspec.engine.settings import BANNED, Sampling
 from localspec.runtime.messages import Infill, ReplyOptions, TokenIds
 from localspec.runtime.worker.messages import Tokenize, Tokenized
-from localspec.server.failures import openai_error
 from localspec.server.fields import Fields
 from localspec.server.openai.figures import TextTokens, chat_logprobs, llama_timings
-from localspec.server.openai.options import MOST_ALTERNATIVES, options_of, reply_count, seeded
+from localspec.server.openai.options import MOST_PROMPTS, alternatives, options_of, reply_count, seeded
 from localspec.server.service import Asked, Service
-from localspec.server.streaming import StreamResponse, merged, server_sent
+from localspec.server.streaming import StreamResponse, merged, openai_failure, server_sent
 
 _UNKNOWN = ("ignore_eos", "post_sampling_probs")
 """Flags that would change the answer, and that nothing here can follow."""
@@ -34,8 +32,8 @@ async def complete(service: Service, request: Request) -> Response:
     fields = await Fields.of(request)
     model = fields.text("model", "")
     options = await _options(service, fields)
-    prompts = await _prompts(service, fields)
     copies_n = reply_count(fields, "n_cmpl" if fields.has("n_cmpl") else "n")
+    prompts = await _prompts(service, fields, MOST_PROMPTS // copies_n)
     asked = [Asked(model, prompt, seeded(options, i)) for prompt in prompts for i in range(copies_n)]
     return await _answered(service, fields, asked, listed=_is_list_of_prompts(fields.raw("prompt")) or copies_n > 1)
 
@@ -57,7 +55,8 @@ async def _answered(service: Service, fields: Fields, asked: list[Asked], *, lis
         for i, (each, prompt) in enumerate(zip(asked, texts, strict=True))
     ]
     if fields.flag("stream"):
-        return StreamResponse(_stream(service, asked, answers, with_progress=fields.flag("return_progress")))
+        pieces = _stream(service, asked, answers, with_progress=fields.flag("return_progress"))
+        return StreamResponse(pieces, openai_failure)
     async with aclosing(merged(service, asked)) as events:
         async for i, event in events:
             for _ in answers[i].receive(event):
@@ -70,19 +69,12 @@ async def _answered(service: Service, fields: Fields, asked: list[Asked], *, lis
 async def _stream(
     service: Service, asked: list[Asked], answers: list[_Answer], *, with_progress: bool
 ) -> AsyncGenerator[bytes]:
-    """The pieces as server-sent events. Raises LocalSpecError before the first."""
-    begun = False
-    try:
-        async with aclosing(merged(service, asked)) as events:
-            async for i, event in events:
-                for piece in answers[i].receive(event):
-                    if with_progress or "prompt_progress" not in piece:
-                        begun = True
-                        yield server_sent(piece)
-    except LocalSpecError as error:
-        if not begun:
-            raise
-        yield server_sent(openai_error(error))
+    """The pieces as server-sent events. Raises LocalSpecError."""
+    async with aclosing(merged(service, asked)) as events:
+        async for i, event in events:
+            for piece in answers[i].receive(event):
+                if with_progress or "prompt_progress" not in piece:
+                    yield server_sent(piece)
 
 
 async def _options(service: Service, fields: Fields) -> ReplyOptions:
@@ -93,10 +85,7 @@ async def _options(service: Service, fields: Fields) -> ReplyOptions:
     base = service.settings(model).reply
     fields = await _with_token_biases(service, model, fields)
     options = await options_of(fields, base, "n_predict", "max_tokens")
-    top_n = fields.whole("n_probs") or 0
-    if not 0 <= top_n <= MOST_ALTERNATIVES:
-        fields.refuse("n_probs", f"a whole number from 0 to {MOST_ALTERNATIVES}")
-    return replace(options, logprobs=top_n or None)
+    return replace(options, logprobs=alternatives(fields, "n_probs") or None)
 
 
 async def _with_token_biases(service: Service, model: str, fields: Fields) -> Fields:
@@ -130,10 +119,12 @@ def _is_list_of_prompts(value: Any) -> bool:
     return isinstance(value, list) and not any(isinstance(each, int) for each in value)
 
 
-async def _prompts(service: Service, fields: Fields) -> list[str | TokenIds]:
+async def _prompts(service: Service, fields: Fields, most_n: int) -> list[str | TokenIds]:
     """The prompts of a request: texts, tokens, or texts and tokens in turn. Raises LocalSpecError."""
     value = fields.raw("prompt")
     values = value if _is_list_of_prompts(value) and value else [value]
+    if len(values) > most_n:
+        fields.refuse("prompt", f"a list of at most {most_n}")
     return [await _prompt(service, fields, each) for each in values]
 
 

@@ -57,21 +57,26 @@ class Fields:
             return default
         return value if isinstance(value, bool) else self.refuse(name, "true or false")
 
-    def number(self, name: str) -> float | None:
-        """A finite number; None if it is missing."""
+    def number(self, name: str, most: int = _LARGEST) -> float | None:
+        """A number from ``-most`` to ``most``; None if it is missing."""
         value = self.values.get(name)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= most:
             self.refuse(name, "a number")
-        return value if isfinite(value) else self.refuse(name, "a number")
+        return value
 
-    def whole(self, name: str) -> int | None:
-        """A whole number, which may be written as 1.0; None if it is missing."""
-        value = self.number(name)
+    def whole(self, name: str, most: int = _LARGEST) -> int | None:
+        """A whole number from ``-most`` to ``most``, which may be written as 1.0; None if it is missing."""
+        value = self.number(name, most)
         if value is None:
             return None
         return int(value) if value == int(value) else self.refuse(name, "a whole number")
+
+    def seed(self, default: int | None) -> int | None:
+        """The field ``seed``, of which 64 bits count; None for -1, which asks for any."""
+        seed = self.whole("seed", 2**64)
+        return default if seed is None else None if seed == -1 else seed % 2**64
 
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of texts, or one text; empty if it is missing."""
@@ -114,21 +119,24 @@ class Fields:
 
 
 def fields_of_json(body: bytes) -> Fields:
-    """The object that a JSON text holds, in whose texts all characters are whole. Raises InvalidFieldError."""
+    """The object that a JSON text holds: all characters are whole, all numbers finite. Raises InvalidFieldError."""
     try:
         value = json.loads(body)
         _check_whole(value)
     except (ValueError, RecursionError):
-        raise InvalidFieldError("The body of the request is no JSON.", "Send a JSON object, in UTF-8.") from None
+        message = "The body of the request is no JSON, or has a number that is too large."
+        raise InvalidFieldError(message, "Send a JSON object, in UTF-8.") from None
     if not isinstance(value, dict):
         raise InvalidFieldError("The body of the request is no JSON object.", "Send one.")
     return Fields(value)
 
 
 def _check_whole(value: Any) -> None:
-    """Raise ValueError for a half of a surrogate pair, which JSON can name and UTF-8 cannot write."""
+    """Raise ValueError for what JSON can name and no answer can repeat: half a surrogate pair, an infinite number."""
     if isinstance(value, str):
         value.encode()
+    elif isinstance(value, float) and not isfinite(value):
+        raise ValueError
     elif isinstance(value, list):
         for each in value:
             _check_whole(each)

@@ -1,6 +1,6 @@
 """llama-server's own endpoints beside its completions: health, facts, tokens and prompts.
 
-It has some of OpenAI's endpoints under shorter paths, too.
+It has some of OpenAI's endpoints without the version in the path, too; its ``/completions`` is another API.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from starlette.routing import Route
 
 from localspec import __version__
 from localspec.gguf import read_header
-from localspec.runtime.messages import Role
 from localspec.runtime.worker.messages import Detokenize, Detokenized, Render, Rendered, Tokenize, Tokenized
 from localspec.server.completion import complete, fill_in, generation_settings
 from localspec.server.fields import Fields
 from localspec.server.openai.chat import complete_chat
-from localspec.server.openai.messages import messages_of, tools_of
+from localspec.server.openai.messages import messages_of, tools_of, without_begun
 from localspec.server.openai.models import list_models
 from localspec.server.openai.responses import respond
 from localspec.server.service import ServedModel, Service
@@ -100,9 +99,7 @@ async def _detokenize(service: Service, request: Request) -> Response:
 
 async def _apply_template(service: Service, request: Request) -> Response:
     fields = await Fields.of(request)
-    messages, prefix = await messages_of(fields), ""
-    if len(messages) > 1 and messages[-1].role is Role.ASSISTANT and not messages[-1].calls:
-        messages, prefix = messages[:-1], messages[-1].content
+    messages, prefix = without_begun(await messages_of(fields))
     answer = await service.ask(fields.text("model", ""), Render(0, messages, tools_of(fields), prefix))
     assert isinstance(answer, Rendered)
     return JSONResponse({"prompt": answer.text})

@@ -26,14 +26,14 @@ from localspec.server.fields import Fields
 from localspec.server.images import image_from_base64
 from localspec.server.ollama_models import model_routes, pair_id
 from localspec.server.openai.figures import TextTokens, chat_logprobs
-from localspec.server.openai.messages import joined, tools_of
+from localspec.server.openai.messages import joined, tools_of, without_begun
+from localspec.server.openai.options import chat_alternatives
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.sampling import held_to_schema, sampling_of
 from localspec.server.service import Asked, Service
 from localspec.server.streaming import StreamResponse
 
 MEDIA_TYPE = "application/x-ndjson"
-_MOST_ALTERNATIVES = 20
 
 
 def routes(service: Service) -> list[Route]:
@@ -60,14 +60,11 @@ def routes(service: Service) -> list[Route]:
 
 async def _chat(service: Service, fields: Fields) -> Asked | None:
     """The reply that a chat asks for; None if it only has the pair loaded. Raises LocalSpecError."""
-    messages = list(joined([message async for message in _messages(fields)]))
+    messages, prefix = without_begun(joined([message async for message in _messages(fields)]))
     options = await _options(service, fields)
     if not messages:
         return None
-    prefix = ""
-    if len(messages) > 1 and messages[-1].role is Role.ASSISTANT and not messages[-1].calls:
-        prefix = messages.pop().content
-    return Asked(pair_id(fields), tuple(messages), replace(options, tools=tools_of(fields)), prefix)
+    return Asked(pair_id(fields), messages, replace(options, tools=tools_of(fields)), prefix)
 
 
 async def _text(service: Service, fields: Fields) -> Asked | None:
@@ -92,7 +89,6 @@ async def _options(service: Service, fields: Fields) -> ReplyOptions:
     given = fields.object("options") or Fields({}, "options")
     limit = given.whole("num_predict")
     max_tokens = base.max_tokens if limit is None else max(limit, 1) if limit >= 0 else None
-    seed = given.whole("seed")
     sampling = sampling_of(given, base.sampling)
     form = fields.raw("format")
     if form:
@@ -102,16 +98,9 @@ async def _options(service: Service, fields: Fields) -> ReplyOptions:
         sampling=sampling,
         max_tokens=max_tokens,
         stop=tuple(filter(None, given.texts("stop"))) if given.has("stop") else base.stop,
-        seed=base.seed if seed is None else None if seed < 0 else seed % 2**64,
-        logprobs=_alternatives(fields),
+        seed=given.seed(base.seed),
+        logprobs=chat_alternatives(fields),
     )
-
-
-def _alternatives(fields: Fields) -> int | None:
-    top_n = fields.whole("top_logprobs") or 0
-    if not 0 <= top_n <= _MOST_ALTERNATIVES:
-        fields.refuse("top_logprobs", f"a whole number from 0 to {_MOST_ALTERNATIVES}")
-    return top_n if fields.flag("logprobs") else None
 
 
 async def _messages(fields: Fields) -> AsyncGenerator[Message]:
@@ -164,7 +153,7 @@ async def _answered(service: Service, request: Request, fields: Fields, asked: A
         service, asked, _Answer(model, name, begun, thinks, with_logprobs=asked.options.logprobs is not None)
     )
     if fields.flag("stream", default=True):
-        return StreamResponse(_written(lines), MEDIA_TYPE)
+        return StreamResponse(_written(lines), _failure, MEDIA_TYPE)
     async with aclosing(lines):
         return JSONResponse(_whole([line async for line in lines], name))
 
@@ -262,17 +251,14 @@ async def _lines(service: Service, asked: Asked, answer: _Answer) -> AsyncGenera
 
 
 async def _written(lines: AsyncGenerator[dict[str, Any]]) -> AsyncGenerator[bytes]:
-    """The lines as JSON. Raises LocalSpecError before the first."""
-    begun = False
-    try:
-        async with aclosing(lines):
-            async for line in lines:
-                begun = True
-                yield _json_line(line)
-    except LocalSpecError as error:
-        if not begun:
-            raise
-        yield _json_line(ollama_error(error))
+    """The lines as JSON. Raises LocalSpecError."""
+    async with aclosing(lines):
+        async for line in lines:
+            yield _json_line(line)
+
+
+def _failure(error: LocalSpecError) -> bytes:
+    return _json_line(ollama_error(error))
 
 
 def _json_line(line: dict[str, Any]) -> bytes:

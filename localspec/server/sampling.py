@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from typing import Any
@@ -24,17 +23,13 @@ _LARGEST_BIAS = 1e9
 """Scores with larger ones are no numbers any more in 32 bits, after the samplers have multiplied them."""
 
 
-def sampling_of(fields: Fields, base: Sampling, names: Mapping[str, str] | None = None) -> Sampling:
-    """``base`` with the numbers that ``fields`` name.
-
-    ``names`` are an API's own names of fields, each with that of ``Sampling``. Raises InvalidFieldError.
-    """
+def sampling_of(fields: Fields, base: Sampling) -> Sampling:
+    """``base`` with the numbers that ``fields`` name. Raises InvalidFieldError."""
     asked: dict[str, Any] = {}
     for name, kind in NUMBERS.items():
-        for own in (name, *(own for own, meant in (names or {}).items() if meant == name)):
-            value = fields.whole(own) if kind == "int" else fields.number(own)
-            if value is not None:
-                asked[name] = _checked(fields, own, name, value)
+        value = fields.whole(name) if kind == "int" else fields.number(name)
+        if value is not None:
+            asked[name] = _checked(fields, name, value)
     if breakers := fields.texts("dry_sequence_breakers"):
         asked["dry_sequence_breakers"] = breakers
     if asked.get("mirostat", base.mirostat):
@@ -47,13 +42,13 @@ def sampling_of(fields: Fields, base: Sampling, names: Mapping[str, str] | None 
     return sampling
 
 
-def _checked(fields: Fields, own: str, name: str, value: float) -> float:
+def _checked(fields: Fields, name: str, value: float) -> float:
     setting = find_key(name)
     if setting is not None and isinstance(setting.kind, Number):
         try:
             setting.kind.check(value)
         except RefusedValue:
-            fields.refuse(own, setting.kind.form)
+            fields.refuse(name, setting.kind.form)
     return value
 
 

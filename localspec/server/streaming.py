@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from localspec.base.errors import CapacityError
+from localspec.base.errors import CapacityError, LocalSpecError
 from localspec.engine.events import Event, Started
+from localspec.server.failures import openai_error
 from localspec.server.service import Asked, Service
 
 
 class StreamResponse(Response):
     """A body that comes in pieces.
 
-    An error before the first piece is raised, so that it has a status; later ones are the generator's to tell. The
-    generator is closed at once when the work on the request is cancelled.
+    An error before the first piece is raised, so that it has a status; of a later one the last piece tells, which
+    ``failure`` makes. The generator is closed at once when the work on the request is cancelled.
     """
 
-    def __init__(self, pieces: AsyncGenerator[bytes], media_type: str = "text/event-stream") -> None:
+    def __init__(
+        self,
+        pieces: AsyncGenerator[bytes],
+        failure: Callable[[LocalSpecError], bytes],
+        media_type: str = "text/event-stream",
+    ) -> None:
         self._pieces = pieces
+        self._failure = failure
         # The last header has nginx pass every piece on.
         super().__init__(media_type=media_type, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
@@ -35,9 +42,18 @@ class StreamResponse(Response):
             first = await anext(pieces, b"")
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             await send({"type": "http.response.body", "body": first, "more_body": True})
-            async for piece in pieces:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
+            last = b""
+            try:
+                async for piece in pieces:
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            except LocalSpecError as error:
+                last = self._failure(error)
+            await send({"type": "http.response.body", "body": last})
+
+
+def openai_failure(error: LocalSpecError) -> bytes:
+    """The last event of a stream of OpenAI's that failed."""
+    return server_sent(openai_error(error))
 
 
 def server_sent(data: Mapping[str, Any] | str, event: str = "") -> bytes:

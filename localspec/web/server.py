@@ -12,7 +12,6 @@ import socket
 from collections.abc import Callable
 from importlib.resources import files
 from string import Template
-from urllib.parse import urlsplit
 
 from aiohttp import web
 from textual_serve.app_service import AppService
@@ -84,7 +83,7 @@ class ChatServer(Server):
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """Run an app for a tab until the tab is closed."""
         origin = request.headers.get("Origin")
-        if origin is not None and urlsplit(origin).netloc != request.host:
+        if origin is not None and origin.partition("://")[2] != request.host:
             raise web.HTTPForbidden(text="This address is for its own page alone.")
         if not await self._takes_place():
             raise web.HTTPServiceUnavailable(text=TOO_MANY)

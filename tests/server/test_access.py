@@ -134,6 +134,7 @@ async def test_names_of_this_machine_and_origins() -> None:
             ("http://evil.example", 403),
             ("null", 403),
             ("http://localhost:1", 403),
+            ("http://[", 403),
         ):
             assert (await server.answer(post(f"Origin: {origin}")))[0] == status, origin
         preflight = post("Origin: http://evil.example", "Access-Control-Request-Method: POST").replace(

@@ -179,6 +179,7 @@ async def test_a_gap_is_filled() -> None:
         ({"prompt": "a", "logit_bias": 5}, "logit_bias"),
         ({"prompt": "a", "logit_bias": [[[5], 1]]}, "logit_bias"),
         ({"prompt": "a", "n_cmpl": 1000}, "n_cmpl"),
+        ({"prompt": ["a"] * 65, "n_cmpl": 2}, "prompt"),
     ],
 )
 async def test_a_wrong_completion_names_its_field(sent: dict[str, Any], place: str) -> None:

@@ -136,6 +136,8 @@ async def test_pairs_are_listed_and_described() -> None:
         (listed,) = (await client.list()).models
         (running,) = (await client.ps()).models
         shown = await client.show(PAIR)
+    assert listed.digest == running.digest
+    assert len(listed.digest or "") == 64  # its own client shows the first twelve characters, and fails without them
     assert (listed.model, listed.size, running.model, running.context_length) == (PAIR, 3_000, PAIR, 512)
     assert listed.modified_at is not None
     assert listed.modified_at.timestamp() == CREATED

@@ -23,10 +23,6 @@ _ENDPOINTS: tuple[tuple[str, str, Callable[[Service, Request], Awaitable[Respons
     ("GET", "/openapi.json", openapi_page),
     ("GET", "/v1/models", list_models),
     ("GET", "/v1/models/{model:path}", show_model),
-    # llama-server has these without the version, too; its /completions is another API.
-    ("POST", "/chat/completions", complete_chat),
-    ("POST", "/responses", respond),
-    ("GET", "/models", list_models),
 )
 
 

@@ -11,10 +11,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, Round, Started, ToolCall
-from localspec.runtime.messages import ReplyOptions, Role
-from localspec.server.failures import openai_error
 from localspec.server.fields import Fields
 from localspec.server.openai.figures import (
     FINGERPRINT,
@@ -27,9 +24,9 @@ from localspec.server.openai.figures import (
     origins,
     usage,
 )
-from localspec.server.openai.messages import chosen, messages_of, tools_of
+from localspec.server.openai.messages import messages_of, tools_of, with_tools, without_begun
 from localspec.server.openai.options import (
-    MOST_ALTERNATIVES,
+    chat_alternatives,
     options_of,
     reply_count,
     seeded,
@@ -38,7 +35,7 @@ from localspec.server.openai.options import (
 )
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.service import Asked, Service
-from localspec.server.streaming import DONE, StreamResponse, merged, server_sent
+from localspec.server.streaming import DONE, StreamResponse, merged, openai_failure, server_sent
 
 _FIELDS = {PartKind.REASONING: "reasoning_content", PartKind.ANSWER: "content"}
 
@@ -49,7 +46,7 @@ async def complete_chat(service: Service, request: Request) -> Response:
     asked = await _asked(service, fields)
     chat = _Chat(service, asked, origins=wants_origins(fields))
     if fields.flag("stream"):
-        return StreamResponse(chat.stream(with_usage=wants_usage(fields)))
+        return StreamResponse(chat.stream(with_usage=wants_usage(fields)), openai_failure)
     return JSONResponse(await chat.whole())
 
 
@@ -59,25 +56,9 @@ async def _asked(service: Service, fields: Fields) -> list[Asked]:
     base = service.settings(model).reply
     messages = await messages_of(fields)
     options = await options_of(fields, base, "max_completion_tokens", "max_tokens", "n_predict")
-    options = _with_tools(fields, replace(options, logprobs=_alternatives(fields)))
-    prefix = ""
-    if messages[-1].role is Role.ASSISTANT and not messages[-1].calls and len(messages) > 1:
-        # As for llama-server, a reply that is begun is gone on with.
-        messages, prefix = messages[:-1], messages[-1].content
+    options = with_tools(fields, replace(options, logprobs=chat_alternatives(fields)), tools_of(fields))
+    messages, prefix = without_begun(messages)
     return [Asked(model, messages, seeded(options, i), prefix) for i in range(reply_count(fields))]
-
-
-def _alternatives(fields: Fields) -> int | None:
-    top_n = fields.whole("top_logprobs")
-    if top_n is not None and not 0 <= top_n <= MOST_ALTERNATIVES:
-        fields.refuse("top_logprobs", f"a whole number from 0 to {MOST_ALTERNATIVES}")
-    return (top_n or 0) if fields.flag("logprobs") else None
-
-
-def _with_tools(fields: Fields, options: ReplyOptions) -> ReplyOptions:
-    tools, must_call = chosen(fields, tools_of(fields))
-    one_call = not fields.flag("parallel_tool_calls", default=True)
-    return replace(options, tools=tools, must_call=must_call, one_call=bool(tools) and one_call)
 
 
 @dataclass(slots=True)
@@ -184,24 +165,16 @@ class _Chat:
         return {**answer, "timings": self._timings()}
 
     async def stream(self, *, with_usage: bool) -> AsyncGenerator[bytes]:
-        """The answer as server-sent events. Raises LocalSpecError before the first."""
-        begun = False
-        try:
-            async with aclosing(merged(self._service, self._asked)) as events:
-                async for i, event in events:
-                    pieces = list(self._choices[i].deltas(event))
-                    own = {"localspec": origins(event)} if self._origins and isinstance(event, Round) else {}
-                    if own and not pieces:
-                        pieces = [{"delta": {}}]
-                    for piece in pieces:
-                        begun = True
-                        yield self._chunk(i, piece, own, with_usage=with_usage)
-                        own = {}
-        except LocalSpecError as error:
-            if not begun:
-                raise
-            yield server_sent(openai_error(error))
-            return
+        """The answer as server-sent events. Raises LocalSpecError."""
+        async with aclosing(merged(self._service, self._asked)) as events:
+            async for i, event in events:
+                pieces = list(self._choices[i].deltas(event))
+                own = {"localspec": origins(event)} if self._origins and isinstance(event, Round) else {}
+                if own and not pieces:
+                    pieces = [{"delta": {}}]
+                for piece in pieces:
+                    yield self._chunk(i, piece, own, with_usage=with_usage)
+                    own = {}
         if with_usage:
             about = {"usage": self._usage(), "timings": self._timings()}
             yield server_sent({**self._head, "object": "chat.completion.chunk", "choices": [], **about})

@@ -11,11 +11,10 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, Round, Started, TokenLogprobs
 from localspec.runtime.messages import Infill, ReplyOptions, TokenIds
 from localspec.runtime.worker.messages import Detokenize, Detokenized, Score, Scored, Tokenize, Tokenized
-from localspec.server.failures import InvalidFieldError, openai_error
+from localspec.server.failures import InvalidFieldError
 from localspec.server.fields import Fields
 from localspec.server.openai.figures import (
     FINGERPRINT,
@@ -30,7 +29,8 @@ from localspec.server.openai.figures import (
     usage,
 )
 from localspec.server.openai.options import (
-    MOST_ALTERNATIVES,
+    MOST_PROMPTS,
+    alternatives,
     options_of,
     reply_count,
     seeded,
@@ -38,9 +38,8 @@ from localspec.server.openai.options import (
     wants_usage,
 )
 from localspec.server.service import Asked, Service
-from localspec.server.streaming import DONE, StreamResponse, merged, server_sent
+from localspec.server.streaming import DONE, StreamResponse, merged, openai_failure, server_sent
 
-MOST_PROMPTS = 128
 _USUAL_N = 16
 """OpenAI's most tokens where nobody says anything: a text has no end of its own."""
 _SCORED_N = 512
@@ -69,7 +68,7 @@ async def complete_text(service: Service, request: Request) -> Response:
     asked = [Asked(model, prompts[i // n], seeded(options, i % n)) for i in range(n * len(prompts))]
     completion = _Completion(service, asked, texts, n, mute=mute, origins=wants_origins(fields))
     if fields.flag("stream"):
-        return StreamResponse(completion.stream(with_usage=wants_usage(fields)))
+        return StreamResponse(completion.stream(with_usage=wants_usage(fields)), openai_failure)
     return JSONResponse(await completion.whole())
 
 
@@ -107,10 +106,7 @@ def _replies_each(fields: Fields, prompts_n: int) -> int:
 
 
 def _alternatives(fields: Fields) -> int | None:
-    top_n = fields.whole("logprobs") if fields.raw("logprobs") is not False else None
-    if top_n is not None and not 0 <= top_n <= MOST_ALTERNATIVES:
-        fields.refuse("logprobs", f"a whole number from 0 to {MOST_ALTERNATIVES}")
-    return top_n
+    return None if fields.raw("logprobs") is False else alternatives(fields, "logprobs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,19 +237,11 @@ class _Completion:
         return {**self._head, "choices": choices, "usage": self._usage(), "timings": self._timings()}
 
     async def stream(self, *, with_usage: bool) -> AsyncGenerator[bytes]:
-        """The answer as server-sent events. Raises LocalSpecError before the first."""
-        begun = False
-        try:
-            async with aclosing(self._pieces()) as pieces:
-                async for i, piece in pieces:
-                    begun = True
-                    choice = {"index": i, "logprobs": None, "finish_reason": None, **piece}
-                    yield server_sent({**self._head, "choices": [choice], **({"usage": None} if with_usage else {})})
-        except LocalSpecError as error:
-            if not begun:
-                raise
-            yield server_sent(openai_error(error))
-            return
+        """The answer as server-sent events. Raises LocalSpecError."""
+        async with aclosing(self._pieces()) as pieces:
+            async for i, piece in pieces:
+                choice = {"index": i, "logprobs": None, "finish_reason": None, **piece}
+                yield server_sent({**self._head, "choices": [choice], **({"usage": None} if with_usage else {})})
         if with_usage:
             yield server_sent({**self._head, "choices": [], "usage": self._usage(), "timings": self._timings()})
         yield DONE

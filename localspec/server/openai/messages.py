@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from localspec.engine.events import ToolCall
 from localspec.runtime.images import images_in
-from localspec.runtime.messages import Message, Role, Tool
+from localspec.runtime.messages import Message, ReplyOptions, Role, Tool
 from localspec.server.failures import InvalidFieldError
 from localspec.server.fields import Fields
 from localspec.server.images import image_from_url
@@ -42,6 +42,15 @@ def joined(messages: Sequence[Message]) -> tuple[Message, ...]:
             message = Message(Role.SYSTEM, f"{found.pop().content}\n\n{message.content}")
         found.append(message)
     return tuple(found)
+
+
+def without_begun(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], str]:
+    """The conversation, and the beginning of its reply: as llama-server does, a last text of the assistant is gone on
+    with.
+    """
+    if len(messages) > 1 and messages[-1].role is Role.ASSISTANT and not messages[-1].calls:
+        return messages[:-1], messages[-1].content
+    return messages, ""
 
 
 async def _message(fields: Fields) -> Message:
@@ -96,21 +105,21 @@ def tools_of(fields: Fields) -> tuple[Tool, ...]:
     for past in ("functions", "function_call"):
         if fields.has(past):
             raise InvalidFieldError(f"{past} is no longer understood.", _PAST, param=past)
-    tools = tuple(
-        tool_of(each.object("function") or each.refuse("function", "an object")) for each in _functions(fields)
-    )
-    names = [tool.name for tool in tools]
-    if twice := {name for name in names if names.count(name) > 1}:
-        fields.refuse("tools", f"a list of tools with different names: there are two of {min(twice)}")
-    return tools
-
-
-def _functions(fields: Fields) -> list[Fields]:
     listed = fields.objects("tools")
     for each in listed:
         if each.text("type", "function") != "function":
             each.refuse("type", "function, the only kind of tool here")
-    return listed
+    return distinct(fields, (tool_of(_within(each, "function")) for each in listed))
+
+
+def distinct(fields: Fields, tools: Iterable[Tool]) -> tuple[Tool, ...]:
+    """The tools of a request. Raises InvalidFieldError if two have the same name."""
+    found: dict[str, Tool] = {}
+    for tool in tools:
+        if tool.name in found:
+            fields.refuse("tools", f"a list of tools with different names: there are two of {tool.name}")
+        found[tool.name] = tool
+    return tuple(found.values())
 
 
 def _within(fields: Fields, name: str) -> Fields:
@@ -127,8 +136,15 @@ def tool_of(function: Fields) -> Tool:
     return Tool(name, function.text("description", ""), json.dumps(parameters))
 
 
-def chosen(fields: Fields, tools: tuple[Tool, ...]) -> tuple[tuple[Tool, ...], bool]:
-    """The tools that the reply may call by ``tool_choice``, and True if it must call one. Raises InvalidFieldError."""
+def with_tools(fields: Fields, options: ReplyOptions, tools: tuple[Tool, ...]) -> ReplyOptions:
+    """The options with those of ``tools`` that the reply may call, as a request chooses. Raises InvalidFieldError."""
+    tools, must_call = _chosen(fields, tools)
+    several = fields.flag("parallel_tool_calls", default=True)
+    return replace(options, tools=tools, must_call=must_call, one_call=bool(tools) and not several)
+
+
+def _chosen(fields: Fields, tools: tuple[Tool, ...]) -> tuple[tuple[Tool, ...], bool]:
+    """The tools that the reply may call by ``tool_choice``, and True if it must call one."""
     choice = fields.raw("tool_choice")
     name = choice
     if isinstance(choice, dict):

@@ -14,6 +14,8 @@ from localspec.server.sampling import held_to_grammar, held_to_schema, sampling_
 
 MOST_REPLIES = 16
 """The most replies to one request."""
+MOST_PROMPTS = 128
+"""The most prompts of one request, and the most replies to all of them."""
 MOST_ALTERNATIVES = 20
 _FORMS = ("response_format", "json_schema", "grammar")
 _FREE = (None, "", {"type": "text"})
@@ -32,14 +34,21 @@ async def options_of(fields: Fields, base: ReplyOptions, *limits: str) -> ReplyO
         max_tokens = None if max_tokens == -1 else fields.refuse(limit, "a whole number from 1")
     stop = tuple(filter(None, fields.texts("stop"))) if fields.has("stop") else base.stop
     sampling = await _formed(fields, sampling_of(fields, base.sampling))
-    return replace(base, sampling=sampling, max_tokens=max_tokens, stop=stop, seed=_seed(fields, base.seed))
+    return replace(base, sampling=sampling, max_tokens=max_tokens, stop=stop, seed=fields.seed(base.seed))
 
 
-def _seed(fields: Fields, seed: int | None) -> int | None:
-    asked = fields.whole("seed")
-    if asked is None:
-        return seed
-    return None if asked == -1 else asked % 2**64
+def alternatives(fields: Fields, name: str) -> int | None:
+    """The number of likely tokens to tell beside each; None if the field is missing. Raises InvalidFieldError."""
+    top_n = fields.whole(name)
+    if top_n is not None and not 0 <= top_n <= MOST_ALTERNATIVES:
+        fields.refuse(name, f"a whole number from 0 to {MOST_ALTERNATIVES}")
+    return top_n
+
+
+def chat_alternatives(fields: Fields) -> int | None:
+    """As ``alternatives``, from the two fields of chats; None unless ``logprobs`` is true. Raises InvalidFieldError."""
+    top_n = alternatives(fields, "top_logprobs") or 0
+    return top_n if fields.flag("logprobs") else None
 
 
 def reply_count(fields: Fields, name: str = "n") -> int:

@@ -12,8 +12,7 @@ from localspec import __version__
 from localspec.config.kinds import Number
 from localspec.config.table import find_key
 from localspec.server.failures import STATUSES
-from localspec.server.openai.completions import MOST_PROMPTS
-from localspec.server.openai.options import MOST_ALTERNATIVES, MOST_REPLIES
+from localspec.server.openai.options import MOST_ALTERNATIVES, MOST_PROMPTS, MOST_REPLIES
 from localspec.server.sampling import NUMBERS
 from localspec.server.service import Service
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 from starlette.requests import Request
@@ -17,7 +18,7 @@ from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.server.failures import InvalidFieldError, sentence_of
 from localspec.server.fields import Fields
 from localspec.server.openai.figures import Followed, llama_timings, new_id, origins, usage
-from localspec.server.openai.messages import chosen, content_of, joined, tool_of
+from localspec.server.openai.messages import content_of, distinct, joined, tool_of, with_tools
 from localspec.server.openai.options import held_to_format, options_of, wants_origins
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.service import Asked, Service
@@ -41,7 +42,7 @@ async def respond(service: Service, request: Request) -> Response:
     asked = Asked(model, await _messages(fields), options)
     answer = _Answer(service, asked, _echo(fields, options, model or service.models()[0].id), own=wants_origins(fields))
     if fields.flag("stream"):
-        return StreamResponse(answer.stream())
+        return StreamResponse(answer.stream(), answer.failure)
     return JSONResponse(await answer.whole())
 
 
@@ -54,9 +55,7 @@ async def _options(fields: Fields, base: ReplyOptions) -> ReplyOptions:
     for each in fields.objects("tools"):
         if each.text("type") != "function":
             each.refuse("type", "function, the only kind of tool here")
-    tools, must_call = chosen(fields, tuple(map(tool_of, fields.objects("tools"))))
-    one_call = bool(tools) and not fields.flag("parallel_tool_calls", default=True)
-    return replace(options, tools=tools, must_call=must_call, one_call=one_call)
+    return with_tools(fields, options, distinct(fields, map(tool_of, fields.objects("tools"))))
 
 
 async def _messages(fields: Fields) -> tuple[Message, ...]:
@@ -214,6 +213,7 @@ class _Answer:
         self._reply = Followed()
         self._splitter = ReplySplitter()
         self._output = _Output()
+        self._numbers = count()
 
     async def whole(self) -> Sent:
         """The answer in one piece."""
@@ -224,19 +224,18 @@ class _Answer:
         return {**self._response(), **own}
 
     async def stream(self) -> AsyncGenerator[bytes]:
-        """The answer as server-sent events. Raises LocalSpecError before the first."""
-        number = 0
-        try:
-            async with aclosing(self._events()) as events:
-                async for event in events:
-                    yield server_sent({**event, "sequence_number": number}, event["type"])
-                    number += 1
-        except LocalSpecError as error:
-            if not number:
-                raise
-            about = {"status": "failed", "error": {"code": "server_error", "message": sentence_of(error)}}
-            failed = {**self._response(), **about}
-            yield server_sent(_event("response.failed", response=failed, sequence_number=number), "response.failed")
+        """The answer as server-sent events. Raises LocalSpecError."""
+        async with aclosing(self._events()) as events:
+            async for event in events:
+                yield self._sent(event)
+
+    def failure(self, error: LocalSpecError) -> bytes:
+        """The last event of an answer that failed."""
+        about = {"status": "failed", "error": {"code": "server_error", "message": sentence_of(error)}}
+        return self._sent(_event("response.failed", response={**self._response(), **about}))
+
+    def _sent(self, event: Sent) -> bytes:
+        return server_sent({**event, "sequence_number": next(self._numbers)}, event["type"])
 
     async def _events(self) -> AsyncGenerator[Sent]:
         async with aclosing(replied(self._service, self._asked)) as events:
