@@ -28,6 +28,7 @@ def restored(question: Node | None, answer: Node | None) -> Turn:
         question.id if question else None,
         answer.id if answer else None,
         lead=answer.content if answer else "",
+        lead_held_n=len(answer.content) - len(answer.said) if answer else 0,
         shown=brief(question.content, SHOWN_ROWS, SHOWN_CHARS) if question and said else "",
         loaded=answer is None,
         cut_off=answer is not None and answer.state is ReplyState.CUT_OFF,

@@ -31,6 +31,8 @@ class Turn:
     """The results of the calls that the reply made, in their order."""
     lead: str = ""
     """The reply's text before its first token: by a person or another program, or all while tokens are not loaded."""
+    lead_held_n: int = 0
+    """Characters at the end of ``lead`` that are the text of calls."""
     shown: str = ""
     """The message with the names of its attachments in place of their text, cut short; empty if it is short itself."""
     asked: Generate | None = None
@@ -59,6 +61,16 @@ class Turn:
         return self.lead + self.reply.text
 
     @property
+    def said(self) -> str:
+        """The reply so far without the text of its calls."""
+        text = self.text
+        return text[: len(text) - self._held_n]
+
+    @property
+    def _held_n(self) -> int:
+        return self.reply.held_n if self.reply.tokens else self.lead_held_n
+
+    @property
     def is_summary(self) -> bool:
         return self.stands_for_n > 0
 
@@ -69,7 +81,7 @@ class Turn:
 
     def rows(self, width: int) -> int:
         """An estimate of its height on the screen, for a turn that was never drawn."""
-        return _rows(self.shown or self.prompt, width) + _rows(self.text, width) + 4
+        return _rows(self.shown or self.prompt, width) + _rows(self.said, width) + 4
 
     @property
     def complete(self) -> bool:
@@ -84,11 +96,12 @@ class Turn:
     def go_on(self) -> None:
         """Reopen the reply: the engine is to continue it."""
         self.reply.go_on()
-        self.cut_off, self.asked = False, None
+        self.cut_off, self.asked, self.lead_held_n = False, None, 0
 
     def unload(self) -> None:
         """Forget the tokens of the reply, which can be read again; its text stays."""
-        self.lead, self.reply, self.loaded = self.text, InspectableReply(continued=self.continued), False
+        self.lead, self.lead_held_n, self.loaded = self.text, self._held_n, False
+        self.reply = InspectableReply(continued=self.continued)
 
 
 def _rows(text: str, width: int) -> int:

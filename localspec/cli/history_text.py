@@ -83,7 +83,7 @@ def conversation_lines(conversation: StoredConversation, nodes: Sequence[Node], 
     for node in nodes:
         yield ""
         yield coloured(_header(tree, node, before), DIM)
-        yield from wrapped(node.content.strip("\n"))
+        yield from wrapped(node.said.strip("\n"))
         before = node.id
 
 

@@ -210,7 +210,7 @@ def _block(state: State, node: Node) -> str:
     version = f" ({place} of {of})" if of > 1 else ""
     ending = f"\n{_ENDINGS[node.state]}" if node.state in _ENDINGS else ""
     called = f" {node.call.name} {node.call.arguments}" if node.call else ""
-    return f"{_SPEAKERS[node.role]}{called}{version}: {node.content.strip()}{ending}"
+    return f"{_SPEAKERS[node.role]}{called}{version}: {node.said.strip()}{ending}"
 
 
 def _delete_whole(state: State) -> None:

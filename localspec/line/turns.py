@@ -56,7 +56,7 @@ def version(state: State, argument: str) -> None:
         raise NotFoundError(f"There is no version {argument}: there are {len(versions)}.", "/version NUMBER")
     chosen = versions[int(argument[:9]) - 1]
     state.chat.thread.show(chosen.id)
-    state.output.say(f"Reply {argument} of {len(versions)}: {chosen.content.strip()}", content=chosen.content)
+    state.output.say(f"Reply {argument} of {len(versions)}: {chosen.said.strip()}", content=chosen.content)
 
 
 def stop(state: State, argument: str) -> None:

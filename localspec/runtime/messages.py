@@ -120,10 +120,23 @@ class Reply:
     """Complete calls from verified text; none before the reply has finished with STOP."""
     call_error: str | None = None
     """A sentence for the model about a call that cannot be read; then there are no ``calls``."""
+    held_n: int = 0
+    """Characters at its end that are the text of calls, or may become that while it grows; they are not shown."""
+    _run_at: int = field(default=0, repr=False)
+    """Characters before the run of the engine that is under way."""
 
     @property
     def text(self) -> str:
         return "".join(token.text for token in self.tokens)
+
+    @property
+    def said_end(self) -> tuple[int, int]:
+        """The number of whole tokens before the text that is held, and of characters of the next."""
+        tokens_n, held_n = len(self.tokens), self.held_n
+        while held_n > 0 and tokens_n:
+            tokens_n -= 1
+            held_n -= len(self.tokens[tokens_n].text)
+        return tokens_n, -held_n
 
     @property
     def done(self) -> bool:
@@ -138,6 +151,7 @@ class Reply:
         """Take in the next event of this reply."""
         match event:
             case Started():
+                self._run_at = len(self.text)
                 self.prompt = event
                 self.tally.cache_n = event.cache_n
                 self.tally.prompt_n = event.prompt_n - event.cache_n
@@ -148,18 +162,20 @@ class Reply:
                 self.progress = None
                 self.rounds.append(event)
                 self.tokens.extend(event.tokens)
+                self.held_n = event.held_n
                 self.tally.add(event)
             case Finished():
                 self.progress = None
                 self.finished = event.reason
                 self.final_timings = event.timings
+                self.held_n = 0 if event.said_n is None else max(0, len(self.text) - self._run_at - event.said_n)
                 if event.reason is FinishReason.STOP:
                     self.calls, self.call_error = event.calls, event.call_error
 
     def fail(self, error: LocalSpecError) -> None:
         """End the reply with an error; the text received so far stays."""
         self.progress = None
-        self.error = error
+        self.error, self.held_n = error, 0
 
 
 @dataclass(frozen=True, slots=True)

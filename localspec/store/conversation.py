@@ -125,7 +125,7 @@ class StoredConversation:
         Raises StoreError if its stored parts cannot be read now.
         """
         part = self._parts.next(self.tree.node(node_id))
-        return self._record(replace(self.tree.node(node_id), state=ReplyState.WRITING), part, about)
+        return self._record(replace(self.tree.node(node_id), state=ReplyState.WRITING, said_n=None), part, about)
 
     def choose(self, node_id: str) -> None:
         """Show another version of a message, with the newest that followed it."""

@@ -106,7 +106,9 @@ class Recorder:
         """Move text and rounds to their final place."""
         if self._unwritten:
             self._take()
-        self.node = replace(self.node, content="".join(self._texts), state=state)
+        said_n = finished.said_n if finished is not None else None
+        said_n = None if said_n is None else len(self._texts[0]) + said_n
+        self.node = replace(self.node, content="".join(self._texts), state=state, said_n=said_n)
         rounds = provenance.record(self._frames)
         self._journal.write(
             update_content(self.node.id, self.node.content),

@@ -78,6 +78,12 @@ class ReplyPart:
     def tokens(self) -> tuple[Token, ...]:
         return tuple(token for round_ in self.rounds for token in round_.tokens)
 
+    @property
+    def said_n(self) -> int | None:
+        """Characters of the message before the calls of this part; None if it makes none."""
+        said_n = self.finished.said_n if self.finished is not None else None
+        return None if said_n is None else self.begin + max(0, said_n)
+
     def to_reply(self) -> Reply:
         """The reply as the chat had it."""
         reply = Reply()
@@ -130,4 +136,5 @@ def _joined(replies: Sequence[Reply]) -> Reply:
         whole.tally.prompt_s += reply.timings.prompt_ms / 1e3
         for round_ in reply.rounds:
             whole.receive(round_)
+    whole.held_n = replies[-1].held_n
     return whole

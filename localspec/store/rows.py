@@ -31,10 +31,11 @@ _HEADING = (
     "id, created, updated, title, title_given, system, pinned, deleted, leaf, source, settings, folder, tags, archived"
 )
 _CHUNKS = "(SELECT content FROM chunk WHERE message = m.id ORDER BY number)"
+_LAST_PART = "FROM reply WHERE message = m.id ORDER BY part DESC LIMIT 1"
 _NODES = f"""
-    SELECT m.id, m.parent, m.role, m.created, m.deleted,
-        (SELECT state FROM reply WHERE message = m.id ORDER BY part DESC LIMIT 1),
-        m.call, m.content || coalesce((SELECT group_concat(content, '') FROM {_CHUNKS}), '')
+    SELECT m.id, m.parent, m.role, m.created, m.deleted, (SELECT state {_LAST_PART}), m.call,
+        (SELECT begin + max(0, json_extract(finished, '$.said_n')) {_LAST_PART}),
+        m.content || coalesce((SELECT group_concat(content, '') FROM {_CHUNKS}), '')
     FROM message m WHERE m.conversation = ? ORDER BY m.number
 """
 _PARTS = """
@@ -169,6 +170,7 @@ def heading_of(database: Database, conversation: str) -> Heading:
 
 def nodes_of(database: Database, conversation: str) -> list[Node]:
     """All messages, oldest first, with the stored text of one that is being written."""
+    found = database.query(_NODES, (conversation,))
     return [
         Node(
             node,
@@ -179,8 +181,9 @@ def nodes_of(database: Database, conversation: str) -> list[Node]:
             _moment(deleted),
             ReplyState(state) if state else None,
             None if call is None else ToolCall(**json.loads(call)),
+            said_n,
         )
-        for node, parent, role, created, deleted, state, call, content in database.query(_NODES, (conversation,))
+        for node, parent, role, created, deleted, state, call, said_n, content in found
     ]
 
 

@@ -18,7 +18,8 @@ from datetime import datetime
 from localspec.store import rows
 from localspec.store.database import Database, Row, storable
 from localspec.store.filing import FilingFilter
-from localspec.store.snippets import Snippet, literal, pattern, snippet
+from localspec.store.replies_json import finished_from_dict
+from localspec.store.snippets import Snippet, fold, literal, pattern, snippet
 from localspec.store.timestamps import from_micros, to_micros
 
 CANDIDATES_N = 2000
@@ -101,9 +102,12 @@ def search(database: Database, text: str, limit: int, now: datetime) -> list[Hit
     ]
     best = sorted(found, key=lambda each: each[0])[:limit]
     numbers = {table: [row[0] for _, kind, row in best if kind == table] for table in ("message", "conversation")}
-    texts = {place: text for table, rows in numbers.items() for place, text in _texts(database, table, rows).items()}
+    texts = {
+        "message": _messages(database, numbers["message"], query.patterns),
+        "conversation": _titles(database, numbers["conversation"]),
+    }
     return [
-        _hit(row, snippet(texts[table, row[0]], query.patterns)) for _, table, row in best if (table, row[0]) in texts
+        _hit(row, snippet(texts[table][row[0]], query.patterns)) for _, table, row in best if row[0] in texts[table]
     ]
 
 
@@ -146,11 +150,31 @@ def _weight(row: Row, now: datetime) -> float:
     return float(row[1]) * (1.0 + 1.0 / (1.0 + float(age_days) / RECENT_DAYS))
 
 
-def _texts(database: Database, table: str, numbers: Sequence[int]) -> dict[tuple[str, int], str]:
-    """The full texts of rows."""
-    column = "content" if table == "message" else "title"
-    sql = f"SELECT number, {column} FROM {table} WHERE number IN ({', '.join('?' * len(numbers))})"
-    return {(table, number): text for number, text in database.query(sql, numbers)}
+def _titles(database: Database, numbers: Sequence[int]) -> dict[int, str]:
+    return dict(database.query(f"SELECT number, title FROM conversation WHERE number IN ({_places(numbers)})", numbers))
+
+
+def _messages(database: Database, numbers: Sequence[int], patterns: Sequence[re.Pattern[str]]) -> dict[int, str]:
+    """The texts of messages, with the names and arguments of calls in place of the markup that a model wrote.
+
+    A reply that has the words in its markup alone is left out.
+    """
+    sql = f"""SELECT number, content, begin, finished FROM message LEFT JOIN reply ON message = id
+        AND part = (SELECT max(part) FROM reply WHERE message = id) WHERE number IN ({_places(numbers)})"""
+    texts = {}
+    for number, text, begin, finished in database.query(sql, numbers):
+        reply = finished_from_dict(json.loads(finished)) if finished else None
+        if reply is not None and reply.said_n is not None:
+            text = text[: begin + max(0, reply.said_n)]
+            text += "".join(f"\n{call.name} {call.arguments}" for call in reply.calls)
+            if not any(each.search(fold(text)) for each in patterns):
+                continue
+        texts[number] = text
+    return texts
+
+
+def _places(numbers: Sequence[int]) -> str:
+    return ", ".join("?" * len(numbers))
 
 
 def _hit(row: Row, around: Snippet) -> Hit:

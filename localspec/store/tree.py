@@ -46,6 +46,13 @@ class Node:
     """None unless a model wrote it."""
     call: ToolCall | None = None
     """The call that a message of the role tool answers; None for all others."""
+    said_n: int | None = None
+    """Characters of a reply before the text of its calls; None if it makes none."""
+
+    @property
+    def said(self) -> str:
+        """The text without that of calls, which their results stand for."""
+        return self.content[: self.said_n]
 
 
 class Tree:
@@ -249,7 +256,7 @@ def chat_messages(system: str | None, path: Iterable[Node]) -> list[Message]:
                 messages.append(Message(node.role, node.content, call_id=node.call.id, name=node.call.name))
         elif not unanswered:
             calls = _answered(nodes[index + 1 :]) if node.role is Role.ASSISTANT else ()
-            messages.append(Message(node.role, node.content, calls))
+            messages.append(Message(node.role, node.said if calls else node.content, calls))
     return messages
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from localspec.chat.thread import Thread
+from localspec.cli.history_text import conversation_lines
+from localspec.engine.events import Finished
 from localspec.runtime.messages import Message, Role, ToolCall
 from localspec.store import Store, StoredConversation
 from localspec.store.files import read_conversations, to_html, to_json, to_markdown
@@ -19,9 +22,15 @@ CLOCK = ToolCall("call_1", "get_time", "{}")
 WORDS = ToolCall("call_2", "count_words", '{"text": "\x1b[2J a ``` b"}')
 
 
-def _reply(stored: StoredConversation, text: str) -> None:
+SAID = "Let me look."
+MARKUP = '<tool_call> {"name": "get_time"} </tool_call> <tool_call> both </tool_call>'
+
+
+def _reply(stored: StoredConversation, text: str, *calls: ToolCall) -> None:
     recorder = stored.begin_reply(ABOUT)
     for event in events(text):
+        if isinstance(event, Finished) and calls:
+            event = replace(event, calls=calls, said_n=len(SAID))
         recorder.receive(event)
 
 
@@ -29,7 +38,7 @@ def conversation(store: Store) -> StoredConversation:
     """A question, a reply with two calls, their results, the reply to these, and another question with its reply."""
     stored = store.begin(None)
     stored.ask("What time is it?")
-    _reply(stored, "<tool_call>both</tool_call>")
+    _reply(stored, f"{SAID} {MARKUP}", CLOCK, WORDS)
     stored.add_result(CLOCK, "12:34")
     stored.add_result(WORDS, "<script>\x1b]0;x\x07 ```")
     _reply(stored, "It is 12:34.")
@@ -43,14 +52,37 @@ def test_the_model_reads_calls_with_their_results(store: Store) -> None:
     stored = conversation(store)
     messages = stored.messages()
     assert [message.role for message in messages[:4]] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.TOOL]
-    assert messages[1].calls == (CLOCK, WORDS)
+    assert (messages[1].content, messages[1].calls) == (SAID, (CLOCK, WORDS))
     assert messages[2] == Message(Role.TOOL, "12:34", call_id="call_1", name="get_time")
     assert messages[4].calls == ()
     again = store.open_conversation(stored.id)
     assert again.messages() == messages
-    assert [node.call for node in again.path] == [node.call for node in stored.path]
+    assert again.path == stored.path
     found = store.search("12:34")
     assert {hit.role for hit in found} == {"tool", "assistant"}
+
+
+def test_only_what_a_reply_says_is_shown(store: Store) -> None:
+    """The text of calls is stored, and left out for people; a reply that is continued after calls is shown whole."""
+    stored = conversation(store)
+    reply = stored.path[1]
+    assert (reply.said, reply.content) == (SAID, f"{SAID} {MARKUP} ")
+    document = stored.document()
+    shown = (to_html([document]), to_markdown(document), *conversation_lines(stored, stored.path, "1"))
+    assert not any("tool_call" in each for each in shown)
+    assert "look." in shown[0]
+    assert SAID in shown[1]
+    assert MARKUP in json.loads(to_json([document]))["conversations"][0]["messages"][1]["content"]
+    (hit,) = store.search("get_time")
+    assert hit.text.startswith(f"{SAID} get_time {{}} count_words {{")
+    assert store.search("tool_call") == []
+    turn = Thread(stored).turns[0]
+    assert (turn.said, turn.text) == (SAID, reply.content)
+    recorder = stored.continue_reply(reply.id, ABOUT)
+    for event in events("More."):
+        recorder.receive(event)
+    for node in (stored.tree.node(reply.id), store.open_conversation(stored.id).tree.node(reply.id)):
+        assert node.said == f"{reply.content}More. "
 
 
 def test_a_turn_is_a_question_with_all_that_its_calls_led_to(store: Store) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from localspec.engine.events import (
 )
 from localspec.engine.tally import Tally
 from localspec.runtime.chat_config import ChatConfig
+from localspec.runtime.messages import ToolCall
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import Emitted, Failed, Generate, Loaded, LoadProgress, ReadAhead, Request
@@ -123,6 +124,15 @@ class FakeEngine:
         self.start()
         self.write(rounds_of(text))
         self.finish()
+
+    def call(self, *calls: ToolCall, said: str = "") -> None:
+        """Write a text and the markup of calls, of which each round says how much it may be, and end the reply."""
+        markup = "".join(f"\n<tool_call>{call.name} {call.arguments}</tool_call>" for call in calls)
+        said_n = len(self.text) + len(said)
+        for round_ in rounds_of(said + markup):
+            written_n = len(self.text) + sum(len(token.text) for token in round_.tokens)
+            self.write([replace(round_, held_n=max(0, written_n - said_n))])
+        self.emit(Finished(FinishReason.STOP, self.text, self.tally.timings(), calls, said_n=said_n))
 
     def die(self) -> None:
         request_id = self.prompts[-1].request_id if self.prompts else None

@@ -52,6 +52,21 @@ def test_the_lines_joined_are_the_reply(tokens: list[Token], width: int) -> None
     assert "".join(line.text for line in layout.lines) == "".join(token.text for token in tokens)
 
 
+@given(TOKENS, WIDTHS, st.data())
+def test_the_text_of_calls_is_left_out(tokens: list[Token], width: int, data: st.DataObject) -> None:
+    """The lines end where the calls begin, be it in the middle of a token; with ``calls`` they have all of it."""
+    text = "".join(token.text for token in tokens)
+    reply = reply_of([round_of(tokens)])
+    reply.held_n = data.draw(st.integers(0, len(text)))
+    said, whole = TokenLayout(reply, 17), TokenLayout(reply, width, calls=True)
+    for layout in (said, whole):
+        layout.extend()
+        layout.finish()
+        layout.resize(width)
+    assert "".join(line.text for line in said.lines) == text[: len(text) - reply.held_n]
+    assert "".join(line.text for line in whole.lines) == text
+
+
 @given(TOKENS, WIDTHS)
 def test_no_line_is_wider_than_the_screen(tokens: list[Token], width: int) -> None:
     """What is drawn of a line fits; only white space may hang over, and that is cut."""

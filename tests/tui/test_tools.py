@@ -10,30 +10,39 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import OptionList, Static
+from textual.selection import SELECT_ALL
+from textual.widgets import Markdown, OptionList, Static
 
+from localspec.chat.thread import Thread
 from localspec.chat.tools.approvals import Approvals
 from localspec.chat.tools.chain import NOT_MADE, REFUSED
 from localspec.chat.tools.offered import Resource, ServerPrompt
 from localspec.chat.tools.toolbox import Toolbox
 from localspec.config import read_config
-from localspec.engine.events import Finished, FinishReason
 from localspec.runtime.chat_config import ToolChoice
-from localspec.runtime.messages import Role, ToolCall
-from localspec.runtime.worker.messages import Emitted
+from localspec.runtime.messages import Message, Role, ToolCall
 from localspec.tui.prompt.completion import CompletionList
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.approval import ApprovalScreen
+from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.tools import ToolsScreen
-from tests.tui.support import LAUNCH, FakeEngine, chat, make_app, notice_text, send, session, views, wait_until
+from localspec.tui.tokens.token_view import TokenView
+from tests.store.support import open_store
+from tests.tui.support import (
+    LAUNCH,
+    FakeEngine,
+    chat,
+    drawn_n,
+    make_app,
+    make_round,
+    notice_text,
+    send,
+    session,
+    views,
+    wait_until,
+)
 
 ARGUMENTS = '{"path": "a.txt", "more": "\x1b]0;owned\x07"}'
-
-
-def call(engine: FakeEngine, *calls: ToolCall) -> None:
-    """End the reply under way with these calls."""
-    finished = Finished(FinishReason.STOP, "", engine.tally.timings(), calls)
-    engine.inbox.put(Emitted(engine.prompts[-1].request_id, finished))
 
 
 def results(pilot: Pilot[Any]) -> list[str]:
@@ -62,7 +71,7 @@ async def test_a_call_is_made_if_the_user_says_so(
         await send(pilot, "Read it.")
         await wait_until(pilot, lambda: engine.prompts)
         wanted = ARGUMENTS if result != "words" else '{"path": "a.txt"}'
-        call(engine, ToolCall("c1", "read_file", wanted))
+        engine.call(ToolCall("c1", "read_file", wanted))
         await wait_until(pilot, lambda: isinstance(app.screen, ApprovalScreen))
         shown = " ".join(str(each.render()) for each in app.screen.query(Static))
         assert "read_file" in shown
@@ -79,6 +88,41 @@ async def test_a_call_is_made_if_the_user_says_so(
         await wait_until(pilot, lambda: "▾" in str(rows.render()))
 
 
+async def test_the_markup_of_calls_is_not_shown(tmp_path: Path) -> None:
+    """Neither while it is written nor after, as tokens, as Markdown, copied or restored; the inspector has it."""
+    engine, store = FakeEngine(), open_store(tmp_path / "talk.db")
+    app = make_app(engine, replace(LAUNCH, tools=ToolChoice(tool=("get_time",))), store=store)
+    async with app.run_test(size=(80, 24)) as pilot:
+        engine.load()
+        await send(pilot, "What time is it?")
+        await wait_until(pilot, lambda: engine.prompts)
+        engine.start()
+        engine.write([replace(make_round(["It", " is", " <tool"]), held_n=6)])
+        turn = session(pilot).current
+        await wait_until(pilot, lambda: drawn_n(pilot) == 2)
+        engine.call(ToolCall("c1", "get_time", "{}"), said=" here.")
+        await wait_until(pilot, lambda: len(engine.prompts) == 2)
+        assert engine.prompts[1].prompt[-2] == Message(Role.ASSISTANT, "It is <tool here.", turn.reply.calls)
+        engine.reply("Noon.")
+        await wait_until(pilot, lambda: session(pilot).free and len(views(pilot)) == 2)
+        assert "<tool_call>" in turn.text
+        view = views(pilot)[0].reply
+        await wait_until(pilot, lambda: view.query(Markdown))
+        assert view.query_one(Markdown).source == "It is <tool here."
+        await pilot.press("ctrl+t")
+        await wait_until(pilot, lambda: view.tokens.display)
+        assert view.tokens.get_selection(SELECT_ALL) == ("It is <tool here.", "\n")
+        await pilot.press("alt+up", "alt+up", "f5")
+        await wait_until(pilot, lambda: isinstance(app.screen, InspectorScreen))
+        inspected = app.screen.query_one(TokenView).get_selection(SELECT_ALL)
+        assert inspected is not None
+        assert "<tool_call>get_time" in inspected[0]
+        turn.unload()
+        assert turn.said == "It is <tool here."
+    thread = Thread(store.open_conversation(store.conversations()[0].heading.id))
+    assert thread.turns[0].said == "It is <tool here."
+
+
 async def test_somebody_who_types_is_not_interrupted(tmp_path: Path) -> None:
     """The question waits for its command; the keys go on into the prompt."""
     engine = FakeEngine()
@@ -89,7 +133,7 @@ async def test_somebody_who_types_is_not_interrupted(tmp_path: Path) -> None:
         await send(pilot, "Read it.")
         await wait_until(pilot, lambda: engine.prompts)
         await pilot.press("n", "o")
-        call(engine, ToolCall("c1", "read_file", "{}"))
+        engine.call(ToolCall("c1", "read_file", "{}"))
         chain = session(pilot).tool_use
         await wait_until(pilot, lambda: chain.chain is not None and chain.chain.asking is not None)
         await pilot.press("w")

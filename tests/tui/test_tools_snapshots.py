@@ -13,16 +13,14 @@ from textual.pilot import Pilot
 from localspec.chat.tools.approvals import Approvals
 from localspec.chat.tools.offered import OfferedTool
 from localspec.chat.tools.toolbox import Toolbox
-from localspec.engine.events import Finished, FinishReason
 from localspec.runtime.chat_config import ToolChoice
 from localspec.runtime.messages import Tool, ToolCall
-from localspec.runtime.worker.messages import Emitted
 from localspec.tui.screens.approval import ApprovalScreen
 from localspec.tui.screens.tools import ToolsScreen
 from localspec.tui.theme import DARK, LIGHT
 from tests.config.support import configure
 from tests.tui.looks import LARGE, MEDIUM, hold_still, name_of
-from tests.tui.support import LAUNCH, FakeEngine, make_app, rounds_of, send, session, views, wait_until
+from tests.tui.support import LAUNCH, FakeEngine, make_app, send, session, views, wait_until
 from tests.tui.test_conversations import ready
 
 SERVER = """
@@ -93,10 +91,7 @@ async def called(pilot: Pilot[Any], engine: FakeEngine, *, unfold: bool, answer:
     await send(pilot, "How many words, and what about the tomatoes?")
     await wait_until(pilot, lambda: engine.prompts)
     engine.start()
-    engine.write(rounds_of("Let me look."))
-    engine.inbox.put(
-        Emitted(engine.prompts[-1].request_id, Finished(FinishReason.STOP, "", engine.tally.timings(), CALLS))
-    )
+    engine.call(*CALLS, said="Let me look.")
     await wait_until(pilot, lambda: isinstance(pilot.app.screen, ApprovalScreen))
     if not answer:
         return

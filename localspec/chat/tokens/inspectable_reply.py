@@ -91,6 +91,7 @@ class InspectableReply(Reply):
             final_timings=reply.final_timings,
             tokens=reply.tokens,
             rounds=reply.rounds,
+            held_n=reply.held_n,
             continued=continued,
         )
         first = 0
@@ -111,6 +112,7 @@ class InspectableReply(Reply):
     def go_on(self) -> None:
         """Have the reply continued by another run of the engine."""
         self.finished = self.error = self.final_timings = None
+        self.held_n = 0
         self.continued = True
 
     def begin(self, request: Generate, pair: LoadOptions) -> None:

@@ -119,7 +119,8 @@ def _message(message: MessageDocument, images: PageImages) -> Iterator[str]:
         return
     pair = message.parts[-1].about.pair_id if message.parts else None
     yield f"<h2>Reply{f' <small>{_line(pair)}</small>' if pair else ''}</h2>"
-    yield f'<div class="tokens">{"".join(_tokens(message))}</div>\n<div class="text">{_rendered(content)}</div>'
+    yield f'<div class="tokens">{"".join(_tokens(message))}</div>'
+    yield f'<div class="text">{_rendered(message.node.said)}</div>'
     if message.parts:
         figures = sentence(StoredReply(content, message.parts).to_reply().timings)
         yield f'<p class="quiet">{_line(figures)}</p>'
@@ -132,25 +133,29 @@ def _asked(content: str, images: PageImages) -> str:
 
 def _tokens(message: MessageDocument) -> Iterator[str]:
     """The text with its tokens marked; text that was edited or imported has none."""
-    content, end = message.node.content, 0
+    said, end = message.node.said, 0
     for part in message.parts:
-        yield _text(content[end : part.begin])
+        yield _text(said[end : part.begin])
+        end = part.begin
         for round_ in part.rounds:
-            yield from _round(round_)
-        end = part.begin + sum(len(token.text) for token in part.tokens)
-    yield _text(content[end:])
+            yield from _round(round_, len(said) - end)
+            end += sum(len(token.text) for token in round_.tokens)
+    yield _text(said[end:])
 
 
-def _round(round_: Round) -> Iterator[str]:
-    """The tokens of a round; what was rejected comes before the token that replaced it."""
+def _round(round_: Round, said_n: int) -> Iterator[str]:
+    """The tokens of the first characters of a round; what was rejected comes before the token that replaced it."""
     for token in round_.tokens:
+        if token.text and said_n <= 0:
+            return
+        text, said_n = _text(token.text[:said_n]), said_n - len(token.text)
         if token.origin is Origin.CORRECTED:
             yield from (f"<s>{_text(proposal.text)}</s>" for proposal in round_.rejected)
-        if token.origin is Origin.PLAIN or not token.text:
-            yield _text(token.text)
+        if token.origin is Origin.PLAIN or not text:
+            yield text
             continue
         by = f", by {token.drafter}" if token.drafter else ""
-        yield f'<span class="{token.origin}" title="{_line(f"{token.origin}{by}")}">{_text(token.text)}</span>'
+        yield f'<span class="{token.origin}" title="{_line(f"{token.origin}{by}")}">{text}</span>'
 
 
 def _rendered(content: str) -> str:

@@ -46,8 +46,8 @@ def _message(message: MessageDocument) -> Iterator[str]:
         yield f"{visible_line(node.call.name)}, called with:"
         yield _fenced(node.call.arguments)
         yield _fenced(node.content)
-    elif node.content.strip():
-        yield node.content.strip("\n")
+    elif node.said.strip():
+        yield node.said.strip("\n")
     if node.state in _ENDINGS:
         yield f"*{_ENDINGS[node.state]}*"
     elif message.parts:

@@ -81,6 +81,7 @@ def node_to_dict(node: Node) -> dict[str, Any]:
         "state": node.state,
         "content": node.content,
         **({"call": asdict(node.call)} if node.call is not None else {}),
+        **({"said_n": node.said_n} if node.said_n is not None else {}),
     }
 
 
@@ -135,6 +136,7 @@ def _message(data: JsonValue, begun: datetime) -> MessageDocument:
         deleted=data.get("deleted").moment(),
         state=parts[-1].state if parts else None,
         call=_call(data.get("call")) if role.text() == Role.TOOL else None,
+        said_n=parts[-1].said_n if parts else None,
     )
     return MessageDocument(node, parts)
 

@@ -98,7 +98,7 @@ class EditingController:
         if turn is not None and turn.answer is None:
             self._say("There is no reply yet.")
         elif turn is not None:
-            self._edit(_Edited(turn, of_reply=True), WrittenMessage(turn.text))
+            self._edit(_Edited(turn, of_reply=True), WrittenMessage(turn.said))
 
     @property
     def under_way(self) -> bool:

@@ -67,17 +67,17 @@ class ReadingController:
     async def copy_reply(self) -> str:
         """Copy the chosen reply; returns the notice."""
         turn = self._turns.chosen
-        if turn is None or not turn.text:
+        if turn is None or not turn.said:
             return _nothing_to_copy(turn)
-        return await self.copy(turn.text, "reply")
+        return await self.copy(turn.said, "reply")
 
     @handles(CODE)
     async def copy_code(self) -> str:
         """Copy the chosen block of code, or the reply's last, and asked again the one before; returns the notice."""
         turn = self._turns.chosen
-        if turn is None or not turn.text:
+        if turn is None or not turn.said:
             return _nothing_to_copy(turn)
-        blocks = code_blocks(turn.text)
+        blocks = code_blocks(turn.said)
         if not blocks:
             return "There is no block of code in this reply."
         return await self.copy(self._next_block(turn, blocks), "code")
@@ -98,9 +98,9 @@ class ReadingController:
     def list_links(self, first: str = "") -> str | None:
         """List the links of the chosen reply, beginning at ``first``; returns the notice if there are none."""
         turn = self._turns.chosen
-        if turn is None or not turn.text:
+        if turn is None or not turn.said:
             return _nothing_to_copy(turn)
-        links = links_of(turn.text)
+        links = links_of(turn.said)
         if not links:
             return "There is no link in this reply."
         self._turns.transcript.app.push_screen(LinksScreen(links, first), lambda notice: self._say(notice or ""))
@@ -109,7 +109,7 @@ class ReadingController:
     async def go_to_block(self, step: int) -> bool:
         """Choose the previous or next block of code, in any turn; returns False if there is none."""
         blocks = [
-            (turn, number) for turn in self._session.thread.turns for number in range(len(code_blocks(turn.text)))
+            (turn, number) for turn in self._session.thread.turns for number in range(len(code_blocks(turn.said)))
         ]
         place = self._place_among(blocks, step)
         if not 0 <= place < len(blocks):

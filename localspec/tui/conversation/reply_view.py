@@ -58,7 +58,7 @@ class ReplyView(Vertical, SingleLayoutPane):
         self.tokens = TokenView(palette, turn.reply)
         self._palette = palette
         self._turn = turn
-        self._lead = Static(Content(turn.lead), classes="lead")
+        self._lead = Static(Content(turn.lead if turn.reply.tokens else turn.said), classes="lead")
         self._thought = ReasoningView()
         self._markdown: MarkedMarkdown | None = None
         self._finished = False
@@ -82,7 +82,7 @@ class ReplyView(Vertical, SingleLayoutPane):
     def finish(self) -> None:
         """Take the reply as complete; it stays tokens until ``show`` sets its format."""
         self._finished = True
-        if self.tokens.tokens_n == len(self._turn.reply.tokens):
+        if self.tokens.complete:
             self.tokens.finish()
 
     def fences(self) -> list[Widget]:
@@ -113,10 +113,11 @@ class ReplyView(Vertical, SingleLayoutPane):
 
         Where too little of the Markdown could be marked, tokens are shown in its place.
         """
-        text = self._turn.text
+        text = self._turn.said
         markdown = reply_format.markdown and len(text) <= MARKDOWN_CHARACTERS
         self.tokens.mark(reply_format.mode, keep_ghosts=ghosts is GhostMode.KEEP)
         if not self._finished or not text:
+            self.display = not self._finished or not self._turn.text  # nothing but calls
             return
         if markdown and self._markdown is None:
             await self._make_markdown(text)
@@ -152,7 +153,7 @@ class ReplyView(Vertical, SingleLayoutPane):
 
     def _draw(self) -> None:
         """Lay out the tokens that are not laid out yet."""
-        if self.tokens.tokens_n < len(self._turn.reply.tokens):
+        if not self.tokens.complete:
             self.tokens.extend()
             if self._finished:
                 self.tokens.finish()

@@ -67,7 +67,7 @@ class InspectorScreen(RowScreen[None], CommandTarget):
         self._wake = wake
         self._reply_format = reply_format
         self._index = index or 0
-        self._tokens = TokenView(palette, self._reply)
+        self._tokens = TokenView(palette, self._reply, calls=True)
         self._panel = TokenPanel()
 
     @property

@@ -68,13 +68,14 @@ class _Cell:
 class TokenLayout:
     """The lines of one growing reply at one width; rejected proposals stand among them if ``ghosts`` are kept.
 
-    Refers to the reply's tokens by index and keeps none of its own.
+    Refers to the reply's tokens by index and keeps none of its own. The text of calls is left out but with ``calls``.
     """
 
-    def __init__(self, reply: InspectableReply, width: int, *, ghosts: bool = False) -> None:
+    def __init__(self, reply: InspectableReply, width: int, *, ghosts: bool = False, calls: bool = False) -> None:
         self._reply = reply
         self._width = max(width, 2)
         self._ghosts = ghosts
+        self._calls = calls
         self._tokens_n = 0
         self._ended = False
         self._lines: list[Line] = [Line()]
@@ -95,9 +96,14 @@ class TokenLayout:
         """The number of tokens laid out so far."""
         return self._tokens_n
 
+    @property
+    def complete(self) -> bool:
+        """True if all tokens that are to be shown now are laid out."""
+        return self._tokens_n >= self._end[0]
+
     def extend(self) -> int:
         """Lay out the tokens that the reply has got since; returns the index of the first line that changed."""
-        start, self._tokens_n = self._tokens_n, len(self._reply.tokens)
+        start, self._tokens_n = self._tokens_n, max(self._tokens_n, self._end[0])
         return self._extend(self._pieces(start)) if start < self._tokens_n else len(self._lines) - 1
 
     def finish(self) -> int:
@@ -106,9 +112,16 @@ class TokenLayout:
         if self._ended:
             return changed
         self._ended = True
+        if cut_n := self._end[1]:
+            token = self._reply.tokens[self._tokens_n]
+            return self._extend([_Cell(token.text[:cut_n], 0, token.origin, self._tokens_n)])
         if not self._tokens_n or self._reply.tokens[self._tokens_n - 1].text:
             return changed
         return self._extend([self._end_cell()])
+
+    @property
+    def _end(self) -> tuple[int, int]:
+        return (len(self._reply.tokens), 0) if self._calls else self._reply.said_end
 
     def resize(self, width: int) -> None:
         """Lay everything out again for another width."""

@@ -161,7 +161,7 @@ class MarkedMarkdown(Markdown):
     async def _find(self) -> AsyncIterator[_Piece]:
         """The pieces that can be marked, in order."""
         turn, source = self._turn, MarkdownSource(self.source)
-        before = len(turn.lead) - (len(turn.text) - len(self.source))
+        before = len(turn.lead) - (len(turn.said) - len(self.source))
         owner = owners(turn.reply.tokens, before)
         for number, block in enumerate(self.query(MarkdownBlock)):
             await _breathe(number)

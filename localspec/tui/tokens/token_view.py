@@ -47,12 +47,12 @@ class TokenView(SingleLayout):
             self.view = view
             self.token = token
 
-    def __init__(self, palette: Callable[[], Palette], reply: InspectableReply) -> None:
-        """``reply`` has the tokens; nothing is laid out before the first ``extend``."""
+    def __init__(self, palette: Callable[[], Palette], reply: InspectableReply, *, calls: bool = False) -> None:
+        """``reply`` has the tokens; none is laid out before the first ``extend``. ``calls`` as for ``TokenLayout``."""
         super().__init__()
         self._palette = palette
         self._reply = reply
-        self._layout = TokenLayout(reply, 80)
+        self._layout = TokenLayout(reply, 80, calls=calls)
         self._strips: dict[int, Strip] = {}
         self._ghosts: tuple[Proposal, ...] = ()
         self._mode = MarkMode.ORIGIN
@@ -63,6 +63,11 @@ class TokenView(SingleLayout):
     def tokens_n(self) -> int:
         """The number of tokens that are laid out."""
         return self._layout.tokens_n
+
+    @property
+    def complete(self) -> bool:
+        """True if all tokens that are to be shown now are laid out."""
+        return self._layout.complete
 
     @property
     def ghosts(self) -> tuple[Proposal, ...]:
@@ -76,7 +81,7 @@ class TokenView(SingleLayout):
 
     def extend(self, ghosts: tuple[Proposal, ...] = ()) -> None:
         """Append the tokens that the reply has got since, and show these ghosts in place of those before."""
-        self._ghosts = ghosts
+        self._ghosts = () if self._reply.held_n else ghosts
         self._changed(self._layout.extend())
 
     def fade(self) -> None:
