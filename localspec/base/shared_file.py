@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TextIO
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-_STEM_CHARS = 100
+_NAME_BYTES = 100
+"""The part of a file's name that its temporary file repeats; file systems allow names of 255 bytes."""
 _STALE_S = 3600.0
 """A temporary file of this age was left behind by a program that was killed."""
 
@@ -96,13 +97,21 @@ def is_stream(path: Path) -> bool:
 def _open_temporary(path: Path, mode: int) -> tuple[int, Path]:
     """A new file in the folder of ``path``. Its name cannot be guessed, and a link of that name is not followed."""
     _remove_stale(path)
-    temporary = path.with_name(f".{path.stem[:_STEM_CHARS]}-{os.urandom(8).hex()}{path.suffix}")
+    stem, suffix = _repeated(path)
+    temporary = path.with_name(f".{stem}-{os.urandom(8).hex()}{suffix}")
     return os.open(temporary, _NEW_FILE, mode), temporary
+
+
+def _repeated(path: Path) -> tuple[str, str]:
+    """The beginnings of the stem and the suffix of a file that its temporary file repeats."""
+    stem, suffix = (os.fsencode(part)[:_NAME_BYTES].decode(errors="ignore") for part in (path.stem, path.suffix))
+    return stem, suffix
 
 
 def _remove_stale(path: Path) -> None:
     """Delete temporary files for ``path`` that killed programs of this user have left behind."""
-    name = re.compile(rf"\.{re.escape(path.stem[:_STEM_CHARS])}-[0-9a-f]{{16}}{re.escape(path.suffix)}")
+    stem, suffix = map(re.escape, _repeated(path))
+    name = re.compile(rf"\.{stem}-[0-9a-f]{{16}}{suffix}")
     with suppress(OSError), os.scandir(path.parent) as entries:
         for entry in entries:
             if name.fullmatch(entry.name):

@@ -73,8 +73,8 @@ def batch(file: Path, out: Path | None, parallel: float, in_order: bool, **given
 
     if given["connect"] is not None:
         raise UsageError("--connect is for a chat: a batch is answered by pairs of this machine.", "Leave it out.")
-    out = out or file.with_name(f"{file.stem}.results.jsonl")
     custom_ids = {line.number: line.custom_id for line in read_batch(file)}
+    out = out or file.with_name(f"{file.stem}.results.jsonl")
     _check(file, out, len(custom_ids))
     settings = command_line_settings(without=frozenset(("connect",)))
     chat_config = settings.resolve(read_config())

@@ -9,6 +9,7 @@ from localspec.base.errors import UsageError
 from localspec.config.kinds import RefusedValue, Value
 from localspec.config.setting import Setting
 from localspec.config.table import SETTINGS, find_key, find_setting
+from localspec.config.texts import require_text
 
 _EITHER_OR = (
     {"sampling.grammar", "sampling.json_schema"},
@@ -50,7 +51,8 @@ def find_by_name(name: str, among: Callable[[Setting], bool] = lambda setting: T
 
 
 def read_typed(setting: Setting, text: str) -> Value:
-    """The value of a typed text. Raises UsageError."""
+    """The value of a typed text. Raises UsageError, InputError for one that is not UTF-8."""
+    require_text(text, setting.title.capitalize())
     try:
         return setting.kind.read(text)
     except RefusedValue as refusal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,8 +47,8 @@ class TextFolder:
 
         there = self.names(config_folder)
         if name in there:
-            paths = (self.path(config_folder) / f"{name}{suffix}" for suffix in SUFFIXES)
-            return next(path for path in paths if path.exists())
+            paths = [self.path(config_folder) / f"{name}{suffix}" for suffix in SUFFIXES]
+            return next(path for path in paths if os.path.lexists(path))
         if not there:
             hint = f"Put its {self.what} into {self.path(config_folder) / name}.md."
         elif close := get_close_matches(name, there, n=1):

@@ -31,7 +31,9 @@ class Evaluation:
 def try_evaluating(command: Sequence[str] = _CHILD, timeout_s: float = _TIMEOUT_S) -> Evaluation:
     """Run the trial. Never raises: a failure is in the result."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, capture_output=True, errors="replace", timeout=timeout_s, stdin=subprocess.DEVNULL
+        )
     except subprocess.TimeoutExpired:
         return _failed(f"it did not finish within {timeout_s:.0f} seconds")
     except OSError as error:

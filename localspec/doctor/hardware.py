@@ -67,11 +67,11 @@ def _processor(cpuinfo: Path) -> tuple[str, set[str]]:
 
 def gcc_version() -> str | None:
     """The version of the compiler in $CC, else of cc, if it is GCC."""
-    command = (os.environ.get("CC") or "cc").split()[0]
+    command = (os.environ.get("CC", "").split() or ["cc"])[0]
     if shutil.which(command) is None:
         return None
     try:
-        done = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        done = subprocess.run([command, "--version"], capture_output=True, errors="replace", timeout=_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired):
         return None
     if "Free Software Foundation" not in done.stdout:

@@ -64,7 +64,9 @@ def probe_native(
     """Probe llama.cpp, and the RPC servers at these addresses. Never raises: a failure is in the report."""
     command = (*command, rpc) if rpc else command
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, capture_output=True, errors="replace", timeout=timeout_s, stdin=subprocess.DEVNULL
+        )
     except subprocess.TimeoutExpired:
         return NativeReport(f"llama.cpp was not loaded within {timeout_s:.0f} seconds.", "Try again; check the disk.")
     except OSError as error:

@@ -279,3 +279,14 @@ def test_temporary_files_of_killed_programs_are_deleted_by_the_next_write(
     os.utime(link, (0, 0), follow_symlinks=False)
     write(file)
     assert {*tmp_path.iterdir()} == {file, fresh, link, *kept}
+
+
+@pytest.mark.parametrize(
+    "name", [f"{'中' * 80}.md", f"a.{'b' * 250}", f"{'a' * 99}é.md"], ids=["wide", "suffix", "cut"]
+)
+def test_a_name_may_be_as_long_as_the_file_system_takes(tmp_path: Path, name: str) -> None:
+    """The temporary file repeats a part of it, counted in bytes."""
+    replace_file(tmp_path / name, b"new")
+    with new_private_file(tmp_path / f"0{name[1:]}") as stream:
+        stream.write("new")
+    assert {path.name for path in tmp_path.iterdir()} == {name, f"0{name[1:]}"}

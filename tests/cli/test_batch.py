@@ -159,3 +159,12 @@ def test_a_killed_batch_of_the_builtin_pair_is_gone_on_with(own_home: Path, tmp_
     for each in found:
         assert each["response"]["status_code"] == 200
         assert each["response"]["body"]["choices"][0]["message"]["content"]
+
+
+@pytest.mark.parametrize("path", [".", "/"])
+def test_a_folder_is_no_file_of_requests(batch: Batch, path: str) -> None:
+    """Though it has no name to call a file of results by."""
+    assert (batch(path).code, batch(path).err) == (
+        3,
+        f"localspec: {path} is no file. Name a file with a request a line.\n",
+    )

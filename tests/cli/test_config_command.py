@@ -202,3 +202,13 @@ def test_what_makes_no_sense_is_refused(localspec: Localspec, arguments: tuple[s
     assert (done.code, done.out) == (code, "")
     assert hint in done.err
     assert (read_config().values, read_config().pairs) == ({"reply.max_tokens": 9}, {})
+
+
+def test_a_value_that_is_not_utf8_is_refused(localspec: Localspec) -> None:
+    """As such, and not as one that a person could write into the file by hand."""
+    done = localspec("config", "set", "system", "caf\udce9")
+    assert (done.code, done.err) == (
+        3,
+        "localspec: System is not UTF-8 text. Convert it first, for example with iconv.\n",
+    )
+    assert not config_file().exists()

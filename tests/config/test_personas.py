@@ -49,3 +49,10 @@ def test_one_that_says_nothing_is_a_sentence(text: bytes) -> None:
     add_persona("pirate.md", text)
     with pytest.raises(InputError, match="pirate"):
         read_persona("pirate")
+
+
+def test_a_link_that_leads_nowhere_is_a_sentence() -> None:
+    """As one that a moved folder leaves behind."""
+    (add_persona("editor.md", "x").parent / "pirate.md").symlink_to("gone.md")
+    with pytest.raises(NotFoundError, match="pirate"):
+        read_persona("pirate")

@@ -187,6 +187,25 @@ def test_no_compiler_is_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
     assert gcc_version() is None
 
 
+def test_a_blank_variable_names_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The usual one is asked."""
+    monkeypatch.delenv("CC", raising=False)
+    usual = gcc_version()
+    monkeypatch.setenv("CC", " ")
+
+    assert gcc_version() == usual
+
+
+def test_a_compiler_that_writes_no_utf8_is_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As its translation in an older encoding is none."""
+    text = "gcc 12.2.0 \xe9\nFree Software Foundation".encode("latin-1")
+    compiler = write(tmp_path / "cc", b"#!/bin/sh\ncat <<'EOF'\n" + text + b"\nEOF\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+
+    assert gcc_version() == "12.2.0"
+
+
 def test_all_of_it_is_json_and_says_whether_it_is_healthy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", NOBODY)
 
