@@ -225,9 +225,9 @@ def _equality(race: Race) -> str:
     one, other = ([(token.id, token.text) for round_ in lane.rounds for token in round_.tokens] for lane in race.shown)
     if one == other:
         return "Both wrote the same text."
-    same_n = next((n for n, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), 0)
-    same_n = same_n or min(len(one), len(other))
+    differing = (n for n, (left, right) in enumerate(zip(one, other, strict=False)) if left != right)
+    same_n = next(differing, min(len(one), len(other)))
     return (
-        f"The texts part after {figures.tokens(same_n)}, as a rule where two are about as likely: "
-        "to check several at once rounds differently."
+        f"The texts part {f'after {figures.tokens(same_n)}' if same_n else 'at the first token'}, as a rule where two "
+        "are about as likely: to check several at once rounds differently."
     )

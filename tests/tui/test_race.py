@@ -122,6 +122,7 @@ def test_the_verdict_says_how_far_the_texts_are_the_same() -> None:
     other = [*PLAIN[:4], replace(make_round(["x"], Origin.PLAIN), total_s=0.02)]
     assert "The texts part after 4 tokens, as a rule where two are about as likely" in verdict(run_both(plain=other))
     assert "The texts part after 5 tokens" in verdict(run_both(plain=PLAIN[:5]))
+    assert "The texts part at the first token, as a rule" in verdict(run_both(plain=[other[-1], *PLAIN[1:]]))
 
 
 def test_a_race_that_is_called_off_ends() -> None:

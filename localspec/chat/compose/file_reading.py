@@ -89,7 +89,7 @@ def _plain(path: Path, name: str, most_bytes: int) -> str:
 
 
 def _folder(path: Path, name: str, cancelled: Callable[[], bool]) -> Attachment:
-    next(os.scandir(path), None)  # says why, if it cannot be read
+    os.scandir(path).close()  # says why, if it cannot be read
     listing = list_files(path, cancelled=cancelled)
     names = [found for found in listing.paths if not found.endswith("/")]
     if not listing.complete or len(names) > MAX_FOLDER_FILES:

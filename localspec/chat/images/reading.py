@@ -97,7 +97,7 @@ def _decoded(child: list[str], name: str) -> bytes:
         match json.loads(line):
             case {"error": [str(message), str(hint)]}:
                 raise InputError(visible_line(message.replace("{name}", name)), hint)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _too_much(name) from None
     return data
 

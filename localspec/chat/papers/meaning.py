@@ -161,7 +161,7 @@ class Meaning:
     # In the thread
 
     def _learn(self) -> None:
-        works = False
+        works = again = False
         try:
             self._embedder = embedder = self._start()
             while embedder.model and self._learn_next(embedder):
@@ -173,11 +173,14 @@ class Meaning:
             with self._changed:
                 embedder_then, self._embedder, self._thread = self._embedder, None, None
                 self._over = self._over or not works
+                again = not self._over and self._has_work()  # wanted while this thread was at its end
                 self._changed.notify_all()
             if embedder_then is not None:
                 embedder_then.close()
         if self.trouble:
             self.news()
+        if again:
+            self.want(self._question, self._indexes)
 
     def _learn_next(self, embedder: Embedder) -> bool:
         """Have one text embedded; False if there is none for a long time, or nobody wants to know."""

@@ -24,6 +24,8 @@ MAX_S = 40.0
 MAX_FILE_BYTES = 500_000_000
 _POLL_S = 0.1
 _CHUNK_BYTES = 65_536
+_MOST_LINE_BYTES = 1_000_000
+"""A line of ``child`` has at most ``SLICE_CHARS`` characters, of up to 12 bytes each in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +112,8 @@ def read_paper(
                 collected.take(json.loads(line), name)
                 if collected.size_bytes > most_bytes:
                     break
-        except ValueError:
-            pass  # half a line: the child was ended
+        except (ValueError, RecursionError):
+            pass  # half a line, as the child was ended; or no answer of ours
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # its copies too
@@ -138,3 +140,5 @@ def _lines(process: subprocess.Popen[bytes], end_s: float, cancelled: Callable[[
                 return
             *lines, unfinished = (unfinished + chunk).split(b"\n")
             yield from lines
+            if len(unfinished) > _MOST_LINE_BYTES:
+                return

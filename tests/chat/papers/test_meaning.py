@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -153,3 +154,39 @@ def test_a_text_of_one_passage_is_near(tmp_path: Path) -> None:
     meaning.learn("A tide?", [index])
     assert meaning.ranked("A tide?", [index]) == tuple(index.passages)
     meaning.close()
+
+
+class Ending(FakeEmbedder):
+    """Does something when it is asked for its model a last time: before each text, before a pause, and after it."""
+
+    looks_n = 0
+
+    def __init__(self, at_end: Callable[[], object]) -> None:
+        super().__init__()
+        self.at_end = at_end
+
+    def __getattribute__(self, name: str) -> object:
+        if name == "model":
+            self.looks_n += 1
+            if self.looks_n == len(self.asked) + 2:
+                self.at_end()
+        return super().__getattribute__(name)
+
+
+def test_what_is_wanted_as_the_process_ends_is_learned_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a pause the thread ends; a question that comes just then has another one."""
+    monkeypatch.setattr(meaning_module, "IDLE_S", 0.0)
+    index = PassageIndex((TextFile("a", "The moon."),))
+    embedders: list[FakeEmbedder] = []
+
+    def start() -> FakeEmbedder:
+        embedders.append(FakeEmbedder() if embedders else Ending(lambda: meaning.want("A bee?", [index])))
+        embedders[-1].go_on.set()
+        return embedders[-1]
+
+    meaning = Meaning(start)
+    meaning.learn("A tide?", [index])
+    while not meaning.knows("A bee?"):
+        assert meaning.wait(PATIENCE_S)
+    meaning.close()
+    assert len(embedders) == 2

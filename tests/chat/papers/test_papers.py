@@ -199,6 +199,17 @@ def test_a_child_that_is_taken_over_says_nothing_but_text(tmp_path: Path, monkey
     assert not (tmp_path / "written").exists() or not (tmp_path / "written").read_bytes()
 
 
+@pytest.mark.parametrize("program", ["while True: sys.stdout.write('x' * 65536)", "print('[' * 500_000)"])
+def test_a_child_that_is_taken_over_takes_no_memory_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    """It is ended in the middle of a line that is longer than any of ours; nested arrays end nothing else."""
+    (tmp_path / "a.pdf").write_bytes(b"")
+    run_instead(monkeypatch, program)
+    with pytest.raises(InputError, match="takes too long, or too much memory"):
+        read_paper(tmp_path / "a.pdf", "a.pdf", PaperKind.PDF, 2500, max_s=3600.0)
+
+
 def test_pages_of_a_long_paper_are_read_by_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In their order; a copy that ends, or cannot read its page, ends the reading with a sentence."""
     (tmp_path / "a.pdf").write_bytes(documents.pdf([f"This is page {n}." for n in range(1, 61)]))
