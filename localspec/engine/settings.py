@@ -160,12 +160,17 @@ def option(name: str) -> str:
     return f"--{repeatable.replace('_', '-')}"
 
 
+_LARGEST_BIAS = 3e38
+"""llama.cpp adds biases to scores of 32 bits."""
+
+
 def _check_biases(biases: tuple[tuple[int, float], ...]) -> None:
     tokens = [token for token, _ in biases]
     for token, bias in biases:
-        if token < 0 or isnan(bias) or bias == inf:
+        if token < 0 or isnan(bias) or (bias != -inf and abs(bias) > _LARGEST_BIAS):
             raise UsageError(
-                f"--logit-bias {token}={bias} is not possible.", "Choose a token id, and a finite bias or -inf."
+                f"--logit-bias {token}={bias} is not possible.",
+                f"Choose a token id, and a bias of at most {_LARGEST_BIAS:g}, or -inf.",
             )
         if tokens.count(token) > 1:
             raise UsageError(f"--logit-bias names token {token} twice.", "Name it once.")

@@ -168,6 +168,7 @@ def test_the_start_event_says_how(localspec: Localspec) -> None:
         ("--logit-bias x", "ID=BIAS"),
         ("--logit-bias 5=x", "'ban'"),
         ("--logit-bias 5=nan", "--logit-bias"),
+        ("--logit-bias 5=1e300", "at most 3e+38"),
         ("--logit-bias 5=1 --logit-bias 5=2", "twice"),
         ("--grammar-trigger x", "--grammar"),
         ("--grammar root", "line 1, column 5"),
