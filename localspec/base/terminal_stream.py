@@ -49,6 +49,11 @@ def filtered(stream: TextIO) -> TextIO:
     return cast("TextIO", TerminalStream(stream))
 
 
+def is_utf8(stream: TextIO) -> bool:
+    """True if the stream can take every character; where not, JSON and charts are written in ASCII."""
+    return (stream.encoding or "").lower().replace("-", "") == "utf8"
+
+
 def escape_for(stream: TextIO) -> str:
     """The text that begins our own escape sequences on this stream."""
     return stream.escape if isinstance(stream, TerminalStream) else _ESC

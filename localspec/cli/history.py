@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from localspec.base.terminal_stream import is_utf8
 from localspec.cli.history_disagreements import disagreements
 from localspec.cli.history_files import export, import_
 from localspec.cli.history_filing import archive, file
@@ -119,14 +120,10 @@ def show(beginning: str, message: str | None, everything: bool, as_json: bool) -
         conversation = store.open_conversation(store.find(beginning))
         nodes = chosen(conversation.tree, message, everything=everything)
         if as_json:
-            print(json.dumps(shown_to_dict(conversation, nodes), indent=2, ensure_ascii=_ascii()))
+            print(json.dumps(shown_to_dict(conversation, nodes), indent=2, ensure_ascii=not is_utf8(sys.stdout)))
             return
         short = store.short_ids()[conversation.id]
         print("\n".join(conversation_lines(conversation, nodes, short)))
-
-
-def _ascii() -> bool:
-    return (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
 
 
 @history.command(short_help="Find words in all conversations.")
@@ -152,7 +149,7 @@ def search(words: Sequence[str], limit: int, as_json: bool) -> None:
     with open_history() as store:
         hits = store.search(query, limit)
         if as_json:
-            print(json.dumps([hit_to_dict(hit) for hit in hits], indent=2, ensure_ascii=_ascii()))
+            print(json.dumps([hit_to_dict(hit) for hit in hits], indent=2, ensure_ascii=not is_utf8(sys.stdout)))
         elif hits:
             print("\n".join(hit_lines(hits, store.short_ids())))
         else:

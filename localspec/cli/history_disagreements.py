@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from localspec.base.terminal_stream import is_utf8
 from localspec.cli.history_store import open_history
 from localspec.cli.values import ValueParam
 from localspec.config.kinds import Number
@@ -70,7 +71,7 @@ def disagreements(
             written_n = 0
             for conversation in dict.fromkeys(ids):
                 for each in gathered.of(store.document(conversation)):
-                    stream.write(json.dumps(each.to_dict(), ensure_ascii=stream is sys.stdout and _ascii()) + "\n")
+                    stream.write(json.dumps(each.to_dict(), ensure_ascii=not is_utf8(stream)) + "\n")
                     written_n += 1
     print(_summary(written_n, gathered, output), file=sys.stderr)
 
@@ -79,10 +80,6 @@ def _summary(written_n: int, gathered: Disagreements, output: Path | None) -> st
     where = f" written to {output}" if output else ""
     withheld = f"; {gathered.withheld_n} left out, their tokens are to be redacted" if gathered.withheld_n else ""
     return f"{written_n} disagreement{'' if written_n == 1 else 's'}{where}{withheld}."
-
-
-def _ascii() -> bool:
-    return (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
 
 
 @contextmanager

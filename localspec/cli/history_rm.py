@@ -10,8 +10,8 @@ import click
 from localspec.base.errors import StoreError, refused
 from localspec.base.paths import user_paths
 from localspec.base.visible import visible_line
-from localspec.cli.history_store import agreed, matching, meant, open_history
-from localspec.cli.services import Services
+from localspec.cli.history_store import matching, meant, open_history
+from localspec.cli.services import Services, confirmed
 
 if TYPE_CHECKING:
     from localspec.store import Store
@@ -29,7 +29,8 @@ def rm(services: Services, /, beginnings: Sequence[str], matching: str | None, f
         found = meant(store, beginnings, matching, deleted=None if forever else False)
         for conversation in found:
             print(visible_line(f"{conversation[:8]}  {store.open_conversation(conversation).title}"))
-        if not agreed(services, "Delete for good?" if forever else "Delete?", yes=yes):
+        question = "Delete for good?" if forever else "Delete?"
+        if not confirmed(services, question, "Nothing was deleted", yes=yes):
             return
         for conversation in found if forever else ():
             _forget_what_was_typed(store, conversation)

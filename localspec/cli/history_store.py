@@ -10,7 +10,6 @@ import click
 
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.cli.report import remark
-from localspec.cli.services import Services
 
 if TYPE_CHECKING:
     from localspec.store import Store
@@ -57,15 +56,3 @@ def meant(store: Store, beginnings: Sequence[str], filter_: str | None, *, delet
             f"No conversation matches {filter_!r}.", "`localspec history list --filter` tries a filter."
         )
     return found
-
-
-def agreed(services: Services, question: str, *, yes: bool) -> bool:
-    """Ask for confirmation; True if the user agrees. Raises UsageError without a terminal."""
-    if yes:
-        return True
-    if not services.has_terminal():
-        raise UsageError("Nothing was deleted: there is no terminal to ask at.", "Add --yes to do it.")
-    if click.confirm(question, err=True):
-        return True
-    print("Nothing was deleted.")
-    return False

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from localspec.base.terminal_stream import escape_for
+from localspec.base.terminal_stream import escape_for, is_utf8
 from localspec.base.visible import visible_line
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.marks import Marks, marked
@@ -75,7 +75,7 @@ class JsonOutput:
 
     def __init__(self, context: Mapping[str, Any]) -> None:
         self._context = dict(context)
-        self._ascii = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+        self._ascii = not is_utf8(sys.stdout)
 
     def show(self, event: Event) -> None:
         if isinstance(event, PromptProgress):

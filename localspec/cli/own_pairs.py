@@ -6,12 +6,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 
 import click
 
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.base.visible import visible_line
-from localspec.cli.services import Services
+from localspec.cli.services import Services, confirmed
 from localspec.cli.tables import columns
 from localspec.models.pairs.leftovers import Leftover, find_leftovers
 from localspec.models.pairs.references import Resolved
@@ -110,13 +111,7 @@ def _suggest(target: Resolved, named: str) -> None:
         )
     print(visible_line(f"Drafts on this machine for {target.path.name}, the best first:"))
     print("\n".join(columns([(f"  {each.name}", size(each.size_bytes), each.reason) for each in suggestions])))
-    print(f"Add one: localspec pairs add --target {_shell(named)} --draft {_shell(suggestions[0].name)}")
-
-
-def _shell(text: str) -> str:
-    from shlex import quote
-
-    return quote(text)
+    print(f"Add one: localspec pairs add --target {quote(named)} --draft {quote(suggestions[0].name)}")
 
 
 @click.command(short_help="Remove a pair and the files only it uses.")
@@ -137,7 +132,7 @@ def rm(services: Services, /, pair_id: str, yes: bool) -> None:
     print("\n".join(map(visible_line, _removal_lines(removal))))
     if is_set:
         print(f"It is the pair that LocalSpec begins with: {_SETTING} goes out of {config.path}.")
-    if _agreed(services, yes):
+    if confirmed(services, "Remove?", "Nothing was removed", yes=yes):
         carry_out(removal)
         if is_set:
             write_value(setting("pair"), None)
@@ -151,17 +146,6 @@ def _removal_lines(removal: Removal) -> list[str]:
     lines += [f"  {path}" for path in removal.names]
     lines.append(f"This frees {size(removal.freed_bytes)}." if removal.names else "No file goes.")
     return [*lines, *removal.kept]
-
-
-def _agreed(services: Services, yes: bool) -> bool:
-    if yes:
-        return True
-    if not services.has_terminal():
-        raise UsageError("Nothing was removed: there is no terminal to ask at.", "Add --yes to do it.")
-    if click.confirm("Remove?", err=True):
-        return True
-    print("Nothing was removed.")
-    return False
 
 
 @click.command(short_help="Find leftovers in the cache of the Hub, and remove them.")
@@ -188,7 +172,7 @@ def prune(services: Services, /, yes: bool, as_json: bool) -> None:
     print("\n".join(columns([_row(each) for each in found])))
     total = sum(each.size_bytes for each in going)
     print(f"Removing what is not in use frees {size(total)}.")
-    if going and _agreed(services, yes):
+    if going and confirmed(services, "Remove?", "Nothing was removed", yes=yes):
         delete(each.path for each in going)
         print(f"Removed; {size(total)} freed.")
 

@@ -12,6 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import click
+
+from localspec.base.errors import UsageError
+
 if TYPE_CHECKING:
     from localspec.doctor.evaluation import Evaluation
     from localspec.doctor.native_probe import NativeReport
@@ -86,3 +90,18 @@ class Services:
     """Measures the speed of llama.cpp's kernels in a process of its own, if the machine is idle."""
     try_evaluating: Callable[[], Evaluation] = _try_evaluating
     """Tries the evaluation of a small model in a process of its own."""
+
+
+def confirmed(services: Services, question: str, nothing: str, *, yes: bool) -> bool:
+    """True if the user agrees, or has with ``--yes``; else ``nothing`` is said: "Nothing was removed".
+
+    Raises UsageError without a terminal.
+    """
+    if yes:
+        return True
+    if not services.has_terminal():
+        raise UsageError(f"{nothing}: there is no terminal to ask at.", "Add --yes to do it.")
+    if click.confirm(question, err=True):
+        return True
+    print(f"{nothing}.")
+    return False

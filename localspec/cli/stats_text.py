@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from localspec.base.terminal_stream import is_utf8
 from localspec.cli.tables import Column, columns, fitted, paragraph, width
 from localspec.insight.stats.charts import bar
 from localspec.insight.stats.digest import Digest
@@ -24,7 +25,7 @@ def whole_lines(overview: Overview) -> Iterator[str]:
     """The text for all replies: a table, the histogram of acceptance, and the days."""
     yield paragraph(basis(overview))
     yield ""
-    sheet = Sheet(max(_LEAST_WIDTH, width()), _ascii_only())
+    sheet = Sheet(max(_LEAST_WIDTH, width()), not is_utf8(sys.stdout))
     yield from (text for text, _ in page(overview, sheet))
 
 
@@ -44,7 +45,7 @@ _Group = tuple[str, Digest]
 
 
 def _columns(by: str) -> list[Column]:
-    chart = Column("", lambda group: bar(group[1].acceptance or 0.0, 8, ascii_only=_ascii_only()).ljust(8))
+    chart = Column("", lambda group: bar(group[1].acceptance or 0.0, 8, ascii_only=not is_utf8(sys.stdout)).ljust(8))
     table = [Column(by.upper(), lambda group: group[0])]
     for column in GROUP_COLUMNS:
         table.append(Column(column.head, _cell(column), optional=column.optional))
@@ -92,7 +93,3 @@ def nothing(*, narrowed: bool) -> str:
         "There are no figures yet. `localspec` opens the chat; each of its replies is kept with its figures, unless "
         "the setting record_figures is no."
     )
-
-
-def _ascii_only() -> bool:
-    return (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"

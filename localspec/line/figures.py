@@ -6,6 +6,7 @@ import shutil
 import sys
 
 from localspec.base.errors import NotFoundError
+from localspec.base.terminal_stream import is_utf8
 from localspec.line.replying import last, reply_of
 from localspec.line.state import State
 from localspec.runtime.figures import summary_parts, tokens
@@ -39,10 +40,6 @@ def stats(state: State, argument: str) -> None:
     if not overview.whole.replies_n:
         state.output.say("There are no figures yet. Each reply is kept with its own; then they are shown here.")
         return
-    sheet = Sheet(max(_LEAST_WIDTH, shutil.get_terminal_size().columns - 1), _ascii_only())
+    sheet = Sheet(max(_LEAST_WIDTH, shutil.get_terminal_size().columns - 1), not is_utf8(sys.stderr))
     lines = [basis(overview), "", *(text for text, _ in page(overview, sheet))]
     state.output.say("\n".join(lines), stats=overview.to_dict())
-
-
-def _ascii_only() -> bool:
-    return (sys.stderr.encoding or "").lower().replace("-", "") != "utf8"

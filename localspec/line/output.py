@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from localspec.base.errors import LocalSpecError
-from localspec.base.terminal_stream import escape_for
+from localspec.base.terminal_stream import escape_for, is_utf8
 from localspec.base.visible import visible, visible_line
 from localspec.chat.marks import Marks, marked
 from localspec.chat.tools.chain import ActiveCall
@@ -170,7 +170,7 @@ class JsonLineOutput:
         self._make = records
         self._records: Records | None = None
         self._progress = progress
-        self._ascii = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+        self._ascii = not is_utf8(sys.stdout)
 
     def remark(self, text: str) -> None:
         print(text, file=sys.stderr, flush=True)
