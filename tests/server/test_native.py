@@ -36,7 +36,7 @@ from localspec.runtime.worker.messages import (
 from localspec.server import native
 from localspec.server.app import make_app
 from localspec.server.exchange import EndsWithClient
-from localspec.server.service import RateLimitError
+from localspec.server.service import RateLimitError, ServedModel
 from tests.server.fakes import INFO, PAIR, FakeService, Step, said, served
 from tests.tiny_projectors import write_png
 
@@ -110,6 +110,7 @@ async def test_the_inspector_and_the_counter_ask_the_server() -> None:
         ([*said("Hello", " there")[:2], EngineError("It fell over.")], "It fell over."),
         ([RateLimitError("Slowly.", retry_after_s=7)], "in 7 seconds"),
         (said("Hello", " there")[:2], "broke off in the middle"),
+        (said("Hello", " there")[1:], "events in another order"),
     ],
 )
 async def test_a_failure_is_told_as_the_engines_own(steps: Sequence[Step], message: str) -> None:
@@ -128,6 +129,15 @@ async def test_a_failure_is_told_as_the_engines_own(steps: Sequence[Step], messa
 async def test_a_pair_that_is_not_there_is_named_with_those_that_are() -> None:
     with pytest.raises(NotFoundError, match=f"no pair big.*It has: {PAIR}"):
         await used(FakeService(), lambda pair: pair, "big")
+
+
+async def test_a_server_without_pairs_says_so() -> None:
+    class Empty(FakeService):
+        def models(self) -> Sequence[ServedModel]:
+            return []
+
+    with pytest.raises(NotFoundError, match=r"has no pair\. It has: none\."):
+        await used(Empty(), lambda pair: pair)
 
 
 async def test_escape_ends_the_reply_here_and_there() -> None:

@@ -47,11 +47,11 @@ class ServerAddress:
             parts = urlsplit(text if "://" in text else f"http://{text}")
             host, port = parts.hostname or "", parts.port
         except ValueError:
-            raise UsageError("The address of the server is not possible.", _FORM) from None
+            raise impossible_address() from None
         if "@" in parts.netloc:
             raise UsageError("The address of a server must not have a name or a password in it.", _KEY_PLACE)
         if parts.scheme not in ("http", "https") or not _HOST.fullmatch(host) or parts.query or parts.fragment:
-            raise UsageError("The address of the server is not possible.", _FORM)
+            raise impossible_address()
         if not re.fullmatch(r"[\w./~-]*", parts.path):
             raise UsageError("The path in the address of the server is not possible.", _FORM)
         return ServerAddress(parts.scheme, host, port, parts.path.rstrip("/").removesuffix("/v1"))
@@ -84,6 +84,11 @@ class ServerAddress:
 
 _FORM = "Write it as http://HOST:PORT or https://HOST."
 _KEY_PLACE = f"Put the key into the environment, as {KEY_VARIABLE}."
+
+
+def impossible_address() -> UsageError:
+    """The error of an address that no server can have."""
+    return UsageError("The address of the server is not possible.", _FORM)
 
 
 def api_key(address: ServerAddress) -> str | None:

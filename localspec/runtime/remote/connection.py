@@ -13,7 +13,7 @@ import httpx2
 from localspec.base.errors import CapacityError, EngineError, InputError, LocalSpecError, NotFoundError, error_from_code
 from localspec.base.visible import visible_line
 from localspec.engine.cancel import Cancellation, Cancelled
-from localspec.runtime.remote.address import KEY_VARIABLE, ServerAddress, api_key
+from localspec.runtime.remote.address import KEY_VARIABLE, ServerAddress, api_key, impossible_address
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ _LONGEST_LINE_BYTES = 8_000_000
 _LONGEST_ANSWER_BYTES = 16_000_000
 _LONGEST_REASON = 400
 _NEXT = "Try again."
-_FIT = (429, 503)
+_BUSY = (429, 503)
 """Statuses of a server that has too much to do."""
 
 
@@ -31,30 +31,34 @@ class Connection:
     """Requests to one server, over connections that stay open between them. Raises Cancelled where it is cancelled."""
 
     def __init__(self, address: ServerAddress, cancel: Cancellation) -> None:
+        """Raises UsageError for an address or a key that cannot be."""
         self.address = address
         self._cancel = cancel
         key = api_key(address)
+        try:
+            self._client = httpx2.AsyncClient(
+                base_url=address.url,
+                headers={"Authorization": f"Bearer {key}"} if key else {},
+                timeout=httpx2.Timeout(CONNECT_S),
+                # A transport of its own: no proxy of the environment stands between two programs of this machine.
+                transport=httpx2.AsyncHTTPTransport() if address.is_here else None,
+            )
+        except httpx2.InvalidURL:  # a name that the domain system cannot have
+            raise impossible_address() from None
         self._loop = asyncio.new_event_loop()
-        self._client = httpx2.AsyncClient(
-            base_url=address.url,
-            headers={"Authorization": f"Bearer {key}"} if key else {},
-            timeout=httpx2.Timeout(CONNECT_S),
-            # A transport of its own, so that no proxy of the environment stands between two programs of this machine.
-            transport=httpx2.AsyncHTTPTransport() if address.is_here else None,
-        )
 
     def close(self) -> None:
         if not self._loop.is_closed():
             self._loop.run_until_complete(self._client.aclose())
             self._loop.close()
 
-    def get(self, path: str, *, silence_s: float = CONNECT_S) -> Any:
+    def get(self, path: str) -> Any:
         """The JSON at a path. Raises NotFoundError if there is nothing, LocalSpecError."""
-        return self._json("GET", path, None, silence_s)
+        return self._json("GET", path, None)
 
     def send(self, path: str, body: bytes) -> Any:
         """The JSON that answers these bytes. Raises as ``get``."""
-        return self._json("POST", path, body, CONNECT_S)
+        return self._json("POST", path, body)
 
     def lines(self, path: str, body: bytes, *, silence_s: float) -> Iterator[bytes]:
         """The lines of the answer to ``body``, which is JSON, as they come; not those that are empty.
@@ -86,15 +90,15 @@ class Connection:
         """The error of an answer that ends too early."""
         return EngineError(f"{self.address.place} broke off in the middle of its answer.", _NEXT)
 
-    def _json(self, method: str, path: str, body: bytes | None, silence_s: float) -> Any:
-        data = self._wait(self._whole(method, path, body, silence_s))
+    def _json(self, method: str, path: str, body: bytes | None) -> Any:
+        data = self._wait(self._whole(method, path, body))
         try:
             return json.loads(data)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise self.confused("an answer that is no JSON") from None
 
-    async def _whole(self, method: str, path: str, body: bytes | None, silence_s: float) -> bytes:
-        response = await self._begin(method, path, body, silence_s)
+    async def _whole(self, method: str, path: str, body: bytes | None) -> bytes:
+        response = await self._begin(method, path, body, CONNECT_S)
         try:
             return await self._bounded(response)
         finally:
@@ -162,7 +166,7 @@ class Connection:
         if status in (401, 403):
             hint = f"Set {KEY_VARIABLE} in the environment to a key of that server."
             return EngineError(f"{place} refuses this key, or asks for one (status {status}).", hint)
-        if status in _FIT:
+        if status in _BUSY:
             wait = response.headers.get("retry-after", "")
             when = f"in {wait} seconds" if wait.isdigit() and len(wait) < 6 else "later"
             return CapacityError(f"{place} has too much to do{because}", f"Send the message again {when}.")
@@ -184,7 +188,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 def _parsed(body: bytes) -> Mapping[str, Any]:
     try:
         data = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}
 

@@ -84,17 +84,16 @@ class NativePair:
             for answer in self._answers(ASK, encode(asked)):
                 if not isinstance(answer, Emitted):
                     raise self._connection.confused(f"a {type(answer).__name__}")
-                match answer.event:
-                    case Started() as event:
-                        begun = True
-                    case Round() as event if begun:
-                        tally.add(event)
-                        text += "".join(token.text for token in event.tokens)
-                    case Finished():
-                        yield replace(answer.event, text=text)
-                        return
-                    case event:
-                        pass
+                event = answer.event
+                if isinstance(event, Started) == begun:
+                    raise self._connection.confused("events in another order")
+                begun = True
+                if isinstance(event, Finished):
+                    yield replace(event, text=text)
+                    return
+                if isinstance(event, Round):
+                    tally.add(event)
+                    text += "".join(token.text for token in event.tokens)
                 yield event
             raise self._connection.broken_off()
         except Cancelled:
@@ -200,4 +199,5 @@ def chosen_pair(pairs: Any, wanted: str, connection: Connection) -> str:
         return wanted or ids[0]
     known = ", ".join(map(visible_line, ids[:20])) or "none"
     place = connection.address.place
-    raise NotFoundError(f"{place} has no pair {visible_line(wanted)}.".replace("  ", " "), f"It has: {known}.")
+    what = f"pair {visible_line(wanted)}" if wanted else "pair"
+    raise NotFoundError(f"{place} has no {what}.", f"It has: {known}.")

@@ -66,10 +66,11 @@ class OpenAIPair:
         yield Started(0, 0, options.seed or 0)
         try:
             for line in self._connection.lines(path, json.dumps(body).encode(), silence_s=_SILENCE_S):
-                if line.startswith(b"data:") and (data := line[5:].strip()) != b"[DONE]":
-                    yield from heard.receive(data)
-                elif line == b"data: [DONE]":
+                data = line[5:].strip() if line.startswith(b"data:") else b""
+                if data == b"[DONE]":
                     break
+                if data:
+                    yield from heard.receive(data)
         except Cancelled:
             yield heard.finished(FinishReason.CANCELLED)
             return

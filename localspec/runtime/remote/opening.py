@@ -70,11 +70,10 @@ def describe_server(text: str, cancel: Cancellation) -> tuple[str, str]:
         pairs = _pairs(connection)
         if pairs is not None:
             return f"The chat is connected to LocalSpec {_version(pairs)} at {address.place}.", address.warning
-        models = _list(connection.get("/v1/models"))
+        models = _models(connection)
     finally:
         connection.close()
-    owner = models[0].get("owned_by") if models and isinstance(models[0], dict) else None
-    kind = _OWNERS.get(str(owner), OTHER)
+    kind = _kind(models[0]) if models else OTHER
     return f"The chat is connected to {kind} at {address.place}, which tells text alone.", address.warning
 
 
@@ -94,22 +93,28 @@ def _version(pairs: Mapping[str, Any]) -> str:
 
 def _other(connection: Connection, wanted: str) -> OpenAIPair:
     """A model of a server with OpenAI's API; the first that it lists if none is wanted. Raises NotFoundError."""
-    listed = connection.get("/v1/models")
-    models = [each for each in _list(listed) if isinstance(each, dict) and isinstance(each.get("id"), str)]
+    models = _models(connection)
     found = next((each for each in models if wanted in ("", each["id"])), None)
     place = connection.address.place
     if found is None:
         known = ", ".join(visible_line(each["id"]) for each in models[:20]) or "none"
         what = f"model {visible_line(wanted)}" if wanted else "model"
         raise NotFoundError(f"{place} has no {what}.", f"It has: {known}.")
-    kind = _OWNERS.get(str(found.get("owned_by")), OTHER)
+    kind = _kind(found)
     properties = _properties(connection) if kind == LLAMA_CPP else {}
     return OpenAIPair(connection, _info(found, kind, properties, place), kind, found["id"])
 
 
-def _list(listed: object) -> list[Any]:
+def _models(connection: Connection) -> list[dict[str, Any]]:
+    """The models that a server with OpenAI's API lists, each with its ``id``."""
+    listed = connection.get("/v1/models")
     data = listed.get("data") if isinstance(listed, dict) else None
-    return data if isinstance(data, list) else []
+    found = data if isinstance(data, list) else []
+    return [each for each in found if isinstance(each, dict) and isinstance(each.get("id"), str)]
+
+
+def _kind(model: Mapping[str, Any]) -> str:
+    return _OWNERS.get(str(model.get("owned_by")), OTHER)
 
 
 def _properties(connection: Connection) -> Mapping[str, Any]:

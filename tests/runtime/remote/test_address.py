@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from localspec.base.errors import UsageError
+from localspec.engine.cancel import Cancellation
 from localspec.runtime.remote.address import ServerAddress
+from localspec.runtime.remote.connection import Connection
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,11 @@ def test_what_is_none_is_refused_without_being_shown(given: str) -> None:
     with pytest.raises(UsageError) as raised:
         ServerAddress.parse(given)
     assert "s3cret" not in str(raised.value)
+
+
+def test_a_name_that_the_domain_system_cannot_have_is_refused() -> None:
+    with pytest.raises(UsageError, match="not possible"):
+        Connection(ServerAddress.parse(f"http://{'ü' * 70}.example"), Cancellation())
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from localspec.runtime.options import LoadOptions
 from localspec.runtime.reasoning import Reasoning
 from localspec.runtime.remote import connection, openai_pair
 from localspec.runtime.remote.limits import remote_notes
+from localspec.runtime.remote.protocol import PAIRS
 from tests.hub.certificates import self_signed
 from tests.runtime.remote.scripted_server import HANGS, answer, delta, models, scripted, stream
 
@@ -186,6 +187,21 @@ def test_a_server_that_fails_is_an_error_and_the_next_reply_is_asked_for(reply: 
         assert str(raised.value).isprintable()
         assert finished(list(pair.reply(QUESTION, ReplyOptions()))).text == "Hi!"
         pair.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "message"),
+    [(PAIRS, "200 OK", "no JSON"), ("/v1/models", "200 OK", "no JSON"), (PAIRS, "500 Oops", "failed")],
+)
+def test_an_answer_that_is_nested_without_end_is_an_error(path: str, status: str, message: str) -> None:
+    with scripted({path: [answer(b"[" * 200_000, status)]}) as server, pytest.raises(LocalSpecError, match=message):
+        connected(server.url)
+
+
+def test_the_end_of_a_stream_is_heard_without_the_space_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server need not close the connection after it."""
+    monkeypatch.setattr(openai_pair, "_SILENCE_S", 0.05)
+    assert finished(replied(stream(delta("stop", content="Hi"), end=b"data:[DONE]\n\n" + HANGS))[0]).text == "Hi"
 
 
 def test_a_server_that_falls_silent_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
