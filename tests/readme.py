@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tests.syntax_tree import syntax_tree
+
 if TYPE_CHECKING:
     from localspec.config import Setting
 
@@ -146,7 +148,7 @@ _JSON_KINDS = {"int": "number", "float": "number", "str": "text", "bool": "true 
 def event_fields(name: str) -> Iterator[tuple[str, str, str]]:
     """Name, kind of value and sentence of each field of a dataclass of events, as JSON has them."""
     engine = ROOT / "localspec" / "engine"
-    trees = [ast.parse((engine / file).read_text(encoding="utf-8")) for file in ("events.py", "timings.py")]
+    trees = [syntax_tree(engine / file) for file in ("events.py", "timings.py")]
     (found,) = [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name]
     for field, after in zip(found.body, [*found.body[1:], None], strict=True):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
@@ -230,7 +232,7 @@ def packages() -> str:
     """Every package with the first sentence of its docstring."""
     rows = []
     for path in sorted((ROOT / "localspec").glob("*/__init__.py")):
-        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        text = ast.get_docstring(syntax_tree(path)) or ""
         rows.append(f"| `{path.parent.name}` | {' '.join(text.split(chr(10) * 2)[0].split())} |")
     return "\n".join(["| Package | |", "| --- | --- |", *rows])
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tests.syntax_tree import syntax_tree
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "localspec"
 LOOSE = {"__init__.py", "__main__.py", "py.typed"}
@@ -26,7 +28,7 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 @cache
 def trees() -> dict[str, ast.Module]:
     """The syntax tree of every module, by its dotted name."""
-    return {_dotted(path): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
+    return {_dotted(path): syntax_tree(path) for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 def _dotted(path: Path) -> str:

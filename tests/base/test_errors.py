@@ -8,6 +8,7 @@ from pathlib import Path
 
 import localspec
 from localspec.base.errors import ALL_ERRORS
+from tests.syntax_tree import syntax_tree
 
 NAMES = {kind.__name__ for kind in ALL_ERRORS}
 
@@ -15,7 +16,7 @@ NAMES = {kind.__name__ for kind in ALL_ERRORS}
 def made(folder: Path) -> Iterator[tuple[str, ast.Call]]:
     """Every place in the package that makes an error of the tree, and the call."""
     for path in sorted(folder.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(syntax_tree(path)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NAMES:
                 yield f"{path.relative_to(folder)}:{node.lineno}", node
 
