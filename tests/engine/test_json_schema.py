@@ -34,6 +34,16 @@ def vocab() -> Iterator[LlamaVocab]:
         yield vocab
 
 
+def tagged(kind: str, **more: Any) -> dict[str, Any]:
+    """An object that says which case of a union it is."""
+    properties = {"k": {"const": kind}, **more}
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+def either(*names: str) -> dict[str, Any]:
+    return {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in names]}
+
+
 KEPT: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
     ({"type": "integer"}, [-3, 0, 12], [1.5, "1", None]),
     ({"type": "integer", "minimum": -3, "exclusiveMaximum": 12, "multipleOf": 3}, [-3, 0, 9], [-6, 4, 12]),
@@ -80,6 +90,17 @@ KEPT: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
         [[], [[], [[]]]],
         [[1]],
     ),
+    (
+        {  # a union that is part of itself; what says nothing about a reply stands behind its references
+            **either("secret", "pair%20of"),
+            "$defs": {
+                "secret": {**tagged("s", p={"type": "string", "format": "password"}), "deprecated": True},
+                "pair of": tagged("p", **{"l/~ %": either("secret", "pair%20of")}),
+            },
+        },
+        [{"k": "s", "p": ""}, {"k": "p", "l/~ %": {"k": "p", "l/~ %": {"k": "s", "p": "x"}}}],
+        [{"k": "s"}, {"k": "p", "l/~ %": {"k": "x"}}],
+    ),
 ]
 
 
@@ -123,6 +144,12 @@ def test_a_reply_fits_its_schema(vocab: LlamaVocab, schema: Any, right: list[Any
         ("[" * 200_000 + "]" * 200_000, "nested too deeply"),
         (json.dumps({"anyOf": [{"const": i} for i in range(50_000)]}), "too large"),
         (json.dumps({"const": "x" * 1_000_001}), "characters"),
+        (
+            json.dumps({**either(*["a"] * 300), "$defs": {"a": tagged("a", **{str(i): {} for i in range(300)})}}),
+            "large",
+        ),
+        ('{"items": {"enum": [1, 2]}, "uniqueItems": true, "minItems": 1.0}', "'uniqueItems'"),
+        ('{"oneOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"properties": 3}}}', "'properties'"),
     ],
     ids=lambda text: text[:40],
 )
@@ -268,3 +295,10 @@ def test_what_pydantic_writes_is_taken(vocab: LlamaVocab, shape: Any, value: Any
     assert takes(grammar, value, vocab)
     for said in replies(grammar, vocab, 3):
         Draft202012Validator(adapter.json_schema()).validate(said)
+
+
+def test_cases_that_refer_to_each_other_are_not_written_out_without_end() -> None:
+    """Each of these properties would hold copies of all others: 3 ** 20 of them."""
+    many = tagged("a", **{str(i): either("a", "b") for i in range(20)})
+
+    assert len(grammar_of_schema(json.dumps({**either("a", "b"), "$defs": {"a": many, "b": tagged("b")}}))) < 50_000

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
-from itertools import combinations
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
 
 from localspec.base.errors import UsageError
 from localspec.engine.backends.llama.guidance import refusal
@@ -35,7 +36,8 @@ _SCHEMAS = (
     *("unevaluatedItems", "unevaluatedProperties", "contentSchema"),
 )
 _LISTS = ("oneOf", "anyOf", "allOf", "prefixItems", "items")
-_BY_NAME = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
+_DEFINITIONS = ("$defs", "definitions")
+_BY_NAME = ("properties", "patternProperties", "dependentSchemas", *_DEFINITIONS)
 _NOTES = ("deprecated", "discriminator")
 """Annotations that llguidance need not see."""
 _ANY_TEXT = ("binary", "file-path", "directory-path", "password", "path")
@@ -44,6 +46,8 @@ _SET = frozenset(
     ("type", "items", "uniqueItems", "minItems", "maxItems", "title", "description", "default", "examples", "$defs")
 )
 """The keywords of an array about which nothing else is said."""
+_MOST_OPENED = 20_000
+"""Entries of all that the cases of ``oneOf`` refer to."""
 _LARGEST_SET = 8
 """Values that an array of different ones is listed for."""
 _MIXED = frozenset(("allOf", "anyOf", "oneOf", "$ref"))
@@ -64,6 +68,7 @@ def grammar_of_schema(text: str) -> str:
     try:
         for _, part in list(_parts(schema, "#")):
             _simplify(part, schema)
+        _open_cases(schema)
         parts = list(_parts(schema, "#"))
         if not _guidance(schema).get("lenient"):
             for place, part in parts:
@@ -133,23 +138,52 @@ def _simplify(part: Schema, schema: Schema) -> None:
         part.pop("uniqueItems", None)
     if part.get("format") in _ANY_TEXT:
         del part["format"]
-    if isinstance(cases := part.get("oneOf"), list):
-        # It does not look behind a reference for what tells the cases apart.
-        part["oneOf"] = [deepcopy(_resolved(case, schema)) for case in cases]
     if part.get("uniqueItems") is True and part.keys() <= _SET:
         _list_subsets(part, _resolved(part.get("items"), schema))
     names = _resolved(part.get("propertyNames"), schema)
     if isinstance(names, dict) and isinstance(names.get("enum"), list) and not _NAMED & part.keys():
         del part["propertyNames"]
         rest = part.pop("additionalProperties", True)
-        part |= {"properties": {str(name): rest for name in names["enum"]}, "additionalProperties": False}
+        texts = [name for name in names["enum"] if isinstance(name, str)]
+        part |= {"properties": dict.fromkeys(texts, rest), "additionalProperties": False}
+
+
+def _open_cases(schema: Schema) -> None:
+    """Put schemas in place of the references among the cases of ``oneOf``, where llguidance looks no further.
+
+    Schemas within them become references: written out they may be endless, or far too many.
+    """
+    opened_n = 0
+    unions = [part["oneOf"] for _, part in _parts(schema, "#") if isinstance(part.get("oneOf"), list)]
+    for cases in unions:
+        for number, case in enumerate(cases):
+            cases[number] = opened = _opened(case, schema)
+            if opened is not case:
+                opened_n += sum(len(value) for value in opened.values() if isinstance(value, dict | list))
+            if opened_n > _MOST_OPENED:
+                raise UsageError("The cases of 'oneOf' are too large with what they refer to.", _SMALLER)
+
+
+def _opened(case: Any, schema: Schema) -> Any:
+    """The schema that a case refers to, with references for what is in it but for single values; or the case."""
+    found = _resolved(case, schema)
+    if found is case:
+        return case
+
+    base = quote(unquote(case["$ref"]), safe="#/~")
+
+    def shown(place: str, part: Schema) -> Schema:
+        nested = len(list(islice(_parts(part, ""), 2))) > 1
+        return {"$ref": f"{base}/{place}"} if nested or "$ref" in part else part
+
+    return {key: _with_parts(key, value, shown) for key, value in found.items() if key not in _DEFINITIONS}
 
 
 def _list_subsets(part: Schema, items: Any) -> None:
     """Make an array of different values out of a few the list of all such arrays, each in the order of its values."""
     values = items.get("enum") if isinstance(items, dict) else None
     least, most = part.get("minItems", 0), part.get("maxItems", _LARGEST_SET)
-    if not isinstance(most, int):
+    if not (isinstance(least, int) and isinstance(most, int)):
         return
     if isinstance(values, list) and len(values) <= _LARGEST_SET and least in range(most + 1):
         sizes = range(least, min(most, len(values)) + 1)
@@ -164,7 +198,7 @@ def _resolved(part: Any, schema: Schema) -> Any:
     if not (isinstance(part, dict) and part.keys() == {"$ref"} and str(part["$ref"]).startswith("#/")):
         return part
     found: Any = schema
-    for name in part["$ref"][2:].split("/"):
+    for name in unquote(part["$ref"][2:]).split("/"):
         found = found.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
     return found if isinstance(found, dict) else part
 
@@ -220,7 +254,7 @@ def _refused(why: str, parts: list[tuple[str, Schema]]) -> UsageError:
                 return _no_promise(f"'$ref' {value!r} ({why})", place)
             if key in _MIXED and isinstance(value, list | str):
                 continue
-            if alone := refusal(_written({key: _without_parts(key, value)})):
+            if alone := refusal(_written({key: _with_parts(key, value, lambda place, part: {})})):
                 shown = f" {value!r}" if isinstance(value, str) else ""
                 return _no_promise(f"{key!r}{shown}" + ("" if key in alone else f" ({alone})"), place)
     if why.startswith("oneOf"):
@@ -228,13 +262,22 @@ def _refused(why: str, parts: list[tuple[str, Schema]]) -> UsageError:
     return UsageError(f"A reply cannot be held to the JSON Schema: {why}.", _SMALLER)
 
 
-def _without_parts(key: str, value: Any) -> Any:
-    """The value of a keyword with {} for all schemas in it."""
+def _with_parts(key: str, value: Any, change: Callable[[str, Schema], Any]) -> Any:
+    """The value of a keyword with each schema in it as ``change`` makes it of its place and itself."""
+
+    def changed(place: str, part: Any) -> Any:
+        return change(f"{key}{place}", part) if isinstance(part, dict) else part
+
     if key in _BY_NAME and isinstance(value, dict):
-        return {name: {} if isinstance(part, dict) else part for name, part in value.items()}
+        return {name: changed(f"/{_pointer(name)}", part) for name, part in value.items()}
     if key in _LISTS and isinstance(value, list):
-        return [{} if isinstance(part, dict) else part for part in value]
-    return {} if key in _SCHEMAS and isinstance(value, dict) else value
+        return [changed(f"/{number}", part) for number, part in enumerate(value)]
+    return changed("", value) if key in _SCHEMAS else value
+
+
+def _pointer(name: str) -> str:
+    """A name in a JSON pointer in a URI (RFC 6901)."""
+    return quote(name.replace("~", "~0").replace("/", "~1"))
 
 
 def _no_promise(what: str, place: str) -> UsageError:
