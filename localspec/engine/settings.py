@@ -165,15 +165,16 @@ _LARGEST_BIAS = 3e38
 
 
 def _check_biases(biases: tuple[tuple[int, float], ...]) -> None:
-    tokens = [token for token, _ in biases]
+    seen: set[int] = set()
     for token, bias in biases:
         if token < 0 or isnan(bias) or (bias != -inf and abs(bias) > _LARGEST_BIAS):
             raise UsageError(
                 f"--logit-bias {token}={bias} is not possible.",
                 f"Choose a token id, and a bias of at most {_LARGEST_BIAS:g}, or -inf.",
             )
-        if tokens.count(token) > 1:
+        if token in seen:
             raise UsageError(f"--logit-bias names token {token} twice.", "Name it once.")
+        seen.add(token)
 
 
 def _check_breakers(breakers: tuple[str, ...]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -391,6 +392,23 @@ def test_a_grammar_may_name_tokens(vocab: LlamaVocab) -> None:
     make_sampler(Sampling(grammar="root ::= <|end|>"), vocab.n_vocab, vocab)
     with pytest.raises(UsageError, match="<nothing>"):
         make_sampler(Sampling(grammar="root ::= <nothing>"), vocab.n_vocab, vocab)
+
+
+def test_grammars_may_be_read_by_several_threads_at_once() -> None:
+    """Each complaint is about its own grammar, and standard error is where it was: a server checks many at a time."""
+    before, said = os.fstat(2), []
+
+    def read(number: int) -> None:
+        for _ in range(50):
+            with pytest.raises(UsageError) as refused:
+                check_grammar(f"root ::= missing{number}")
+            said.append(f"missing{number}" in refused.value.message)
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(read, range(6)))
+
+    assert all(said)
+    assert os.path.samestat(os.fstat(2), before)
 
 
 def test_a_grammar_is_read_with_standard_error_closed() -> None:

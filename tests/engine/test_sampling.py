@@ -425,6 +425,21 @@ class TestSettings:
     def test_it_is_taken(self, settings: Sampling) -> None:
         settings.check()
 
+    def test_a_bias_for_every_token_of_a_large_vocabulary_is_no_work(self) -> None:
+        """A request to the server may have so many: to compare each with all others would take it minutes."""
+
+        class Compared(int):
+            n = 0
+            __hash__ = int.__hash__
+
+            def __eq__(self, other: object) -> bool:
+                Compared.n += 1
+                return int(self) == other
+
+        Sampling(logit_bias=tuple((Compared(token), 1.0) for token in range(2_000))).check()
+
+        assert Compared.n < 20_000
+
     def test_a_token_that_does_not_exist_is_refused(self) -> None:
         with pytest.raises(UsageError, match="500"):
             make_sampler(Sampling(logit_bias=((500, 1.0),)), 500)

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import IO, Any
 
 import numpy as np
@@ -33,6 +34,8 @@ _DEEPEST = 200
 _LONGEST = 2_000_000
 _MOST_PARTS = 50_000
 """Literals, alternatives and rules: llama.cpp's time grows with their square."""
+_reading = Lock()
+"""Held while standard error is elsewhere: of two threads that put it back one would put back the other's file."""
 _LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|#[^\n]*')
 _COUNTS = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
 
@@ -98,7 +101,7 @@ def _read(text: str, vocab: LlamaVocab | None) -> tuple[Any, str]:
         return None, wrong
     native_ = native()
     handle = vocab.handle if vocab else None
-    with native_.log.heard() as lines, _standard_error() as file:
+    with _reading, native_.log.heard() as lines, _standard_error() as file:
         made = native_.c.llama_sampler_init_grammar(handle, text.encode(), _ROOT)
         file.seek(0)
         written = file.read().decode(errors="replace")
