@@ -207,7 +207,11 @@ def _cleaned(token: str | None) -> str | None:
 
 
 def _origin(url: str) -> tuple[str, str]:
-    parts = urlsplit(url)
+    """The scheme and the server of an address; both empty if it is none."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "", ""
     return parts.scheme, parts.netloc.lower()
 
 
