@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from localspec.store import rows
-from localspec.store.database import Database
+from localspec.store.database import Database, storable
 from localspec.store.documents import ConversationDocument
 from localspec.store.ids import Ids
 
@@ -33,7 +33,8 @@ def add(database: Database, documents: Sequence[ConversationDocument], ids: Ids,
         here = _here(database)
         for document in documents:
             heading = document.heading
-            same = here.get(heading.id) or here.get(heading.source or "")
+            source = storable(heading.source or "")
+            same = here.get(heading.id) or here.get(source)
             if same is not None and not copies:
                 known.append(same)
                 continue
@@ -43,7 +44,7 @@ def add(database: Database, documents: Sequence[ConversationDocument], ids: Ids,
                 fresh = replace(fresh, heading=replace(fresh.heading, source=heading.id or None))
             for sql, parameters in rows.insert_document(fresh):
                 connection.execute(sql, parameters)
-            here |= {name: fresh.heading.id for name in (fresh.heading.id, heading.source) if name}
+            here |= {name: fresh.heading.id for name in (fresh.heading.id, source) if name}
             new.append(fresh.heading.id)
     return Added(tuple(new), tuple(known))
 

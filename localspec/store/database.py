@@ -60,22 +60,22 @@ class Database:
 
     @contextmanager
     def waiting_at_most(self, wait_s: float) -> Iterator[None]:
-        """Set the time to wait for another program that is writing, for the length of a ``with``."""
+        """Set the time to wait for another program that is writing, for the length of a ``with``. Raises StoreError."""
         with self._lock:
-            (usual_ms,) = self.connection.execute("PRAGMA busy_timeout").fetchone()
-            self.connection.execute(f"PRAGMA busy_timeout = {round(wait_s * 1e3)}")
+            ((usual_ms,),) = self.query("PRAGMA busy_timeout")
+            self.query(f"PRAGMA busy_timeout = {round(wait_s * 1e3)}")
             try:
                 yield
             finally:
-                self.connection.execute(f"PRAGMA busy_timeout = {usual_ms}")
+                self.query(f"PRAGMA busy_timeout = {usual_ms}")
 
     def close(self) -> None:
         with self._lock:
             self.connection.close()
 
     def _roll_back(self) -> None:
-        if self.connection.in_transaction:
-            with suppress(sqlite3.Error):
+        with suppress(sqlite3.Error):  # a closed connection cannot even be asked
+            if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
 
 

@@ -18,7 +18,7 @@ class HeadingWriter:
 
     def __init__(self, write_queue: WriteQueue, heading: Heading, tree: Tree, clock: Clock, *, stored: bool) -> None:
         self.heading = heading
-        self._journal = write_queue
+        self._write_queue = write_queue
         self._tree = tree
         self._clock = clock
         self._stored = heading if stored else None
@@ -26,11 +26,11 @@ class HeadingWriter:
     @property
     def trouble(self) -> StoreError | None:
         """The reason why writes are pending; None if all is stored."""
-        return self._journal.trouble
+        return self._write_queue.trouble
 
     def flush(self) -> bool:
         """Try pending writes again; True if all is stored."""
-        return self._journal.flush()
+        return self._write_queue.flush()
 
     def change(self, heading: Heading) -> None:
         """Replace the heading, here and in the store."""
@@ -49,7 +49,7 @@ class HeadingWriter:
         """Write statements together with the changes of the heading."""
         self.heading = replace(self.heading, leaf=self._tree.leaf)
         if self._stored or len(self._tree):
-            self._journal.write(*self.statements(), *statements)
+            self._write_queue.write(*self.statements(), *statements)
 
     def statements(self) -> tuple[Statement, ...]:
         """The statements that update the stored heading; the caller must run them."""

@@ -277,7 +277,8 @@ def _migrate(connection: sqlite3.Connection, path: Path | None, migrations: Sequ
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # SQLite itself may have rolled back
+            connection.execute("ROLLBACK")
         raise
 
 

@@ -35,7 +35,7 @@ class Recorder:
         """The message; its content and state are up to date once the reply has ended."""
         self.keeps_figures = True
         """True to store tokens, rounds and times with the text. To be set before the first event."""
-        self._journal = write_queue
+        self._write_queue = write_queue
         self._part = part
         self._monotonic = monotonic
         self._ended = ended
@@ -52,7 +52,7 @@ class Recorder:
     @property
     def trouble(self) -> StoreError | None:
         """The reason why writes are pending; they are tried again with every write."""
-        return self._journal.trouble
+        return self._write_queue.trouble
 
     @property
     def ended(self) -> bool:
@@ -64,7 +64,7 @@ class Recorder:
             return
         match event:
             case Started() if self.keeps_figures:
-                self._journal.write(start_part(self.node.id, self._part, event), patient=False)
+                self._write_queue.write(start_part(self.node.id, self._part, event), patient=False)
             case Round():
                 self._unwritten.append(event)
                 self.tick()
@@ -88,7 +88,7 @@ class Recorder:
             return
         text, frame = self._take()
         chunk = (self.node.id, len(self._frames) - 1, text, frame)
-        self._journal.write(
+        self._write_queue.write(
             ("INSERT INTO chunk (message, number, content, rounds) VALUES (?, ?, ?, ?)", chunk), patient=False
         )
         self._written_at_s = self._monotonic()
@@ -110,7 +110,7 @@ class Recorder:
         said_n = None if said_n is None else len(self._texts[0]) + said_n
         self.node = replace(self.node, content="".join(self._texts), state=state, said_n=said_n)
         rounds = provenance.record(self._frames)
-        self._journal.write(
+        self._write_queue.write(
             update_content(self.node.id, self.node.content),
             end_part(self.node.id, self._part, state, rounds, finished, error),
             ("DELETE FROM chunk WHERE message = ?", (self.node.id,)),

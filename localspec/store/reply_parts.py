@@ -24,7 +24,7 @@ class ReplyParts:
         monotonic: Monotonic,
     ) -> None:
         self._database = database
-        self._journal = write_queue
+        self._write_queue = write_queue
         self._writer = writer
         self._heading = heading_writer
         self._monotonic = monotonic
@@ -46,4 +46,4 @@ class ReplyParts:
         self._begun_n[node.id] = part + 1
         begun = ReplyPart(about, ReplyState.WRITING, begin=len(node.content))
         self._heading.write(*before, rows.insert_part(node.id, part, begun, self._writer.sign()))
-        return Recorder(self._journal, node, part, self._monotonic, ended)
+        return Recorder(self._write_queue, node, part, self._monotonic, ended)

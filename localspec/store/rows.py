@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 from localspec.base.errors import LocalSpecError, NotFoundError
 from localspec.config.lookup import valid_settings
-from localspec.engine.events import Finished, Started
+from localspec.engine.events import Finished, Round, Started
 from localspec.engine.wire import event_to_dict
 from localspec.runtime.messages import Role, ToolCall
 from localspec.store import provenance
@@ -56,7 +57,7 @@ def insert_heading(heading: Heading) -> Statement:
         heading.pinned,
         None if heading.deleted is None else to_micros(heading.deleted),
         heading.leaf,
-        heading.source,
+        None if heading.source is None else storable(heading.source),
         json.dumps(heading.settings, separators=(",", ":")) if heading.settings else None,
         storable(heading.folder),
         storable(" ".join(heading.tags)),
@@ -189,15 +190,16 @@ def nodes_of(database: Database, conversation: str) -> list[Node]:
 
 def parts_of(database: Database, node: Node) -> tuple[ReplyPart, ...]:
     """The parts of a reply; empty if no model wrote it."""
-    return _parts(database, "reply.message = ?", node.id, {node.id: node.content}).get(node.id, ())
+    texts = {node.id: node.content}
+    return _parts(database, "reply.message = ?", node.id, texts, provenance.rounds_of).get(node.id, ())
 
 
 def document_of(database: Database, conversation: str) -> ConversationDocument:
-    """A whole conversation. Raises NotFoundError."""
+    """A whole conversation, without rounds that cannot be read. Raises NotFoundError."""
     heading = heading_of(database, conversation)
     nodes = nodes_of(database, conversation)
     texts = {node.id: node.content for node in nodes}
-    parts = _parts(database, "message.conversation = ?", conversation, texts)
+    parts = _parts(database, "message.conversation = ?", conversation, texts, _readable_rounds)
     return ConversationDocument(heading, tuple(MessageDocument(node, parts.get(node.id, ())) for node in nodes))
 
 
@@ -210,7 +212,13 @@ def insert_document(document: ConversationDocument) -> list[Statement]:
     return statements
 
 
-def _parts(database: Database, where: str, value: str, texts: dict[str, str]) -> dict[str, tuple[ReplyPart, ...]]:
+def _parts(
+    database: Database,
+    where: str,
+    value: str,
+    texts: dict[str, str],
+    read_rounds: Callable[[bytes, str], tuple[Round, ...]],
+) -> dict[str, tuple[ReplyPart, ...]]:
     found: defaultdict[str, list[ReplyPart]] = defaultdict(list)
     for message, _, state, begin, about, started, rounds, finished, error in database.query(
         _PARTS.format(where=where), (value,)
@@ -222,12 +230,20 @@ def _parts(database: Database, where: str, value: str, texts: dict[str, str]) ->
                 state=ReplyState(state),
                 begin=begin,
                 started=started_from_dict(_loaded(started)),
-                rounds=provenance.rounds_of(stored, texts[message][begin:]) if stored else (),
+                rounds=read_rounds(stored, texts[message][begin:]) if stored else (),
                 finished=finished_from_dict(_loaded(finished)),
                 error=error_from_dict(_loaded(error)),
             )
         )
     return {message: tuple(parts) for message, parts in found.items()}
+
+
+def _readable_rounds(stored: bytes, text: str) -> tuple[Round, ...]:
+    """The rounds; none if they are damaged or of a newer version."""
+    try:
+        return provenance.rounds_of(stored, text)
+    except ValueError:
+        return ()
 
 
 def _chunks(database: Database, message: str) -> list[bytes]:

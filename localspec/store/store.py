@@ -16,7 +16,7 @@ from localspec.runtime.images import digests_in, forget_images, images_folder
 from localspec.store import rows
 from localspec.store.adding import Added, add
 from localspec.store.conversation import StoredConversation
-from localspec.store.database import Database
+from localspec.store.database import Database, storable
 from localspec.store.documents import ConversationDocument, Heading, Summary
 from localspec.store.ids import Ids, abbreviated, new_id
 from localspec.store.opening import Opened, open_again, open_file, open_memory
@@ -63,7 +63,7 @@ class Store:
         """A remark for the user about the file, in a sentence or two; empty if all is well."""
         self._database = Database(opened.connection, path, opened.notice if opened.read_only else "")
         self._readers: list[Database] = []
-        self._journal = WriteQueue(self._database)
+        self._write_queue = WriteQueue(self._database)
         self._writer = WriterLock(None if opened.read_only else path)
         self._clock = clock
         self._monotonic = monotonic
@@ -113,11 +113,11 @@ class Store:
     @property
     def trouble(self) -> StoreError | None:
         """The reason why writes are pending, which are lost at ``close``; None if all is stored."""
-        return self._journal.trouble
+        return self._write_queue.trouble
 
     def close(self) -> None:
         """Try pending writes, and close the file."""
-        self._journal.flush()
+        self._write_queue.flush()
         for database in (*self._readers, self._database):
             database.close()
         self._writer.close()
@@ -149,7 +149,7 @@ class Store:
         """The id with this beginning. Raises NotFoundError for none, UsageError for several."""
         found = self._database.query(
             "SELECT id FROM conversation WHERE substr(id, 1, ?) = ? AND (? IS NULL OR (deleted IS NOT NULL) = ?)",
-            (len(beginning), beginning.lower(), deleted, deleted),
+            (len(beginning), storable(beginning.lower()), deleted, deleted),
         )
         ids = sorted(conversation for (conversation,) in found)
         if beginning.lower() in ids:
@@ -235,7 +235,7 @@ class Store:
     def _opened(self, heading: Heading, tree: Tree, *, stored: bool) -> StoredConversation:
         conversation = StoredConversation(
             self._database,
-            self._journal,
+            self._write_queue,
             self._writer,
             heading,
             tree,

@@ -36,11 +36,12 @@ class WriteQueue:
 
     def flush(self, *, patient: bool = True) -> bool:
         """Try the waiting writes again; True if all are done."""
-        with self._lock, nullcontext() if patient else self._database.waiting_at_most(IMPATIENT_S):
+        with self._lock:
             refused: StoreError | None = None
             try:
-                while self._waiting:
-                    refused = self._write_first() or refused
+                with nullcontext() if patient else self._database.waiting_at_most(IMPATIENT_S):
+                    while self._waiting:
+                        refused = self._write_first() or refused
             except StoreError as error:
                 self.trouble = error
                 return False

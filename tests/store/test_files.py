@@ -148,6 +148,17 @@ def test_a_complaint_says_where_and_why(tmp_path: Path, change: str | tuple[str,
     assert complaint in refused.value.message
 
 
+def test_rounds_that_cannot_be_read_keep_no_conversation_from_being_exported(store: Store) -> None:
+    """As a newer LocalSpec may have written them: the text and the figures are there."""
+    thread = converse(store, ("Hello", "Yes."))
+    store._database.run([("UPDATE reply SET rounds = ?", (b"\x09abc",))])
+    for document in (store.document(thread.id), thread.document()):
+        (part,) = document.messages[1].parts
+        assert (document.messages[1].node.content, part.rounds) == ("Yes. ", ())
+        assert part.finished is not None
+        assert "tokens" in to_markdown(document)
+
+
 def test_nothing_is_half_imported(store: Store, documents: list[ConversationDocument]) -> None:
     """One that cannot be stored keeps all others out."""
     twice = ConversationDocument(documents[0].heading, documents[0].messages[1:])
@@ -170,9 +181,15 @@ def test_files_that_are_none_are_told(tmp_path: Path) -> None:
     (tmp_path / "other.zip").write_bytes(packed.getvalue())
     with pytest.raises(InputError, match=r"no conversations\.json"):
         read_conversations(tmp_path / "other.zip")
-    (tmp_path / "cut.zip").write_bytes(packed.getvalue()[:40])
-    with pytest.raises(InputError, match="damaged zip"):
-        read_conversations(tmp_path / "cut.zip")
+    damaged = io.BytesIO()
+    with zipfile.ZipFile(damaged, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("conversations.json", "[" + "1," * 5000 + "1]")
+    wrong = bytearray(damaged.getvalue())
+    wrong[57] ^= 0xFF
+    for data in (packed.getvalue()[:40], bytes(wrong)):
+        (tmp_path / "cut.zip").write_bytes(data)
+        with pytest.raises(InputError, match="damaged zip"):
+            read_conversations(tmp_path / "cut.zip")
 
 
 def test_chatgpt_comes_with_its_branches(store: Store, tmp_path: Path) -> None:
@@ -187,6 +204,16 @@ def test_chatgpt_comes_with_its_branches(store: Store, tmp_path: Path) -> None:
     assert [node.content for node in thread.tree.siblings(thread.path[0].id)] == ["Longest river?", "Largest river?"]
     assert [node.content for node in thread.tree.siblings(thread.path[2].id)] == ["The Nile.", "The Amazon."]
     assert store.add(documents).known == (new,)
+
+
+def test_half_a_character_in_an_id_is_no_obstacle(store: Store, tmp_path: Path) -> None:
+    """JSON can name one, and no database can store it; a second import finds the first all the same."""
+    whole = json.loads(json.dumps(CHATGPT))
+    whole[0] |= {"id": "\ud800", "conversation_id": None}
+    (new,) = store.add(read(tmp_path, whole)).new
+    assert store.add(read(tmp_path, whole)).known == (new,)
+    with pytest.raises(NotFoundError):
+        store.find("\udcff")
 
 
 def test_what_is_no_tree_of_chatgpt_is_told(tmp_path: Path) -> None:

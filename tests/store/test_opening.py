@@ -113,6 +113,17 @@ def test_a_newer_database_is_read_and_not_touched(path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_a_migration_that_was_rolled_back_fails_with_its_own_error(path: Path) -> None:
+    """SQLite ends a transaction itself where the disk is full."""
+
+    def full(connection: sqlite3.Connection) -> None:
+        connection.execute("ROLLBACK")
+        raise sqlite3.OperationalError("the disk is full")
+
+    with pytest.raises(StoreError, match="the disk is full"):
+        open_file(path, CLOCK, 0, (full,))
+
+
 @pytest.mark.parametrize("kind", ["text", "cut short", "scribbled over"])
 def test_a_damaged_database_is_set_aside_whole(path: Path, kind: str) -> None:
     """Under a name that is told; a new one is begun."""

@@ -47,6 +47,18 @@ def test_text_is_stored_within_the_interval(store: Store, path: Path, time: Fake
         assert len(stored) >= due
 
 
+def test_a_reply_may_go_on_after_its_store_is_closed(store: Store) -> None:
+    """As while the program ends: nothing is raised, and the trouble is said."""
+    thread = store.begin()
+    thread.ask("Go on.")
+    recorder = thread.begin_reply(ABOUT)
+    store.close()
+    for event in events("one two")[:-1]:
+        recorder.receive(event)
+    recorder.flush()
+    assert recorder.trouble is not None
+
+
 def test_a_tick_writes_when_no_events_come(store: Store, path: Path, time: FakeTime) -> None:
     """An engine may take its time over the next round."""
     thread = store.begin()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,7 +61,7 @@ def _unpacked(path: Path, data: bytes) -> bytes:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             member = next((name for name in archive.namelist() if Path(name).name == _CHATGPT_MEMBER), None)
             unpacked = None if member is None else _member(archive, member)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, zlib.error) as error:
+    except Exception as error:
         raise InputError(f"{path} is a damaged zip file ({error}).", "Download it again.") from error
     if unpacked is not None:
         if len(unpacked) > _MOST_BYTES:
