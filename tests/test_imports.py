@@ -56,3 +56,10 @@ def test_of_the_binding_only_these_modules_are_used() -> None:
     assert taken == {"llama_cpp", "mtmd_cpp"}
     other_ways = re.compile(r"^\s*import llama_cpp|from llama_cpp\.|diskcache|Llama(?:Disk)?Cache", re.MULTILINE)
     assert not any(other_ways.search(text) for text in sources)
+
+
+def test_a_program_of_ours_imports_nothing_from_the_folder_that_it_is_started_in() -> None:
+    """A ``json.py`` that lies there would be run in place of Python's own: "-P" leaves the folder out."""
+    package = Path(localspec.__file__).parent
+    texts = {path.name: path.read_text(encoding="utf-8") for path in package.rglob("*.py")}
+    assert [name for name, text in texts.items() if re.search(r'sys\.executable,\s*"-m"', text)] == []

@@ -61,7 +61,7 @@ def serve_web(
             f"The chat in a browser needs {error.name}, which is not installed.",
             f"Install what it needs: {install_extra('web')}",
         ) from None
-    command = shlex.join([sys.executable, "-m", "localspec", "chat", *chat_options])
+    command = shlex.join([sys.executable, "-P", "-m", "localspec", "chat", *chat_options])
     listen = host or LOOPBACK
     server = ChatServer(command, listen, int(port or 0), tabs=int(tabs or 1), on_ready=_tell)
     if not is_loopback(listen):

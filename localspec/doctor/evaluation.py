@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from localspec.base.child_exit import why_it_ended
 
 _TIMEOUT_S = 60.0
-_CHILD = (sys.executable, "-m", "localspec.doctor.evaluation_child")
+_CHILD = (sys.executable, "-P", "-m", "localspec.doctor.evaluation_child")
 
 
 @dataclass(frozen=True, slots=True)

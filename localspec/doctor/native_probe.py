@@ -17,7 +17,7 @@ from localspec.runtime.speed.expectation import expect_pair, expect_with
 from localspec.runtime.speed.speed_file import SpeedFile, machine_name
 
 _TIMEOUT_S = 30.0
-_CHILD = (sys.executable, "-m", "localspec.doctor.probe_child")
+_CHILD = (sys.executable, "-P", "-m", "localspec.doctor.probe_child")
 _REINSTALL = "`localspec doctor` shows the command that builds it on this machine."
 
 

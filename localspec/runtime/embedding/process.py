@@ -67,8 +67,8 @@ class EmbeddingProcess:
     def close(self) -> None:
         """End the process."""
         self._process.kill()
-        with self._process, suppress(OSError):
-            pass  # closes the pipes, and waits
+        with suppress(OSError), self._process:
+            pass  # closes the pipes, where what was not written is lost, and waits
 
     def _answer(self) -> Any:
         assert self._process.stdout is not None

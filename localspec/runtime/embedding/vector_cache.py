@@ -25,7 +25,7 @@ class VectorCache:
     def __init__(self, path: Path, model: str, width: int) -> None:
         self._path, self._model, self._width = path, model, width
         self._kept_n = 0
-        self._database = self._open() or self._open_anew()
+        self._database = self._opened() or _in_memory()
 
     def get(self, text: str) -> NDArray[np.float32] | None:
         """The vector of a text; None if it is not known."""
@@ -56,23 +56,32 @@ class VectorCache:
     def _key(self, text: str) -> bytes:
         return sha256(f"{self._model}\0{text}".encode(errors="replace")).digest()
 
-    def _open(self) -> sqlite3.Connection | None:
-        try:
+    def _opened(self) -> sqlite3.Connection | None:
+        """None if it cannot be used now, as while another process makes it."""
+        with suppress(OSError, sqlite3.Error):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            database = sqlite3.connect(self._path, timeout=0.5, isolation_level=None)
+            try:
+                return self._connected()
+            except sqlite3.OperationalError:
+                return None
+            except sqlite3.DatabaseError:  # damaged, or no database
+                self._path.unlink()
+                return self._connected()
+        return None
+
+    def _connected(self) -> sqlite3.Connection:
+        """Raises sqlite3.Error or OSError."""
+        database = sqlite3.connect(self._path, timeout=0.5, isolation_level=None)
+        try:
             self._path.chmod(0o600)
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = OFF")
             database.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL)")
             database.execute("SELECT key, vector FROM vectors LIMIT 1").fetchone()
-        except (sqlite3.Error, OSError):
-            return None
+        except BaseException:
+            database.close()
+            raise
         return database
-
-    def _open_anew(self) -> sqlite3.Connection:
-        with suppress(OSError):
-            self._path.unlink()
-        return self._open() or _in_memory()
 
 
 def _in_memory() -> sqlite3.Connection:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from localspec.runtime.speed.kernels import KernelSpeeds
 from localspec.runtime.speed.speed_file import MachineSpeed, SpeedFile
 
-_CHILD = (sys.executable, "-m", "localspec.runtime.speed.measuring_child")
+_CHILD = (sys.executable, "-P", "-m", "localspec.runtime.speed.measuring_child")
 _TIMEOUT_S = 15.0
 """On a quiet machine it takes two or three seconds."""
 _LOOK_S = 0.05

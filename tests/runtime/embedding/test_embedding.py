@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +91,34 @@ def test_vectors_are_kept(tmp_path: Path) -> None:
     assert cache.get("other") is None
     cache.close()
     assert (tmp_path / "a" / "b.sqlite").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_cache_that_another_process_holds_is_left_to_it(tmp_path: Path) -> None:
+    """What cannot be kept now is kept in memory; only a damaged file is begun anew."""
+    path, vector = tmp_path / "b.sqlite", np.ones(3, np.float32)
+    cache = VectorCache(path, "model", 3)
+    cache.keep("text", vector)
+    cache.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode = DELETE")
+        other.execute("BEGIN EXCLUSIVE")
+        cache = VectorCache(path, "model", 3)
+        assert cache.get("text") is None
+        cache.keep("other", vector)
+        assert cache.get("other") is not None
+        cache.close()
+    cache = VectorCache(path, "model", 3)
+    assert cache.get("text") is not None
+    cache.close()
+
+
+def test_a_process_that_has_died_can_be_closed() -> None:
+    """What it did not read any more is lost."""
+    program = """import os; os.close(0); print('{"model": "a", "width": 2}')"""
+    process = EmbeddingProcess((sys.executable, "-c", program))
+    with pytest.raises(EngineError):
+        process.embed("text", question=True)
+    process.close()
 
 
 def test_one_beside_a_pair_of_the_user_is_found(folder: Path, tmp_path: Path) -> None:
