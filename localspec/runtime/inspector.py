@@ -15,7 +15,7 @@ from localspec.base.errors import CapacityError, InputError
 from localspec.engine.backends.llama.grammar import GrammarSampler
 from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.events import TokenLogprobs
-from localspec.engine.images import text_alone
+from localspec.engine.images import has_places, text_alone
 from localspec.engine.inspecting import inspect, token_logprobs, token_probs
 from localspec.engine.inspection import Inspection
 from localspec.engine.logprobs import LogprobReader
@@ -24,8 +24,8 @@ from localspec.engine.sampling import Sampler
 from localspec.engine.settings import Sampling
 from localspec.runtime.messages import Message, ReplyOptions, Tool
 from localspec.runtime.opening import PairTarget
-from localspec.runtime.prompt_images import ImageReader
-from localspec.runtime.prompting import Prompter
+from localspec.runtime.prompt_images import PromptImages
+from localspec.runtime.prompting import Prompter, check_ids
 from localspec.runtime.sampling import check_ranges
 
 KEPT_PROMPTS_N = 64
@@ -38,7 +38,7 @@ class Inspector:
     """Asks both models about replies. It owns neither; what their caches hold afterwards is what was asked last."""
 
     def __init__(
-        self, target: PairTarget, draft: Model | None, max_outputs: int, images: ImageReader | None = None
+        self, target: PairTarget, draft: Model | None, max_outputs: int, images: PromptImages | None = None
     ) -> None:
         """``max_outputs`` is how many rows of scores the target is prepared for."""
         self._target = target
@@ -85,9 +85,10 @@ class Inspector:
 
     def logprobs(self, ids: Sequence[int], start: int, stop: int, top_n: int) -> tuple[TokenLogprobs, ...]:
         """As ``load.PairInspector.logprobs``."""
-        self._check(ids, start, stop)
+        check_ids(ids, self._target.vocab.n_vocab)
         if start < 1:
             raise InputError("A text's first token follows nothing.", "Ask about those after it.")
+        self._check(ids, start, stop)
         self._check_room(stop)
         reader = LogprobReader(top_n, self._target.vocab.source)
         return tuple(token_logprobs(self._target, ids[:start], ids[start:stop], self._max_outputs, reader))
@@ -97,6 +98,9 @@ class Inspector:
         kept = self._prompts.get(_key(prompt, options))
         if kept is not None:
             tokens = kept.tolist()
+            if self._images and has_places(tokens) and not isinstance(prompt, str):
+                for message in prompt:
+                    self._images.prepared(message)  # they may have been let go
         else:
             # A prompter of its own: the conversation's must not take this for the latest question.
             prompter = Prompter(self._target.vocab, self._target.n_ctx, images=self._images)

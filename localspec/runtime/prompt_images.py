@@ -7,7 +7,8 @@ that nothing anybody writes can be taken for one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -16,6 +17,8 @@ from localspec.runtime.images import ImageReference, split_images
 from localspec.runtime.messages import Message, Role
 from localspec.runtime.template.marked_text import MarkedText
 
+MOST_KEPT = 32
+"""Images that are kept from one prompt to the next, a few megabytes each; older ones are read from the disk again."""
 _MARK = re.compile("\ufffc(\\d+)\ufffc")
 """U+FFFC is Unicode's object replacement character."""
 
@@ -27,15 +30,27 @@ class ImageReader(Protocol):
         """The numbers that stand for an image in a context. Raises InputError or EngineError."""
         ...
 
+    def forget(self, tokens: Sequence[int]) -> None:
+        """Let go of the image with these numbers; ``tokens`` gives the same for it."""
+        ...
+
 
 class PromptImages:
-    """The images of one session's prompts, numbered as they come."""
+    """The images of a pair's prompts, numbered as they come."""
 
     def __init__(self, reader: ImageReader | None) -> None:
         self._reader = reader
-        self._numbers: dict[str, int] = {}
-        """By the image's digest."""
-        self._tokens: list[list[int]] = []
+        self._numbers: OrderedDict[str, int] = OrderedDict()
+        """By the image's digest, the one that was used last at the end."""
+        self._tokens: dict[int, list[int]] = {}
+        """By number."""
+        self._next = 0
+
+    def forget_old(self) -> None:
+        """Let go of all but the latest images; to be called between two prompts."""
+        while self._reader is not None and len(self._numbers) > MOST_KEPT:
+            _, number = self._numbers.popitem(last=False)
+            self._reader.forget(self._tokens.pop(number))
 
     def check(self, message: Message) -> None:
         """Raise InputError or NotFoundError for an image in ``message`` that cannot be read."""
@@ -81,8 +96,10 @@ class PromptImages:
     def _number(self, reference: ImageReference) -> int:
         if reference.sha256 not in self._numbers:
             assert self._reader is not None
-            self._tokens.append(self._reader.tokens(reference.read()))
-            self._numbers[reference.sha256] = len(self._tokens) - 1
+            self._tokens[self._next] = self._reader.tokens(reference.read())
+            self._numbers[reference.sha256] = self._next
+            self._next += 1
+        self._numbers.move_to_end(reference.sha256)
         return self._numbers[reference.sha256]
 
 

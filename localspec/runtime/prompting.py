@@ -19,7 +19,7 @@ from localspec.runtime.calls.prompt import ToolPrompts, speaks_of_calls
 from localspec.runtime.encoding import Encoder, TextVocab
 from localspec.runtime.infilling import infill_prompt
 from localspec.runtime.messages import Infill, Message, Prompt, ReplyOptions, Role, TokenIds, Tool
-from localspec.runtime.prompt_images import ImageReader, PromptImages, split_by_images
+from localspec.runtime.prompt_images import PromptImages, split_by_images
 from localspec.runtime.reasoning import begun_by
 from localspec.runtime.template import ChatTemplate
 from localspec.runtime.template.marked_text import MarkedText
@@ -62,14 +62,14 @@ class Prompter:
         vocab: TextVocab,
         n_ctx: int,
         check: Callable[[], None] = lambda: None,
-        images: ImageReader | None = None,
+        images: PromptImages | None = None,
     ) -> None:
         """``check`` is called now and then while a prompt is made, and may raise; without ``images`` none are read."""
         self._vocab = vocab
         self._encoder = Encoder(vocab)
         self._n_ctx = n_ctx
         self._check = check
-        self._images = PromptImages(images)
+        self._images = images or PromptImages(None)
         self._template: ChatTemplate | None = None
         self._latest: list[int] = []
         self._left_out: list[Message] = []
@@ -97,7 +97,7 @@ class Prompter:
 
     def detokenize(self, ids: Sequence[int]) -> str:
         """As ``load.PairPrompter.detokenize``."""
-        self._check_ids(ids)
+        check_ids(ids, self._vocab.n_vocab)
         return b"".join(map(self._vocab.source, ids)).decode("utf-8", errors="replace")
 
     def rendered(self, messages: Sequence[Message], tools: Sequence[Tool] = (), prefix: str = "") -> tuple[str, int]:
@@ -108,15 +108,6 @@ class Prompter:
         text = self._render(prompts)(self._prepared(messages, prompts)) + MarkedText.given(prefix)
         written = ("[image]" if isinstance(part, int) else part for part in split_by_images(text))
         return "".join(written), len(self._encode(text, []))
-
-    def _check_ids(self, ids: Sequence[int]) -> None:
-        """Raise InputError for a token that the vocabulary lacks."""
-        wrong = next((token for token in ids if not 0 <= token < self._vocab.n_vocab), None)
-        if wrong is not None:
-            raise InputError(
-                f"There is no token {wrong} in the model's vocabulary.",
-                f"Its tokens have the ids 0 to {self._vocab.n_vocab - 1}.",
-            )
 
     def prompt(self, prompt: Prompt, options: ReplyOptions, prefix: str = "") -> RenderedPrompt:
         """The prompt of a reply, of any kind, as far as ``prefix``, the beginning of the reply.
@@ -138,7 +129,7 @@ class Prompter:
     def _given(self, ids: Sequence[int], prefix: str) -> RenderedPrompt:
         if not ids:
             raise _empty()
-        self._check_ids(ids)
+        check_ids(ids, self._vocab.n_vocab)
         tokens = [*ids, *self._encoder.tokenize(MarkedText.given(prefix))]
         if len(tokens) > self._n_ctx:
             raise self._too_long(tokens)
@@ -175,9 +166,9 @@ class Prompter:
         """
         if not messages or not (messages[-1].content.strip() or messages[-1].role is Role.TOOL):
             raise _empty()
-        self._images.check(messages[-1])
         prompts = self._tool_prompts(messages, tools)
         prepared = self._prepared(messages, prompts)
+        self._images.check(messages[-1])
         head = [message for message in prepared[:1] if message.role is Role.SYSTEM]
         return self._fitting(self._render(prompts), head, prepared[len(head) :], max_tokens, prefix)
 
@@ -210,6 +201,7 @@ class Prompter:
         return ToolPrompts(self.call_form, tuple(tools)) if tools or any(map(speaks_of_calls, messages)) else None
 
     def _prepared(self, messages: Sequence[Message], prompts: ToolPrompts | None) -> list[Message]:
+        self._images.forget_old()
         # Images first: only those of messages count, never what a tool's result says.
         with_images = [each if each.role is Role.SYSTEM else self._images.prepared(each) for each in messages]
         return prompts.prepared(with_images) if prompts else with_images
@@ -317,6 +309,15 @@ class Prompter:
         return CapacityError(
             f"The prompt has {n} tokens, and the context of {self._n_ctx} leaves no room to reply to it.",
             f"Shorten it, or choose a larger context{example}.",
+        )
+
+
+def check_ids(ids: Sequence[int], n_vocab: int) -> None:
+    """Raise InputError for a token that a vocabulary of this size lacks."""
+    wrong = next((token for token in ids if not 0 <= token < n_vocab), None)
+    if wrong is not None:
+        raise InputError(
+            f"There is no token {wrong} in the model's vocabulary.", f"Its tokens have the ids 0 to {n_vocab - 1}."
         )
 
 

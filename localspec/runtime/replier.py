@@ -27,6 +27,7 @@ from localspec.runtime.messages import Infill, Prompt, ReplyOptions, TokenIds
 from localspec.runtime.opening import PairTarget
 from localspec.runtime.pair_drafters import PairDrafters
 from localspec.runtime.past_replies import ReplyMemory
+from localspec.runtime.prompt_images import PromptImages
 from localspec.runtime.prompting import Prompter, RenderedPrompt
 from localspec.runtime.sampling import check_ranges
 from localspec.runtime.speed.recording import SpeedRecorder
@@ -75,8 +76,9 @@ class Replier:
         self._caches = caches
         self._speeds = speeds
         self._plain_per_second = plain_per_second
-        self.prompter = Prompter(target.vocab, target.n_ctx, self._check, projector)
-        self.inspector = Inspector(target, draft, MAX_DEPTH + 1, projector)
+        images = PromptImages(projector)
+        self.prompter = Prompter(target.vocab, target.n_ctx, self._check, images)
+        self.inspector = Inspector(target, draft, MAX_DEPTH + 1, images)
 
     def reply(self, prompt: Prompt, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
         """As ``load.OpenPair.reply``."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localspec.base.errors import InputError, ModelFileError
+from localspec.base.errors import EngineError, InputError, ModelFileError
 from localspec.engine.backends.llama.head import OUTPUTS_N, LlamaHead
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
@@ -185,6 +185,19 @@ def test_a_follow_up_encodes_nothing_again(seeing: Seeing, cancel: Cancellation)
     seeing.target.hold_at_most(0)  # another conversation came in between
     seeing.target.logits(prompt, 1)
     assert seeing.projector.encoded_n == encoded_n
+
+
+def test_an_image_that_was_let_go_is_read_once_more(seeing: Seeing) -> None:
+    """Contexts in which it was are the same as before, as soon as its numbers are asked for again."""
+    rng = random.Random(4)
+    prompt = [*_words(rng, 5), *(image := seeing.projector.tokens(seeing.images[0])), *_words(rng, 5)]
+    rows = fresh(seeing, prompt, 1)
+    seeing.projector.forget(image)
+    seeing.target.hold_at_most(0)
+    with pytest.raises(EngineError, match="is not loaded"):
+        seeing.target.logits(prompt, 1)
+    assert seeing.projector.tokens(seeing.images[0]) == image
+    assert difference(fresh(seeing, prompt, 1), rows) < 1e-3
 
 
 def test_encoding_an_image_is_told_and_can_be_stopped(seeing: Seeing, cancel: Impatient, tmp_path: Path) -> None:

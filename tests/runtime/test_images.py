@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from localspec.runtime.load import open_pair
 from localspec.runtime.loaded_pair import LoadedPair
 from localspec.runtime.messages import Message, ReplyOptions, Role, Tool, ToolCall
 from localspec.runtime.options import LoadOptions
+from localspec.runtime.prompt_images import MOST_KEPT, PromptImages
 from localspec.runtime.prompting import Prompter
 from tests.builtin import DRAFT, TARGET, open_target
 from tests.tiny_models import Weights
@@ -47,17 +48,21 @@ class Reader:
     """Gives each image three places of its own, between two tokens."""
 
     seen: list[bytes] = field(default_factory=list)
+    forgotten: list[int] = field(default_factory=list)
 
     def tokens(self, image: bytes) -> list[int]:
         self.seen.append(image)
         first = -10 * len(self.seen)
         return [5, first, first - 1, first - 2, 6]
 
+    def forget(self, tokens: Sequence[int]) -> None:
+        self.forgotten.append(min(tokens))
+
 
 def test_images_stand_where_their_references_do(home: Path) -> None:
     reader = Reader()
     with closing(open_target()) as target:
-        prompter = Prompter(target.vocab, 512, images=reader)
+        prompter = Prompter(target.vocab, 512, images=PromptImages(reader))
         blocks = [image_block(f"{seed}.png", kept(home, seed)) for seed in range(2)]
         first = user(f"{blocks[0]}{blocks[1]}Which one?")
         tokens = prompter.chat([first]).tokens
@@ -79,7 +84,7 @@ def test_images_stand_where_their_references_do(home: Path) -> None:
 def test_a_message_cannot_make_an_image_of_a_mark_or_of_an_answer(home: Path) -> None:
     reader, block = Reader(), image_block("0.png", kept(home))
     with closing(open_target()) as target:
-        prompter = Prompter(target.vocab, 1024, images=reader)
+        prompter = Prompter(target.vocab, 1024, images=PromptImages(reader))
         said = [user("\ufffc0\ufffc"), Message(Role.ASSISTANT, f"\ufffc0\ufffc {block}"), user(f"{block}Go on")]
         tokens = prompter.chat(said).tokens
         assert [token for token in tokens if token < 0] == [-10, -11, -12]
@@ -95,7 +100,7 @@ def test_the_image_that_a_tool_returns_stands_in_its_result(home: Path, template
     with closing(open_target()) as target:
         if template:
             target.vocab._chat_template = template
-        prompter = Prompter(target.vocab, 1024, images=Reader())
+        prompter = Prompter(target.vocab, 1024, images=PromptImages(Reader()))
         tokens = prompter.chat(said, tools=tools).tokens
         assert [token for token in tokens if token < 0] == [-10, -11, -12]
         assert min(Prompter(target.vocab, 1024).chat(said, tools=tools).tokens) >= 0
@@ -116,11 +121,26 @@ def test_an_image_whose_file_is_gone(home: Path) -> None:
     reference.path.unlink()
     block = image_block("cat.png", reference)
     with closing(open_target()) as target:
-        prompter = Prompter(target.vocab, 1024, images=Reader())
+        prompter = Prompter(target.vocab, 1024, images=PromptImages(Reader()))
         with pytest.raises(NotFoundError, match="cannot be read"):
             prompter.chat([user(f"{block}What is this?")])
         later = prompter.chat([user(f"{block}What is this?"), Message(Role.ASSISTANT, "A cat."), user("Thanks!")])
         assert min(later.tokens) >= 0
+
+
+def test_images_of_earlier_conversations_are_let_go(home: Path) -> None:
+    """A server reads as many as are asked about; those of a prompt are there, however many they are."""
+    reader = Reader()
+    with closing(open_target()) as target:
+        prompter = Prompter(target.vocab, 4096, images=PromptImages(reader))
+        blocks = [image_block("x.png", kept(home, seed)) for seed in range(MOST_KEPT + 2)]
+        prompter.chat([user(f"{''.join(blocks)}Go on")])
+        assert not reader.forgotten
+        prompter.chat([user(f"{blocks[0]}Go on")])
+        assert reader.forgotten == [-12, -22]
+        tokens = prompter.chat([user(f"{blocks[0]}Go on")]).tokens
+        assert min(tokens) == -10 * len(reader.seen) - 2
+        assert len(reader.seen) == len(blocks) + 1
 
 
 def _softer(name: str, values: Weights) -> None:
@@ -157,5 +177,9 @@ def test_replies_of_the_built_in_pair_to_an_image(home: Path, pair: LoadedPair) 
         said += [Message(Role.ASSISTANT, text), user(f"And of number {number}?")]
     assert accepted_n > 10
     tokens = reply(pair, said, None)
+    for seed in range(1, MOST_KEPT + 3):  # other conversations, until this image is let go
+        pair.count_tokens(image_block("other.png", kept(home, seed)))
+    reply(pair, [user("Hello!")], ())
     seen = pair.inspector.inspect(said, ReplyOptions(sampling=GREEDY, max_tokens=40), [t.id for t in tokens], 0)
     assert seen.target.top[0].id == tokens[0].id
+    assert seen.exact_context

@@ -126,6 +126,8 @@ def test_a_text_that_is_no_reply_has_log_probabilities(pair: InspectablePair) ->
     assert [each.logprob for each in pieces] == pytest.approx([each.logprob for each in whole], abs=NOISE)
     with pytest.raises(InputError, match="follows nothing"):
         pair.inspector.logprobs(text, 0, 5, 0)
+    with pytest.raises(InputError, match="There is no token 1000000 "):
+        pair.inspector.logprobs((*text, 10**6), 1, 5, 0)
     with pytest.raises(CapacityError):
         pair.inspector.logprobs(text * 50, 1, len(text) * 50, 0)
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localspec.base.errors import CapacityError, EngineError, InputError, ModelFileError
+from localspec.base.file_identity import sample_digest
 from localspec.engine.backends.llama.load import LoadedModel
 from localspec.engine.backends.llama.native import native, reason
 from localspec.engine.cancel import Cancellation, Cancelled
@@ -29,7 +30,6 @@ _SEQUENCE, _TEXT, _IMAGE = 0, 0, 1
 _ABORTED = 2
 _KEPT_BYTES = 256 * 2**20
 """Encoded parts that are kept, so that an image is not encoded again when the cache has lost it."""
-_SAMPLE_BYTES = 2**20
 _NODES_AT_ONCE = 8
 """Operations of the encoder's graph between two looks at the stop signal: a third of a layer."""
 
@@ -56,12 +56,10 @@ class Projector:
         self._context = context
         self._stop = stop
         self._target = target
-        self._digest = _digest(path)
+        self._digest = sample_digest(path)
         self._batch_n = int(target.native.c.llama_n_batch(target.context))
         self._at_once_n = int(target.native.c.llama_n_ubatch(target.context))
         self._width = int(target.native.c.llama_model_n_embd_inp(target.model))
-        self._images: dict[bytes, list[int]] = {}
-        """The numbers of each image, by its digest."""
         self._parts: dict[int, ImagePart] = {}
         """By the first of their places."""
         self._encoded: dict[int, NDArray[np.float32]] = {}
@@ -103,12 +101,14 @@ class Projector:
         ``image`` is a file in one of the formats that every build of llama.cpp reads, such as PNG.
         Raises InputError if it cannot be read, EngineError if llama.cpp refuses it.
         """
-        identity = sha256(self._digest + image).digest()
-        numbers = self._images.get(identity)
-        if numbers is None:
-            with self._chunks(image) as chunks:
-                numbers = self._images[identity] = self._numbers(chunks, identity, image)
-        return list(numbers)
+        with self._chunks(image) as chunks:
+            return self._numbers(chunks, sha256(self._digest + image).digest(), image)
+
+    def forget(self, tokens: Sequence[int]) -> None:
+        """Let go of the image with these numbers: it cannot be read any more until ``tokens`` gives them anew."""
+        for token in tokens:
+            self._parts.pop(token, None)
+            self._encoded.pop(token, None)
 
     def part(self, place: int) -> ImagePart | None:
         """The part that begins with ``place``."""
@@ -254,15 +254,3 @@ def _library() -> Any:
         ) from error
     mtmd.mtmd_helper_log_set(native().log_callback, ctypes.c_void_p(0))
     return mtmd
-
-
-def _digest(path: Path) -> bytes:
-    """A digest that differs between projectors: of the size, and of both ends of the file."""
-    digest = sha256()
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        digest.update(repr(size).encode())
-        for start in (0, max(0, size - _SAMPLE_BYTES)):
-            file.seek(start)
-            digest.update(file.read(_SAMPLE_BYTES))
-    return digest.digest()
