@@ -88,6 +88,13 @@ def test_a_template_that_fails_is_an_error_of_the_input(source: str) -> None:
         render(source)
 
 
+def test_the_words_of_a_template_are_shown_as_far_as_anybody_reads_them() -> None:
+    for source in ("{{ raise_exception('a' * 90000) }}", "{{ {}['a' * 90000] + 1 }}"):
+        with pytest.raises(InputError) as refused:
+            render(source, USER)
+        assert len(refused.value.message) < 500
+
+
 def test_a_template_that_is_no_jinja_is_told_so() -> None:
     with pytest.raises(InputError, match="cannot be read"):
         render("{% for %}")

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 LONGEST_SOURCE = 256 * 1024
 """Characters of a template. The longest of those that come with llama.cpp has 17,000."""
+_SHOWN = 300
+"""The longest words of a template that are shown."""
 _ANOTHER = "Send the text without a template (--raw), or choose another model."
 
 
@@ -148,8 +150,10 @@ def _folded(messages: Sequence[Message]) -> list[Message] | None:
 
 
 def _sentence(error: Exception) -> str:
+    """The error's own words, which may be the template's, and so of any length."""
     text = str(error).strip()
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+    text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
 def _hint(refusal: str, messages: Sequence[Message]) -> str:

@@ -193,6 +193,7 @@ def _start(log_file: Path, opener: str | None) -> tuple[subprocess.Popen[bytes],
     terminal's signals either.
     """
     log = open_log(log_file)
+    start = os.fstat(log).st_size
     # "-P" keeps the current folder out of the child's path: a queue.py lying there would stop the engine.
     command = [sys.executable, "-P", "-m", "localspec.runtime.worker", "--log", str(log_file)]
     if opener is not None:
@@ -206,7 +207,7 @@ def _start(log_file: Path, opener: str | None) -> tuple[subprocess.Popen[bytes],
             env=_environment(sys.path),
             start_new_session=True,
         )
-        return popen, os.fstat(log).st_size
+        return popen, start
     except OSError as error:
         raise EngineError(
             f"The engine process could not be started ({error.strerror or error}).",
