@@ -65,6 +65,11 @@ class GgufHeader:
         return self.text("tokenizer.chat_template")
 
     @property
+    def tool_template(self) -> str | None:
+        """The template for conversations with tools, if the file has one more for these."""
+        return self.text("tokenizer.chat_template.tool_use")
+
+    @property
     def context_length(self) -> int | None:
         """Tokens of context the model was trained for; None if the file has no positive number."""
         length = self.raw_context_length

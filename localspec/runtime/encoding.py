@@ -34,6 +34,11 @@ class TextVocab(Protocol):
     def chat_template(self) -> str | None: ...
 
     @property
+    def tool_template(self) -> str | None:
+        """The template for conversations with tools, if there is one more for these."""
+        ...
+
+    @property
     def bos(self) -> int | None: ...
 
     @property

@@ -14,7 +14,7 @@ from functools import partial
 
 from localspec.base.errors import CapacityError, InputError
 from localspec.engine.model import common_prefix
-from localspec.runtime.calls.form import CallForm, call_form
+from localspec.runtime.calls.form import CallForm, call_form, tool_template
 from localspec.runtime.calls.prompt import ToolPrompts, speaks_of_calls
 from localspec.runtime.encoding import Encoder, TextVocab
 from localspec.runtime.infilling import infill_prompt
@@ -70,7 +70,8 @@ class Prompter:
         self._n_ctx = n_ctx
         self._check = check
         self._images = images or PromptImages(None)
-        self._template: ChatTemplate | None = None
+        self._templates: dict[str, ChatTemplate] = {}
+        """By their sources."""
         self._latest: list[int] = []
         self._left_out: list[Message] = []
 
@@ -174,10 +175,8 @@ class Prompter:
 
     @property
     def call_form(self) -> CallForm:
-        """The template's form of calls."""
-        return call_form(
-            self._vocab.chat_template or "", self._written(self._vocab.bos), self._written(self._vocab.eos)
-        )
+        """The form of calls in the template for conversations with tools."""
+        return call_form(self._source(tools=True), *self._words)
 
     def beginning(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> list[int]:
         """The tokens that the prompt of these messages begins with however the last one goes on.
@@ -207,20 +206,27 @@ class Prompter:
         return prompts.prepared(with_images) if prompts else with_images
 
     def _render(self, prompts: ToolPrompts | None) -> Callable[[Sequence[Message]], MarkedText]:
-        if self._template is None:
-            self._template = self._new_template()
-        if prompts is None:
-            return partial(self._template.render, check=self._check)
-        return partial(self._template.render, check=self._check, tools=prompts.listed, shape=prompts.form.shape)
-
-    def _new_template(self) -> ChatTemplate:
-        vocab = self._vocab
-        if not vocab.chat_template:
+        source = self._source(tools=prompts is not None)
+        if not source:
             raise InputError(
                 "This model has no chat template, so it does not know what a conversation looks like.",
                 "Use --raw to have it continue a text, or choose a chat model.",
             )
-        return ChatTemplate(vocab.chat_template, bos=self._written(vocab.bos), eos=self._written(vocab.eos))
+        if source not in self._templates:
+            bos, eos = self._words
+            self._templates[source] = ChatTemplate(source, bos=bos, eos=eos)
+        render = partial(self._templates[source].render, check=self._check)
+        return render if prompts is None else partial(render, tools=prompts.listed, shape=prompts.form.shape)
+
+    def _source(self, *, tools: bool) -> str:
+        """The template for conversations with tools or without; empty if there is none."""
+        default = self._vocab.chat_template or ""
+        return tool_template(default, self._vocab.tool_template, *self._words) if default and tools else default
+
+    @property
+    def _words(self) -> tuple[str, str]:
+        """The tokens that begin and end a text, as they are written."""
+        return self._written(self._vocab.bos), self._written(self._vocab.eos)
 
     def _written(self, token: int | None) -> str:
         return "" if token is None else self._vocab.source(token).decode("utf-8", errors="replace")

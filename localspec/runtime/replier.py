@@ -21,6 +21,7 @@ from localspec.engine.logprobs import LogprobReader
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Model
 from localspec.engine.tally import Tally
+from localspec.runtime.calls.recipient import ASKED, without_recipient
 from localspec.runtime.calls.reply import ReplyCalls
 from localspec.runtime.inspector import Inspector
 from localspec.runtime.messages import Infill, Prompt, ReplyOptions, TokenIds
@@ -99,7 +100,7 @@ class Replier:
         if not prefix and not isinstance(prompt, TokenIds | Infill):
             self.inspector.remember(prompt, options, context, held)
         try:
-            for event in self._events(request, drafters, calls):
+            for event in self._events(request, drafters, calls, asked=not prefix and ready.end.endswith(ASKED)):
                 if isinstance(event, Started):
                     event = replace(event, dropped_n=ready.dropped_n, reasons=ready.reasons)
                 elif isinstance(event, Round):
@@ -131,11 +132,15 @@ class Replier:
             raise UsageError(f"A depth of {depth} is not possible.", f"Choose one from 0 to {MAX_DEPTH}.")
         return self._policies.fixed(depth)
 
-    def _events(self, request: Request, drafters: Sequence[Drafter], calls: ReplyCalls | None) -> Iterator[Event]:
-        if calls is None:
-            return generate(self._target, drafters, request, self.cancel)
-        request.written_out = calls.written_out
-        return calls.follow(generate(self._target, drafters, request, self.cancel))
+    def _events(
+        self, request: Request, drafters: Sequence[Drafter], calls: ReplyCalls | None, *, asked: bool
+    ) -> Iterator[Event]:
+        """``asked``: the prompt asks for a recipient."""
+        if calls is not None:
+            request.written_out = calls.written_out
+        events = generate(self._target, drafters, request, self.cancel)
+        events = without_recipient(events) if asked else events
+        return calls.follow(events) if calls is not None else events
 
     def _calls(self, prompt: Prompt, options: ReplyOptions, ready: RenderedPrompt, prefix: str) -> ReplyCalls | None:
         if isinstance(prompt, str | TokenIds | Infill) or not options.tools:

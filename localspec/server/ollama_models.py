@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from localspec.gguf import GgufHeader, read_header
-from localspec.runtime.calls.form import DESCRIBED, call_form
+from localspec.runtime.calls.form import DESCRIBED, form_of
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.reasoning import begun_by
 from localspec.server.fields import Fields
@@ -95,7 +95,7 @@ def _facts(config: ChatConfig, created: int) -> dict[str, Any]:
             "quantization_level": header.file_type or "",
         },
         "model_info": dict(_metadata(header)),
-        "capabilities": list(_capabilities(config, template)),
+        "capabilities": list(_capabilities(config, header)),
     }
 
 
@@ -114,9 +114,10 @@ def _whole_text(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _capabilities(config: ChatConfig, template: str) -> Iterator[str]:
+def _capabilities(config: ChatConfig, header: GgufHeader) -> Iterator[str]:
+    template = header.chat_template or ""
     yield "completion"
-    if template and call_form(template) != DESCRIBED:
+    if form_of(header) not in (None, DESCRIBED):
         yield "tools"
     if config.load.projector is not None:
         yield "vision"

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from itertools import chain, pairwise
 from typing import Any
@@ -29,16 +30,19 @@ from localspec.runtime.calls.constraint import held
 from localspec.runtime.calls.form import CallForm, call_form
 from localspec.runtime.calls.prompt import ToolPrompts, said
 from localspec.runtime.calls.reading import CallReader
+from localspec.runtime.calls.recipient import without_recipient
 from localspec.runtime.calls.reply import ReplyCalls
 from localspec.runtime.calls.syntax import HERMES, SYNTAXES, CallSyntax
 from localspec.runtime.load import InspectablePair, open_pair
 from localspec.runtime.messages import Message, Reply, ReplyOptions, Role, Tool
 from localspec.runtime.options import LoadOptions
+from localspec.runtime.prompting import Prompter
 from localspec.runtime.template import ChatTemplate
 from localspec.runtime.template.marked_text import MarkedText
 from localspec.tui.conversation.turn_notes import turn_note
 from tests.builtin import DRAFT, TARGET, open_target
 from tests.fakes import PieceVocab
+from tests.runtime.test_prompting import FakeVocab
 from tests.tokenizers import templates
 
 SCHEMA = '{"type": "object", "properties": {"text": {"type": "string"}, "n": {"type": "integer"}}}'
@@ -98,6 +102,8 @@ WRITERS: dict[str, Callable[[str, Arguments], str]] = {
     "Gemma": lambda n, a: f"<|tool_call>call:{n}{gemma(a)}<tool_call|>",
     "Command R": lambda n, a: f"<|START_ACTION|>[{named(n, a, ('tool_name', 'parameters'))}]<|END_ACTION|>",
     "Functionary": lambda n, a: f"<function={n}>{as_json(a)}</function>",
+    "Functionary 3.2": lambda n, a: f">>>{n}\n{as_json(a)}",
+    "Firefunction": lambda n, a: f" functools[{named(n, a)}]",
     "GigaChat": lambda n, a: f"<|function_call|>{named(n, a)}",
     "Solar": lambda n, a: f"<|tool_call:begin|>id0<|tool_call:name|>{n}<|tool_call:args|>{as_json(a)}<|tool_call:end|>",
     "MiniMax-M1": lambda n, a: f"<tool_calls>\n{named(n, a)}\n</tool_calls>",
@@ -464,6 +470,56 @@ def test_a_prompt_says_tools_calls_and_results_once_and_as_input(source: str) ->
         assert b"\0" not in text[at : at + len(hostile)].marks
 
 
+def test_a_model_may_have_a_template_of_its_own_for_tools() -> None:
+    """It writes conversations with tools, and no others; one without a known form of calls is passed over."""
+    for special, known in ((HERMES_TEMPLATE, True), (NO_TOOLS + "Write 'Action:'", False)):
+        prompter = Prompter(FakeVocab(chat_template=NO_TOOLS, tool_template=special), 1000)
+        assert prompter.call_form.writes_calls == known
+        assert "<|im_start|>user" not in prompter.rendered(TALK[:1])[0]
+        assert ("<|im_start|>user" in prompter.rendered(TALK[:1], TOOLS)[0]) == known
+        assert ("<|im_start|>user" in prompter.rendered(TALK)[0]) == known
+
+
+def test_a_template_may_take_the_tools_as_one_text() -> None:
+    """As Firefunction's does, with the date; without tools the text has none."""
+    source = "{{ functions }} on {{ datetime }}" + NO_TOOLS
+    template = ChatTemplate(source, bos="", eos="", now=lambda: datetime(2026, 5, 4))
+    text = template.render(TALK[:1], tools=TOOLS)
+    assert text.startswith(f'[{{"name": "first", "description": "{FIRST.description}"')
+    assert b"\0" not in text[: text.index("]")].marks
+    assert template.render(TALK[:1]).startswith("[] on 2026-05-04")
+
+
+@pytest.mark.parametrize(
+    ("parts", "shown"),
+    [
+        (("all", "\n", "Hello", ""), ("", "", "Hello", "")),
+        (("all\n\nHe", "llo"), ("\nHe", "llo")),
+        (("al", "locate", "\n{}"), ("", "allocate", "\n{}")),
+        (("first\n", "{}"), ("first\n", "{}")),
+        (("Hello all\n",), ("Hello all\n",)),
+        (("all",), ("",)),
+    ],
+)
+def test_a_recipient_is_no_part_of_what_is_said(parts: Sequence[str], shown: Sequence[str]) -> None:
+    """Functionary 3.2 names one before each message; the text stays that of the tokens."""
+    events = without_recipient(events_of(HERMES, parts))
+    *rounds, finished = events
+    assert [event.tokens[0].text for event in rounds if isinstance(event, Round)] == list(shown)
+    assert isinstance(finished, Finished)
+    assert finished.text == "".join(shown)
+
+
+def test_a_first_call_names_its_tool_alone_where_the_prompt_asks_for_a_recipient() -> None:
+    """It is held and read as one behind the sign is; "all" is no tool."""
+    functionary = BY_NAME["Functionary 3.2"]
+    assert calls_in(functionary, 'first\n{"n": 7}>>>second\n{}') == [("first", {"n": 7}), ("second", {})]
+    assert begun(functionary, 'first\n{"n": 7}') == 'first\n{"n": 7}'
+    assert begun(functionary, "all\nThe first\n{") is None
+    assert reply_of(functionary, ['all\n{"a": 1}']).call_error is None
+    assert shown(functionary, ["fir", "st\n", "{}"])[1] == ["", "", "", "", ""]
+
+
 SIGNED = "{% if tools %}List of tools: {{ tools | tojson }}{% endif %}" + NO_TOOLS
 
 
@@ -546,6 +602,10 @@ REAL = {
     "GLM-4.6": "GLM",
     "CohereForAI-c4ai-command-r7b-12-2024-tool_use": "Command R",
     "meetkai-functionary-medium-v3.1": "Functionary",
+    "meetkai-functionary-medium-v3.2": "Functionary 3.2",
+    "fireworks-ai-llama-3-firefunction-v2": "Firefunction",
+    "CohereForAI-c4ai-command-r-plus-tool_use": None,
+    "HuggingFaceTB-SmolLM3-3B": None,
     "Apertus-8B-Instruct": "Apertus",
     "GigaChat3-10B-A1.8B": "GigaChat 3",
     "Kimi-K2-Instruct": "Kimi",

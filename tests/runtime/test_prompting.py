@@ -33,6 +33,7 @@ class FakeVocab:
     """Control tokens and a few overlapping pieces, the longest match first."""
 
     chat_template: str | None = TEMPLATE
+    tool_template: str | None = None
     adds_bos: bool = False
     prefixes_space: bool = False
     strips: str = ""

@@ -136,7 +136,7 @@ def _triggers(syntax: CallSyntax, tools: Sequence[Tool], *, reasons: bool) -> It
         )
         begin = rf"\s*({'|'.join(map(re.escape, heads))})\Z"
     elif syntax.trigger:
-        yield rf"(?s){syntax.trigger}"
+        yield "(?s)" + syntax.trigger.replace("TOOLS", "|".join(re.escape(tool.name) for tool in tools))
         return
     else:
         head = f"{syntax.around[0]}{syntax.held[0]}"

@@ -75,9 +75,21 @@ def call_form(source: str, bos: str = "", eos: str = "") -> CallForm:
     return probe.signed() or DESCRIBED
 
 
+def tool_template(default: str, special: str | None, bos: str = "", eos: str = "") -> str:
+    """The template for conversations with tools: the ``special`` one of a file, if its form of calls is known."""
+    return special if special and call_form(special, bos, eos) != DESCRIBED else default
+
+
+def form_of(header: GgufHeader) -> CallForm | None:
+    """The form of a model's calls; None for one without a chat template."""
+    default = header.chat_template
+    return call_form(tool_template(default, header.tool_template)) if default else None
+
+
 def calls_in_words(header: GgufHeader) -> str:
     """The form of a model's calls in a few words, as "Hermes"; empty for one without a chat template."""
-    return call_form(header.chat_template).in_words if header.chat_template else ""
+    form = form_of(header)
+    return form.in_words if form else ""
 
 
 def calls_of(pair: Pair) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from localspec.runtime.calls.reading import CallReader
-from localspec.runtime.calls.syntax import CallSyntax, Markers
 
 _UNDECIDED_N = 200
 """Characters after which a text that begins as calls do, and has become none, is text."""
@@ -16,12 +15,12 @@ _SURE_N = 40
 class HeldBack:
     """Follows the text of one reply as it grows."""
 
-    def __init__(self, syntax: CallSyntax, reader: CallReader, markers: Markers, *, reasons: bool) -> None:
-        """``reasons`` is as for ``CallReader.read``."""
-        self._bare = syntax.bare
+    def __init__(self, reader: CallReader, *, bare: bool, reasons: bool) -> None:
+        """``bare`` is the syntax's; ``reasons`` is as for ``CallReader.read``."""
+        self._bare = bare
         self._reader = reader
         self._reasons = reasons
-        self._heads = tuple(map(markers.in_text, syntax.heads))
+        self._heads = reader.heads
         self._head = re.compile("|".join(map(re.escape, self._heads)))
         self._from = 0
         """Before it there is no call."""

@@ -96,6 +96,12 @@ class CallReader:
             return 0
         return reasoning.end if reasoning.closed else None
 
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The beginnings of calls, as they stand in a text to read."""
+        heads = map(self._markers.in_text, self._syntax.heads)
+        return tuple(dict.fromkeys(head.replace("TOOLS", name) for head in heads for name in self._schemas))
+
     def begins_at(self, text: str, at: int) -> bool:
         """True if a call begins at an index of ``text``."""
         return self._begin.match(text, at) is not None

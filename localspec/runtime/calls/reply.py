@@ -67,7 +67,7 @@ class ReplyCalls:
         self._markers = {token: marker for token, marker in named if token is not None}
         self._stand_ins = Markers(self._markers.values())
         self._reader = CallReader(syntax, self.tools, self._stand_ins)
-        self._held_back = HeldBack(syntax, self._reader, self._stand_ins, reasons=self.reasons)
+        self._held_back = HeldBack(self._reader, bare=syntax.bare, reasons=self.reasons)
         self._text = self.prefix
 
     @staticmethod

@@ -46,11 +46,11 @@ class CallSyntax:
     around: tuple[str, str, str] = ("", "\n", "")
     """Texts that a constraint has written before the first call, between two, and after the last."""
     trigger: str = ""
-    """A pattern at which the constraint begins, in its group, where no marker is sign enough."""
+    """A pattern at which the constraint begins, in its group, where no marker is sign enough; TOOLS are the names."""
     sign: str = ""
     """A text of prompts with tools by which a template shows that its model writes this, where it writes no calls."""
     texts: tuple[str, ...] = ()
-    """Texts that a call may begin with, beside the markers of ``begin``."""
+    """Texts that a call may begin with, beside the markers of ``begin``; TOOLS is the name of any tool."""
     bare: bool = False
     """True if ``begin`` is no sign by itself: calls then name offered tools, and nothing else is in the reply."""
 
@@ -254,6 +254,20 @@ SYNTAXES: Sequence[CallSyntax] = (
         end="</function>",
         held=("<function=NAME>ARGUMENTS</function>",),
         texts=("<function=",),
+    ),
+    CallSyntax(
+        "Functionary 3.2",
+        begin=r"(?:\A|>>>)(?!all\n)" + _NAME + r"\n(?=\{)",
+        held=("NAME⏎ARGUMENTS",),
+        around=("", ">>>", ""),
+        trigger=r"(?:\A|>>>)((?:TOOLS)\n)",
+        texts=(">>>", "TOOLS\n"),
+    ),
+    CallSyntax(
+        "Firefunction",
+        begin=r"«functools»\s*(?=\[)",
+        held=(_OBJECT,),
+        around=("«functools»[\n", ", ", "\n]"),
     ),
     CallSyntax(
         "GigaChat",

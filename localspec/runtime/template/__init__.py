@@ -7,6 +7,7 @@ from a message. Knows nothing of tokens.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +18,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from localspec.base.errors import InputError
 from localspec.runtime.messages import Message, Role, Tool
 from localspec.runtime.template.marked_text import MarkedText
-from localspec.runtime.template.values import USUAL, CallShape, GivenList, given, message_value, tool_value
+from localspec.runtime.template.values import (
+    USUAL,
+    CallShape,
+    GivenList,
+    functions_text,
+    given,
+    message_value,
+    tool_value,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -38,6 +47,9 @@ class ChatTemplate:
         self._sandbox = _sandbox(now)
         self._template = _compile(source, self._sandbox)
         self._words = {"bos_token": MarkedText.own(bos), "eos_token": MarkedText.own(eos)}
+        self._takes_functions = re.search(r"\btools\b", source) is None
+        """True for a template that can know tools only as Firefunction's does: by a text, beside one with the date."""
+        self._now = now
 
     def render(
         self,
@@ -101,6 +113,8 @@ class ChatTemplate:
         values = GivenList(message_value(message, rest.shape) for message in messages)
         tools = GivenList(tool_value(tool) for tool in rest.tools)
         words: dict[str, Any] = {"messages": values, "add_generation_prompt": rest.begins_reply, **self._words}
+        if self._takes_functions:
+            words |= {"functions": functions_text(rest.tools), "datetime": MarkedText.own(f"{self._now():%Y-%m-%d}")}
         parts_n, characters_n = len(messages) + len(tools), _characters_n(messages, rest.tools)
         self._sandbox.budget = Budget(parts_n, characters_n, rest.check)
         try:

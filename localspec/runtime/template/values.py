@@ -6,6 +6,7 @@ Names, descriptions, arguments and results are input, every text in them: none c
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +54,12 @@ def tool_value(tool: Tool) -> dict[str, Any]:
         "parameters": _all_given(schema_of(tool)),
     }
     return {"type": MarkedText.own("function"), "function": function}
+
+
+def functions_text(tools: Sequence[Tool]) -> MarkedText:
+    """All tools as one JSON text."""
+    found = [{"name": tool.name, "description": tool.description, "parameters": schema_of(tool)} for tool in tools]
+    return given(json.dumps(found, ensure_ascii=False))
 
 
 def schema_of(tool: Tool) -> dict[str, Any]:

@@ -27,6 +27,7 @@ class LlamaVocab:
         self._ends: dict[int, bool] = {}
         self._known_attributes: dict[int, int] = {}
         self._chat_template = _decoded(c.llama_model_chat_template(model, None))
+        self._tool_template = _decoded(c.llama_model_chat_template(model, b"tool_use"))
 
     @property
     def handle(self) -> Any:
@@ -41,6 +42,11 @@ class LlamaVocab:
     def chat_template(self) -> str | None:
         """The Jinja source the model came with."""
         return self._chat_template
+
+    @property
+    def tool_template(self) -> str | None:
+        """The source of its template for conversations with tools, if it came with one more for these."""
+        return self._tool_template
 
     @cached_property
     def bos(self) -> int | None:
