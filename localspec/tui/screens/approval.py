@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import shorten
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -12,7 +13,7 @@ from textual.widgets import OptionList, Static
 
 from localspec.base.visible import visible, visible_line
 from localspec.chat.commands.places import APPROVAL_CHOOSE, APPROVAL_DOWN, APPROVAL_STOP, APPROVAL_UP, IN_APPROVAL
-from localspec.chat.tools.approvals import Verdict
+from localspec.chat.tools.approvals import Approval
 from localspec.chat.tools.chain import ActiveCall
 from localspec.tui.keys.bindings import bindings_of, hint_line, key_of
 from localspec.tui.keys.handling import CommandTarget, handles
@@ -20,26 +21,29 @@ from localspec.tui.textual_fixes.compositor import RowModal
 from localspec.tui.widgets.bar import ReadableBar
 
 _CHOICES = (
-    (Verdict.NO, "Not this time"),
-    (Verdict.ONCE, "Once"),
-    (Verdict.CONVERSATION, "In this conversation"),
-    (Verdict.ALWAYS, "Always, until the tool changes"),
-    (Verdict.NEVER, "Never"),
+    (Approval.NO, "Not this time"),
+    (Approval.ONCE, "Once"),
+    (Approval.CONVERSATION, "In this conversation"),
+    (Approval.ALWAYS, "Always, until the tool changes"),
+    (Approval.NEVER, "Never"),
 )
 """The first is marked at the beginning: Enter, pressed by somebody who was typing, allows nothing."""
+_LONGEST_ABOUT = 240
+"""A server's words may not push the arguments and the answers off the screen; `localspec mcp test` prints all."""
 
 
-class ApprovalScreen(RowModal[Verdict | None], CommandTarget):
-    """Returns the verdict; None to stop the calls."""
+class ApprovalScreen(RowModal[Approval | None], CommandTarget):
+    """Returns the approval; None to stop the calls."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(IN_APPROVAL.commands)
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
     ApprovalScreen { align: center middle; background: $background 60%; }
     ApprovalScreen #approval {
         width: 90%; max-width: 92; height: auto; max-height: 90%; background: $surface; padding: 1 2;
     }
-    ApprovalScreen #approval-title { color: $accent; text-style: bold; height: auto; }
-    ApprovalScreen .approval-quiet { color: $quiet; height: auto; }
+    ApprovalScreen #approval-title { color: $accent; text-style: bold; height: auto; max-height: 2; }
+    ApprovalScreen .approval-quiet { color: $quiet; height: auto; max-height: 4; }
     ApprovalScreen #approval-arguments { height: auto; max-height: 8; margin: 1 0; scrollbar-size-vertical: 1; }
     ApprovalScreen #approval-arguments Static { height: auto; }
     ApprovalScreen OptionList, ApprovalScreen OptionList:ansi, ApprovalScreen OptionList:focus {
@@ -53,6 +57,10 @@ class ApprovalScreen(RowModal[Verdict | None], CommandTarget):
         background: $block-cursor-background; color: $block-cursor-foreground;
     }
     ApprovalScreen #approval-keys { margin: 1 0 0 0; }
+    ApprovalScreen.-short #approval { padding: 0 2; max-height: 100%; }
+    ApprovalScreen.-short #approval-title, ApprovalScreen.-short .approval-quiet { max-height: 1; }
+    ApprovalScreen.-short #approval-arguments { max-height: 4; margin: 0; }
+    ApprovalScreen.-short #approval-keys { margin: 0; }
     """
 
     def __init__(self, call: ActiveCall) -> None:
@@ -66,7 +74,8 @@ class ApprovalScreen(RowModal[Verdict | None], CommandTarget):
         of = f" of the server {tool.server} ({tool.place})" if tool.server else ""
         with Vertical(id="approval"):
             yield Static(Content(visible_line(f"The model calls {self._call.call.name}")), id="approval-title")
-            yield Static(Content(visible_line(f"A tool{of}: {tool.tool.description}")), classes="approval-quiet")
+            about = shorten(visible_line(f"A tool{of}: {tool.tool.description}"), _LONGEST_ABOUT, placeholder=" …")
+            yield Static(Content(about), classes="approval-quiet")
             if self._call.changed:
                 yield Static(Content("It has changed since you allowed it always."), classes="approval-quiet")
             with VerticalScroll(id="approval-arguments", can_focus=False):

@@ -35,6 +35,7 @@ class ToolsScreen(RowModal[None], CommandTarget):
     ToolsScreen #tools { width: 90%; max-width: 92; height: auto; max-height: 90%; background: $surface; padding: 1 2; }
     ToolsScreen RowList { height: auto; max-height: 16; background: $surface; }
     ToolsScreen .tools-quiet { color: $quiet; height: auto; margin: 1 0 0 0; }
+    ToolsScreen #tools-note { max-height: 8; }
     ToolsScreen #tools-title { color: $accent; text-style: bold; margin: 0 0 1 0; }
     """
 
