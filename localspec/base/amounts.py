@@ -1,4 +1,4 @@
-"""Amounts of data in words."""
+"""Amounts of data and of time in words."""
 
 from __future__ import annotations
 
@@ -12,3 +12,15 @@ def amount(size_bytes: float) -> str:
     if size_bytes < 1e5:
         return f"{size_bytes:,.0f} bytes"
     return f"{size_bytes / 1e6:.1f} MB" if size_bytes < 1e9 else f"{size_bytes / 1e9:.2f} GB"
+
+
+def duration(seconds: float) -> str:
+    """A duration, as exact as people want it.
+
+    >>> duration(42.4), duration(160), duration(8000)
+    ('42 s', '3 min', '2 h 13 min')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -301,6 +301,7 @@ async def test_a_turn_that_is_deleted_is_no_longer_counted(store: Store) -> None
         (2, "/compact ", "the last 2 turns stay"),
         (1, "/compact 1", "the last turn stays"),
         (2, "/compact many", "how many of the last turns"),
+        (2, f"/compact {'9' * 5000}", "999999999 turns stay"),
     ],
 )
 async def test_where_there_is_nothing_to_summarise_it_says_so(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -734,6 +735,20 @@ async def test_an_editor_that_fails_costs_nothing(
         app.prompt.edit_outside()
         await pilot.pause()
         assert words in app.trouble
+        assert app.prompt.text == "text"
+
+
+async def test_without_room_for_its_file_the_editor_is_not_started(
+    app: PromptApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sentence, and the message is as it was."""
+    monkeypatch.setenv("VISUAL", "true")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    async with app.run_test() as pilot:
+        await pilot.press(*"text")
+        app.prompt.edit_outside()
+        await pilot.pause()
+        assert "The file for true cannot be used" in app.trouble
         assert app.prompt.text == "text"
 
 

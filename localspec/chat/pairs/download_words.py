@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from localspec.base.amounts import duration
 from localspec.runtime.figures import size
 
 if TYPE_CHECKING:
@@ -40,15 +41,3 @@ def parting_words(n: int, key: str) -> str:
     """The effect of quitting on ``n`` downloads; ``key`` quits."""
     stops = f"{n} downloads stop here and go" if n > 1 else "A download stops here and goes"
     return f"{stops} on at the next start; {key} once more quits."
-
-
-def duration(seconds: float) -> str:
-    """A duration in words.
-
-    >>> duration(42.4), duration(150), duration(8000)
-    ('42 s', '3 min', '2 h 13 min')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

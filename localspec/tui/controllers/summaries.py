@@ -24,7 +24,7 @@ class SummaryController:
         if why_not:
             self._turns.say(why_not)
             return
-        kept_n = int(kept) if kept else KEPT_TURNS_N
+        kept_n = int(kept[:9]) if kept else KEPT_TURNS_N
         summary = self._session.summary(kept_n)
         if summary is None:
             self._turns.say(_too_little(kept_n))

@@ -25,14 +25,14 @@ Suspend = Callable[[], AbstractContextManager[None]]
 def edit_in(suspend: Suspend, text: str, environ: Mapping[str, str]) -> str:
     """Return ``text`` as it was edited. Raises NotFoundError or InputError; the text is not lost then."""
     command = editor_command(environ)
-    with tempfile.TemporaryDirectory(prefix="localspec-", ignore_cleanup_errors=True) as folder:
-        path = Path(folder) / "message.md"
-        path.write_text(text, encoding="utf-8", errors="replace")
-        _run(suspend, [*command, str(path)])
-        try:
+    try:
+        with tempfile.TemporaryDirectory(prefix="localspec-", ignore_cleanup_errors=True) as folder:
+            path = Path(folder) / "message.md"
+            path.write_text(text, encoding="utf-8", errors="replace")
+            _run(suspend, [*command, str(path)])
             return path.read_bytes().decode("utf-8", errors="replace")
-        except OSError as error:
-            raise InputError(f"What {command[0]} wrote cannot be read ({error.strerror}).", _KEPT) from None
+    except OSError as error:
+        raise InputError(f"The file for {command[0]} cannot be used ({error.strerror}).", _KEPT) from None
 
 
 _KEPT = "The message is as it was before."

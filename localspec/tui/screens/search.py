@@ -92,7 +92,8 @@ class SearchScreen(RowScreen[Hit | None], CommandTarget):
             self.dismiss(self._hits[at])
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._hits[event.option_index])
+        if event.option_index < len(self._hits):  # they may be others by now
+            self.dismiss(self._hits[event.option_index])
 
     @handles(places.SEARCH_UP, -1)
     @handles(places.SEARCH_DOWN, 1)
