@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "localspec"
 LOOSE = {"__init__.py", "__main__.py", "py.typed"}
 
-MOST_SHARED_NAMES = 20
+MOST_SHARED_NAMES = 6
 MOST_METHODS = 45
 MOST_CIRCUMSCRIBING = 0.02
 MOST_WITHOUT_TEXTUAL = 0.30

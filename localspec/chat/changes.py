@@ -56,7 +56,7 @@ class TokenCountAnswered:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class TokensLearned:
     """A query about tokens of a reply was answered or failed; see ``ChatSession.token_queries``."""
 
     turn: Turn
@@ -76,7 +76,7 @@ class GoesOn:
     turn: Turn
 
 
-Change = Called | GoesOn | Began | Wrote | Ended | LoadFailed | PairReady | TokenCountAnswered | Learned
+Change = Called | GoesOn | Began | Wrote | Ended | LoadFailed | PairReady | TokenCountAnswered | TokensLearned
 
 
 def written(turn: Turn, events: Sequence[Event]) -> list[Wrote]:

@@ -19,10 +19,10 @@ from localspec.chat.changes import (
     Change,
     Ended,
     GoesOn,
-    Learned,
     LoadFailed,
     PairReady,
     TokenCountAnswered,
+    TokensLearned,
     written,
 )
 from localspec.chat.comparing import PairComparisons
@@ -33,7 +33,7 @@ from localspec.chat.pacing import Pacer
 from localspec.chat.pair_slot import EngineHandle, EnginePairSlot, Phase
 from localspec.chat.race import Race, Runs
 from localspec.chat.token_queries import QueryAnswer, TokenQueries
-from localspec.chat.tools.approvals import Verdict
+from localspec.chat.tools.approvals import Approval
 from localspec.chat.turn import Turn
 from localspec.engine.events import Event
 from localspec.insight.observers import Observer
@@ -280,10 +280,10 @@ class ChatSession(ChatCore):
         changes, self._changes = self._changes, []
         return changes
 
-    def decide(self, verdict: Verdict) -> None:
+    def decide(self, approval: Approval) -> None:
         """Answer the question about the call that waits for it."""
         if self.tool_use.chain is not None:
-            self.tool_use.chain.decide(verdict)
+            self.tool_use.chain.decide(approval)
             self._changes.append(Called(self.tool_use.chain.turn))
 
     def begin_race(self, prompt: tuple[Message, ...] | str, options: ReplyOptions, seed: int) -> Race:
@@ -312,7 +312,7 @@ class ChatSession(ChatCore):
     def _learn(self, answer: QueryAnswer) -> None:
         subject = self._engine_queries.learn(answer)
         if isinstance(subject, Turn):
-            self._changes.append(Learned(subject))
+            self._changes.append(TokensLearned(subject))
         if isinstance(answer, Failed):
             self._engine_queries.reading_ahead.receive(HasRead(0))
             ours = self._engine_queries.fail(answer)

@@ -69,9 +69,10 @@ def list_conversations(text: str | None, archived: bool, limit: int | None, dele
 
 
 def _listed(store: Store, shown: Sequence[Summary], *, deleted: bool) -> Iterator[str]:
-    from localspec.cli.history_text import cut, local_time
+    from localspec.cli.history_text import cut
     from localspec.cli.tables import columns
     from localspec.store.filing import Filing
+    from localspec.store.timestamps import local_time
 
     short = store.short_ids(deleted=deleted)
     rows = [

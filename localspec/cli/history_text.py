@@ -6,7 +6,6 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from localspec.base.errors import NotFoundError, UsageError
@@ -14,10 +13,10 @@ from localspec.base.visible import visible, visible_line
 from localspec.cli.tables import DIM, coloured
 from localspec.runtime.messages import Role, ToolCall
 from localspec.store import Hit, Node, ReplyState, StoredConversation, Tree
+from localspec.store.files.markdown import SPEAKERS
 from localspec.store.files.native_json import heading_to_dict, node_to_dict
-from localspec.store.timestamps import to_iso
+from localspec.store.timestamps import local_time, to_iso
 
-_SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System", Role.TOOL: "Tool"}
 _ENDINGS = {
     ReplyState.CUT_OFF: "cut off when the program ended",
     ReplyState.FAILED: "broken off by an error",
@@ -27,11 +26,6 @@ _SHORT_MESSAGE_ID = 6
 _HIT = "1;33"
 _WIDEST = 100
 """The largest width of a line of text."""
-
-
-def local_time(moment: datetime) -> str:
-    """The local date and time."""
-    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
 def cut(line: str) -> str:
@@ -90,7 +84,7 @@ def conversation_lines(conversation: StoredConversation, nodes: Sequence[Node], 
 def _header(tree: Tree, node: Node, before: str | None) -> str:
     place, of = tree.position(node.id)
     parts = [
-        _SPEAKERS[node.role],
+        SPEAKERS[node.role],
         *([_called(node.call)] if node.call else []),
         node.id[:_SHORT_MESSAGE_ID],
         local_time(node.created),
@@ -147,7 +141,7 @@ def hit_lines(hits: Sequence[Hit], short_ids: Mapping[str, str]) -> Iterator[str
     """Each hit in two lines, then the command that shows the first in its conversation."""
     for hit in hits:
         message = (hit.message or "")[:_SHORT_MESSAGE_ID].ljust(_SHORT_MESSAGE_ID)
-        who = _SPEAKERS[Role(hit.role)] if hit.role else "Title"
+        who = SPEAKERS[Role(hit.role)] if hit.role else "Title"
         yield cut(f"{short_ids[hit.conversation]} {message}  {local_time(hit.at)}  {who} in “{hit.title}”")
         pieces = [(visible_line(piece), marked) for piece, marked in hit.snippet]
         yield "    " + "".join(coloured(piece, _HIT) if marked else piece for piece, marked in pieces)

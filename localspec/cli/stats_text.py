@@ -14,6 +14,7 @@ from localspec.insight.stats.objectives import Miss, Objectives
 from localspec.insight.stats.overview import Overview
 from localspec.insight.stats.page import Sheet, page
 from localspec.insight.stats.wording import GROUP_COLUMNS, OBJECTIVES, GroupColumn, basis, replies_text, wanted
+from localspec.store.timestamps import local_time
 
 if TYPE_CHECKING:
     from localspec.insight.stats.drift_watch import DriftNotice
@@ -65,7 +66,7 @@ def watch_lines(
     if not notices:
         yield paragraph(f"No pair has become worse, as far as {replies_text(replies_n)} tell.")
     for notice in notices:
-        yield paragraph(f"{notice.at.astimezone():%Y-%m-%d %H:%M}  {notice.text}")
+        yield paragraph(f"{local_time(notice.at)}  {notice.text}")
     yield ""
     if not objectives.any:
         yield paragraph(

@@ -16,7 +16,7 @@ from localspec.cli.values import ValueParam
 from localspec.config.kinds import Number
 
 if TYPE_CHECKING:
-    from localspec.insight.trials.comparison import Comparison
+    from localspec.insight.trials.comparison import TrialComparison
     from localspec.insight.trials.trial import Trial
 
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Write what there is as JSON.")
@@ -212,7 +212,7 @@ def _end(beginning: str, outcome: Any, why: str) -> None:
     print(paragraph(sentences))
 
 
-def _compared(trial: Trial) -> Comparison:
+def _compared(trial: Trial) -> TrialComparison:
     from localspec.insight.trials.comparison import compared
     from localspec.store import RecordFilter
 
@@ -220,7 +220,7 @@ def _compared(trial: Trial) -> Comparison:
         return compared(trial, store.runs(where=RecordFilter(texts=True, trial=trial.id)))
 
 
-def _record(trial: Trial, comparison: Comparison | None) -> dict[str, Any]:
+def _record(trial: Trial, comparison: TrialComparison | None) -> dict[str, Any]:
     from localspec.insight.trials.records import trial_to_dict
     from localspec.insight.trials.trial import in_words
 

@@ -9,6 +9,7 @@ from localspec.cli.tables import columns, paragraph
 from localspec.insight.stats.objectives import seconds
 from localspec.insight.trials.trial import Trial, in_words
 from localspec.runtime.figures import MISSING, length, percent, speed, times
+from localspec.store.timestamps import local_time
 
 _WORSE = {"tokens_per_second": "slower", "ttft_s": "later to begin", "failures": "failing more often"}
 
@@ -52,10 +53,10 @@ def shown(trial: Trial, now: Mapping[str, Any]) -> Iterator[str]:
     figures = trial.end.figures if trial.end is not None and trial.end.figures else now
     yield paragraph(
         f"Trial {trial.id} on {trial.pair}: {in_words(trial)}, on {percent(trial.share)} of {trial.units}, "
-        f"since {trial.begun.astimezone():%Y-%m-%d %H:%M}."
+        f"since {local_time(trial.begun)}."
     )
     if trial.end is not None:
-        yield paragraph(f"{trial.end.outcome.capitalize()} {trial.end.at.astimezone():%Y-%m-%d %H:%M}. {trial.end.why}")
+        yield paragraph(f"{trial.end.outcome.capitalize()} {local_time(trial.end.at)}. {trial.end.why}")
         if trial.end.written or trial.end.added_pair:
             yield paragraph(f"`localspec trials rollback {trial.id}` puts back what was set before.")
     if not any(side["replies_n"] for side in figures["arms"].values()):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 
 from localspec.base.errors import NotFoundError, UsageError
@@ -12,10 +11,11 @@ from localspec.chat.reply_metadata import made_by_another
 from localspec.line.state import State
 from localspec.runtime.messages import Role
 from localspec.store import Heading, Node, ReplyState, StoredConversation
+from localspec.store.files.markdown import SPEAKERS
 from localspec.store.filing import Filing
+from localspec.store.timestamps import local_time
 
 MOST_LISTED = 20
-_SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System", Role.TOOL: "Tool"}
 _ENDINGS = {
     ReplyState.CUT_OFF: "Cut off when the program ended.",
     ReplyState.FAILED: "Broken off by an error.",
@@ -43,7 +43,7 @@ def list_(state: State, argument: str) -> None:
         raise NotFoundError(f"No title has the letters of {argument!r}.", "/search looks into the messages.")
     state.listed = [(each.heading.id, None) for each in shown]
     lines = [
-        f"{number}. {visible_line(each.heading.title)}, {messages(each.messages_n)}, {day(each.heading.updated)}"
+        f"{number}. {visible_line(each.heading.title)}, {messages(each.messages_n)}, {local_time(each.heading.updated)}"
         f"{', pinned' if each.heading.pinned else ''}{_filed(each.heading)}"
         for number, each in enumerate(shown, 1)
     ]
@@ -64,9 +64,9 @@ def search(state: State, argument: str) -> None:
     state.listed = [(hit.conversation, hit.message) for hit in hits]
     lines = []
     for number, hit in enumerate(hits, 1):
-        who = _SPEAKERS[Role(hit.role)] if hit.role else "Title"
+        who = SPEAKERS[Role(hit.role)] if hit.role else "Title"
         text = " ".join("".join(piece for piece, _ in hit.snippet).split())
-        lines.append(visible_line(f"{number}. In {hit.title}, {day(hit.at)}. {who}: {text}"))
+        lines.append(visible_line(f"{number}. In {hit.title}, {local_time(hit.at)}. {who}: {text}"))
     found = [{"conversation": hit.conversation, "message": hit.message, "text": hit.text} for hit in hits]
     state.output.say("\n".join([*lines, "/open NUMBER opens one at this place."]), hits=found)
 
@@ -191,11 +191,6 @@ def messages(n: int) -> str:
     return f"{n} message{'' if n == 1 else 's'}"
 
 
-def day(moment: datetime) -> str:
-    """A moment as local date and time."""
-    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
-
-
 def _meant(state: State, argument: str) -> tuple[str, str | None]:
     if argument.isdecimal() and 0 < int(argument[:9]) <= len(state.listed):
         return state.listed[int(argument[:9]) - 1]
@@ -210,7 +205,7 @@ def _block(state: State, node: Node) -> str:
     version = f" ({place} of {of})" if of > 1 else ""
     ending = f"\n{_ENDINGS[node.state]}" if node.state in _ENDINGS else ""
     called = f" {node.call.name} {node.call.arguments}" if node.call else ""
-    return f"{_SPEAKERS[node.role]}{called}{version}: {node.said.strip()}{ending}"
+    return f"{SPEAKERS[node.role]}{called}{version}: {node.said.strip()}{ending}"
 
 
 def _delete_whole(state: State) -> None:

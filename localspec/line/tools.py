@@ -7,7 +7,7 @@ from functools import partial
 
 from localspec.base.errors import UsageError
 from localspec.base.visible import visible_line
-from localspec.chat.tools.approvals import Verdict
+from localspec.chat.tools.approvals import Approval
 from localspec.chat.tools.browser import ToolBrowser
 from localspec.chat.tools.chain import ActiveCall
 from localspec.chat.turn import Turn
@@ -15,12 +15,12 @@ from localspec.config import read_config
 from localspec.line.state import State
 
 _ANSWERS = {
-    "y": Verdict.ONCE,
-    "c": Verdict.CONVERSATION,
-    "a": Verdict.ALWAYS,
-    "never": Verdict.NEVER,
-    "n": Verdict.NO,
-    "": Verdict.NO,
+    "y": Approval.ONCE,
+    "c": Approval.CONVERSATION,
+    "a": Approval.ALWAYS,
+    "never": Approval.NEVER,
+    "n": Approval.NO,
+    "": Approval.NO,
 }
 _QUESTION = "Allow it? y once, c in this conversation, a always, n no, never: "
 
@@ -42,18 +42,18 @@ def make_calls(state: State) -> Turn | None:
     return state.chat.after_calls()
 
 
-def _ask(state: State, call: ActiveCall) -> Verdict:
+def _ask(state: State, call: ActiveCall) -> Approval:
     assert state.ask is not None, "without a keyboard nothing is asked"
     return asked_about(call, state.ask, state.output.remark)
 
 
-def asked_about(call: ActiveCall, ask: Callable[[str, str], str | None], remark: Callable[[str], object]) -> Verdict:
+def asked_about(call: ActiveCall, ask: Callable[[str, str], str | None], remark: Callable[[str], object]) -> Approval:
     """The answer to the question about a call. ``ask`` is as in ``State``. Raises KeyboardInterrupt at its end."""
     if call.changed:
         remark("This tool has changed since you allowed it always.")
     while (typed := ask(_QUESTION, "")) is not None:
-        if (verdict := _ANSWERS.get(typed.strip().lower())) is not None:
-            return verdict
+        if (approval := _ANSWERS.get(typed.strip().lower())) is not None:
+            return approval
     raise KeyboardInterrupt
 
 

@@ -41,3 +41,8 @@ def from_iso(text: str) -> datetime:
     """The time of an ISO 8601 text, in UTC if it has no zone. Raises ValueError."""
     moment = datetime.fromisoformat(text)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def local_time(moment: datetime) -> str:
+    """The local date and time to the minute, for people."""
+    return f"{moment.astimezone():%Y-%m-%d %H:%M}"

@@ -70,7 +70,7 @@ class PromptApp(App[None]):
         shown = self.query_one("#trouble", Static)
         return str(shown.render()) if shown.display else ""
 
-    def on_prompt_weighed(self, event: Prompt.Weighed) -> None:
+    def on_prompt_counted(self, event: Prompt.Counted) -> None:
         self.weight = event.text
 
 

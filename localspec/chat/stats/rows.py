@@ -11,6 +11,7 @@ from localspec.insight.stats.drift_watch import WATCHED, DriftNotice
 from localspec.insight.stats.objectives import Miss
 from localspec.insight.stats.overview import Overview
 from localspec.insight.stats.wording import GROUP_COLUMNS, OBJECTIVES, GroupColumn, wanted
+from localspec.store.timestamps import local_time
 
 _BAR = GroupColumn("", lambda digest: bar(digest.acceptance or 0.0, 8).ljust(8))
 _TABLE = [column for each in GROUP_COLUMNS for column in ((each, _BAR) if each.head == "ACCEPT" else (each,))]
@@ -69,7 +70,7 @@ def _line(name: str, cells: Sequence[str], name_width: int, width: int) -> str:
 
 def notice_rows(notices: Sequence[DriftNotice], misses: Sequence[Miss], width: int) -> list[StatsRow]:
     """Notices and missed objectives, the latest first; an id is an index into notices followed by misses."""
-    lines = [(f"{notice.at.astimezone():%Y-%m-%d %H:%M}", _fell(notice)) for notice in notices]
+    lines = [(local_time(notice.at), _fell(notice)) for notice in notices]
     lines += [(f"{miss.day}      ", _missed(miss)) for miss in misses]
     order = sorted(range(len(lines)), key=lambda place: lines[place][0].strip(), reverse=True)
     return [StatsRow(str(place), cut(f"{lines[place][0]}  {lines[place][1]}", width)) for place in order]

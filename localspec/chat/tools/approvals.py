@@ -18,7 +18,7 @@ APPROVALS_FILE = "tool-approvals.json"
 _MOST_BYTES = 1_000_000
 
 
-class Verdict(StrEnum):
+class Approval(StrEnum):
     """An answer to the question whether a call may be made."""
 
     ONCE = "once"
@@ -33,11 +33,11 @@ class Verdict(StrEnum):
 
     @property
     def allows(self) -> bool:
-        return self in (Verdict.ONCE, Verdict.CONVERSATION, Verdict.ALWAYS)
+        return self in (Approval.ONCE, Approval.CONVERSATION, Approval.ALWAYS)
 
 
 class Approvals:
-    """The verdicts so far. ``always`` and ``never`` are kept in a file of the user's alone."""
+    """The approvals so far. ``always`` and ``never`` are kept in a file of the user's alone."""
 
     def __init__(self, path: Path | None = None) -> None:
         """``path`` is by default the user's own file."""
@@ -45,28 +45,28 @@ class Approvals:
         self._here: set[tuple[str, str]] = set()
         """Conversations and digests of tools."""
 
-    def verdict(self, tool: OfferedTool, conversation: str) -> Verdict | None:
-        """The verdict in force for a tool; None if the user has to be asked."""
+    def approval(self, tool: OfferedTool, conversation: str) -> Approval | None:
+        """The approval in force for a tool; None if the user has to be asked."""
         kept = self._read()
-        if kept.get(tool.full_name) == Verdict.NEVER:
-            return Verdict.NEVER
+        if kept.get(tool.full_name) == Approval.NEVER:
+            return Approval.NEVER
         if tool.harmless:
-            return Verdict.ALWAYS
+            return Approval.ALWAYS
         if kept.get(tool.full_name) == _digest(tool):
-            return Verdict.ALWAYS
-        return Verdict.CONVERSATION if (conversation, _digest(tool)) in self._here else None
+            return Approval.ALWAYS
+        return Approval.CONVERSATION if (conversation, _digest(tool)) in self._here else None
 
     def changed(self, tool: OfferedTool) -> bool:
         """True if the tool was allowed always, and is another by now."""
         kept = self._read().get(tool.full_name)
-        return kept not in (None, Verdict.NEVER, _digest(tool))
+        return kept not in (None, Approval.NEVER, _digest(tool))
 
-    def decide(self, tool: OfferedTool, conversation: str, verdict: Verdict) -> None:
-        """Remember a verdict for as long as it lasts. If the file cannot be written, it lasts for the conversation."""
-        if verdict in (Verdict.CONVERSATION, Verdict.ALWAYS):
+    def decide(self, tool: OfferedTool, conversation: str, approval: Approval) -> None:
+        """Remember an answer for as long as it lasts. If the file cannot be written, it lasts for the conversation."""
+        if approval in (Approval.CONVERSATION, Approval.ALWAYS):
             self._here.add((conversation, _digest(tool)))
-        if verdict in (Verdict.ALWAYS, Verdict.NEVER):
-            self._write({**self._read(), tool.full_name: _digest(tool) if verdict.allows else Verdict.NEVER})
+        if approval in (Approval.ALWAYS, Approval.NEVER):
+            self._write({**self._read(), tool.full_name: _digest(tool) if approval.allows else Approval.NEVER})
 
     def forget(self, tool: OfferedTool) -> None:
         """Ask about this tool again."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from localspec.base.errors import NotFoundError
-from localspec.chat.tools.approvals import Verdict
+from localspec.chat.tools.approvals import Approval
 from localspec.chat.tools.offered import OfferedTool
 from localspec.chat.tools.own import OWN_TOOLS
 from localspec.chat.tools.use import ToolUse
@@ -17,9 +17,9 @@ from localspec.config.servers import McpServer
 _TOOL, _MCP = setting("tool"), setting("mcp")
 _WORDS = {
     None: "asks before each call",
-    Verdict.ALWAYS: "allowed always",
-    Verdict.CONVERSATION: "allowed in this conversation",
-    Verdict.NEVER: "never allowed",
+    Approval.ALWAYS: "allowed always",
+    Approval.CONVERSATION: "allowed in this conversation",
+    Approval.NEVER: "never allowed",
 }
 _FREE = "needs no approval"
 
@@ -104,8 +104,8 @@ class ToolBrowser:
             yield ToolRow(tool.full_name, on, tool.tool.description, self._note(tool), within=True)
 
     def _note(self, tool: OfferedTool) -> str:
-        verdict = self._use.approvals.verdict(tool, self._conversation)
-        return _FREE if tool.harmless and verdict is Verdict.ALWAYS else _WORDS[verdict]
+        approval = self._use.approvals.approval(tool, self._conversation)
+        return _FREE if tool.harmless and approval is Approval.ALWAYS else _WORDS[approval]
 
 
 def _own_tools() -> Sequence[OfferedTool]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
 
-from localspec.chat.tools.approvals import Approvals, Verdict
+from localspec.chat.tools.approvals import Approval, Approvals
 from localspec.chat.tools.offered import OfferedTool
 from localspec.chat.tools.toolbox import CallResult, Toolbox
 from localspec.chat.turn import Turn
@@ -23,8 +23,8 @@ AT_LIMIT = "This call was not made: the limit of calls in a row is reached until
 _LOOK_S = 0.1
 """Seconds between two looks at a call that is waited for."""
 
-Rule = Callable[[OfferedTool], Verdict | None]
-"""The verdict on a tool that the user has not decided about; None to ask."""
+Rule = Callable[[OfferedTool], Approval | None]
+"""The approval on a tool that the user has not decided about; None to ask."""
 
 
 class CallState(StrEnum):
@@ -127,7 +127,7 @@ class CallChain:
         self,
         began: Callable[[ActiveCall], object],
         ended: Callable[[ActiveCall], object],
-        ask: Callable[[ActiveCall], Verdict],
+        ask: Callable[[ActiveCall], Approval],
     ) -> None:
         """Make all calls and wait for them, and report each as it begins and ends. ``ask`` answers questions.
 
@@ -150,13 +150,13 @@ class CallChain:
             self.stop()
             raise
 
-    def decide(self, verdict: Verdict) -> None:
+    def decide(self, approval: Approval) -> None:
         """Answer the question about the call that is ``asking``."""
         call = self.asking
         if call is None or call.tool is None:
             return
-        self._approvals.decide(call.tool, self._conversation.id, verdict)
-        self._judge(call, verdict)
+        self._approvals.decide(call.tool, self._conversation.id, approval)
+        self._judge(call, approval)
 
     def stop(self) -> None:
         """Make no further call, and do not reply to the results. One under way counts as stopped."""
@@ -175,15 +175,15 @@ class CallChain:
         if call.tool is None:
             self._end(call, CallState.FAILED, self._unread or f"There is no tool {call.call.name}.")
             return
-        verdict = self._approvals.verdict(call.tool, self._conversation.id) or self._rule(call.tool)
-        if verdict is not None:
-            self._judge(call, verdict)
+        approval = self._approvals.approval(call.tool, self._conversation.id) or self._rule(call.tool)
+        if approval is not None:
+            self._judge(call, approval)
         else:
             call.changed = self._approvals.changed(call.tool)
             call.state = CallState.ASKING
 
-    def _judge(self, call: ActiveCall, verdict: Verdict) -> None:
-        if not verdict.allows or call.tool is None:
+    def _judge(self, call: ActiveCall, approval: Approval) -> None:
+        if not approval.allows or call.tool is None:
             self._end(call, CallState.REFUSED, REFUSED)
             return
         call.state = CallState.RUNNING

@@ -8,7 +8,7 @@ from dataclasses import replace
 from localspec.base.errors import InputError
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.cleaning import cleaned
-from localspec.chat.tools.approvals import Approvals, Verdict
+from localspec.chat.tools.approvals import Approval, Approvals
 from localspec.chat.tools.chain import CallChain, Rule
 from localspec.chat.tools.toolbox import Toolbox
 from localspec.chat.turn import Turn
@@ -24,8 +24,8 @@ def rule_of(overrides: Mapping[str, str], *, asks: bool) -> Rule:
     With ``asks`` the user is asked about others; otherwise they are refused, since nobody can be asked.
     """
     names = {name.strip() for name in overrides.get("tool", "").split(",") if name.strip()}
-    other = None if asks else Verdict.NO
-    return lambda tool: Verdict.ONCE if tool.full_name in names or tool.server in names else other
+    other = None if asks else Approval.NO
+    return lambda tool: Approval.ONCE if tool.full_name in names or tool.server in names else other
 
 
 class ToolUse:

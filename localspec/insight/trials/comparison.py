@@ -68,7 +68,7 @@ class _Unit:
     waits: list[float]
 
 
-class Comparison:
+class TrialComparison:
     """Receives the trial's replies one after another, oldest first.
 
     There is one bet for every turn or conversation: for a turn on its first reply, because further ones are similar;
@@ -191,9 +191,9 @@ class Comparison:
         }
 
 
-def compared(trial: Trial, runs: Iterable[ReplyRecord]) -> Comparison:
+def compared(trial: Trial, runs: Iterable[ReplyRecord]) -> TrialComparison:
     """The comparison after all records of a trial."""
-    comparison = Comparison(trial)
+    comparison = TrialComparison(trial)
     for run in runs:
         comparison.receive(run)
     return comparison

@@ -9,16 +9,17 @@ from datetime import datetime
 from localspec.base.errors import LocalSpecError, UsageError
 from localspec.insight.stats.objectives import seconds
 from localspec.insight.trials.book import TrialBook
-from localspec.insight.trials.comparison import Comparison, TrialVerdict
+from localspec.insight.trials.comparison import TrialComparison, TrialVerdict
 from localspec.insight.trials.promotion import promote, undo
 from localspec.insight.trials.trial import Outcome, Trial, TrialEnd, in_words
 from localspec.runtime.figures import speed
 from localspec.store import Arm
+from localspec.store.timestamps import local_time
 
 Clock = Callable[[], datetime]
 
 
-def reason(trial: Trial, comparison: Comparison, verdict: TrialVerdict) -> str:
+def reason(trial: Trial, comparison: TrialComparison, verdict: TrialVerdict) -> str:
     """The reason for a verdict in a sentence."""
     ours, theirs = comparison.sides[Arm.CANDIDATE], comparison.sides[Arm.INCUMBENT]
     basis = f"{comparison.units_n} {trial.units}, {ours.units_n} of them the candidate's"
@@ -32,7 +33,7 @@ def reason(trial: Trial, comparison: Comparison, verdict: TrialVerdict) -> str:
     return f"{basis.capitalize()}, show no difference; the incumbent stays."
 
 
-def _speeds(comparison: Comparison) -> str:
+def _speeds(comparison: TrialComparison) -> str:
     ours, theirs = (comparison.sides[arm].median("tokens_per_second") for arm in (Arm.CANDIDATE, Arm.INCUMBENT))
     medians = f"medians {speed(ours)} against {speed(theirs)} tokens/s"
     gain = comparison.gain
@@ -41,7 +42,7 @@ def _speeds(comparison: Comparison) -> str:
     return f"On like replies it is {abs(gain - 1) * 100:.0f} % {'faster' if gain > 1 else 'slower'}; {medians}"
 
 
-def decide(book: TrialBook, trial: Trial, comparison: Comparison, clock: Clock) -> str:
+def decide(book: TrialBook, trial: Trial, comparison: TrialComparison, clock: Clock) -> str:
     """End the trial if the evidence supports it; returns the sentences for the user, empty if it goes on.
 
     Raises StoreError if the end cannot be stored, and what writing settings raises; the trial then goes on.
@@ -58,7 +59,7 @@ def end(
     trial: Trial,
     outcome: Outcome,
     why: str,
-    comparison: Comparison | None,
+    comparison: TrialComparison | None,
     clock: Clock,
     *,
     by: str = "test",
@@ -87,7 +88,7 @@ def take_back(book: TrialBook, trial: Trial, clock: Clock) -> str:
     if trial.end is None or trial.end.outcome is not Outcome.PROMOTED:
         raise UsageError(f"The trial {trial.id} has ended without a promotion.", "There is nothing to undo.")
     sentences = undo(trial.end.written, trial.end.added_pair)
-    why = f"{trial.end.why} Promoted {trial.end.at.astimezone():%Y-%m-%d %H:%M}, and taken back."
+    why = f"{trial.end.why} Promoted {local_time(trial.end.at)}, and taken back."
     undone = replace(
         trial.end, outcome=Outcome.ROLLED_BACK, at=clock(), why=why, by="person", written=(), added_pair=None
     )
@@ -95,6 +96,6 @@ def take_back(book: TrialBook, trial: Trial, clock: Clock) -> str:
     return " ".join([f"Trial {trial.id}, {in_words(trial)}: taken back.", *sentences])
 
 
-def not_loaded(book: TrialBook, trial: Trial, error: LocalSpecError, comparison: Comparison, clock: Clock) -> str:
+def not_loaded(book: TrialBook, trial: Trial, error: LocalSpecError, comparison: TrialComparison, clock: Clock) -> str:
     """End a trial whose candidate cannot be loaded. Raises as ``decide``."""
     return end(book, trial, Outcome.ROLLED_BACK, f"It cannot be loaded: {error.message}", comparison, clock)

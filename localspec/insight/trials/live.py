@@ -11,7 +11,7 @@ from localspec.engine.events import Event, Finished
 from localspec.insight.observers import News
 from localspec.insight.trials.assignment import arm_of
 from localspec.insight.trials.book import TrialBook
-from localspec.insight.trials.comparison import Comparison
+from localspec.insight.trials.comparison import TrialComparison
 from localspec.insight.trials.decision import Clock, decide, not_loaded, reason
 from localspec.insight.trials.trial import Outcome, Trial, TrialEnd, in_words
 from localspec.runtime.chat_config import ChatConfig
@@ -43,7 +43,7 @@ class Trials:
         self._clock = clock
         self._news: list[News] = []
         self._reported: set[str] = set()
-        self._known: dict[str, tuple[Comparison, int]] = {}
+        self._known: dict[str, tuple[TrialComparison, int]] = {}
         """The comparisons by trial, with the place in the store up to which they are complete."""
         self._loaned: Trial | None = None
         """The trial whose candidate is loaded."""
@@ -173,16 +173,16 @@ class Trials:
                 self._wrote |= bool(ended.written)
             self._suggest(trial, comparison)
 
-    def _counted(self, trial: Trial) -> Comparison:
+    def _counted(self, trial: Trial) -> TrialComparison:
         """The comparison with all ended replies of the trial. Raises StoreError."""
-        comparison, place = self._known.get(trial.id) or (Comparison(trial), 0)
+        comparison, place = self._known.get(trial.id) or (TrialComparison(trial), 0)
         for run in self._store.runs(place, where=RecordFilter(texts=True, settled=True, trial=trial.id)):
             comparison.receive(run)
             place = run.place
         self._known[trial.id] = comparison, place
         return comparison
 
-    def _suggest(self, trial: Trial, comparison: Comparison) -> None:
+    def _suggest(self, trial: Trial, comparison: TrialComparison) -> None:
         """Report a better candidate that is not promoted automatically."""
         verdict = comparison.verdict()
         if not trial.promotes and verdict is not None and verdict.outcome is Outcome.PROMOTED:

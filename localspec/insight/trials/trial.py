@@ -70,7 +70,7 @@ class TrialEnd:
     by: str = "test"
     """``test`` or ``person``."""
     figures: dict[str, Any] = field(default_factory=dict)
-    """The object of ``Comparison.to_dict``."""
+    """The object of ``TrialComparison.to_dict``."""
     written: tuple[PromotedSetting, ...] = ()
     added_pair: str | None = None
     """The id of a pair that the promotion added to the user's own."""

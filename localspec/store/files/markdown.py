@@ -12,7 +12,7 @@ from localspec.store.replies import StoredReply
 from localspec.store.summaries import recap_of
 from localspec.store.tree import ReplyState
 
-_SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System", Role.TOOL: "Tool"}
+SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System", Role.TOOL: "Tool"}
 _FENCE = "```"
 _ENDINGS = {
     ReplyState.CUT_OFF: "Cut off: the program ended during the reply.",
@@ -41,7 +41,7 @@ def to_markdown(document: ConversationDocument) -> str:
 def _message(message: MessageDocument) -> Iterator[str]:
     node = message.node
     pair = message.parts[-1].about.pair_id if message.parts else None
-    yield f"## {_SPEAKERS[node.role]}" + (f" ({pair})" if pair else "")
+    yield f"## {SPEAKERS[node.role]}" + (f" ({pair})" if pair else "")
     if node.call is not None:
         yield f"{visible_line(node.call.name)}, called with:"
         yield _fenced(node.call.arguments)

@@ -11,7 +11,7 @@ from localspec.chat.commands.setup import CALLS, TOOLS
 from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.session import ChatSession
 from localspec.chat.settings.controller import SettingsController
-from localspec.chat.tools.approvals import Verdict
+from localspec.chat.tools.approvals import Approval
 from localspec.chat.tools.browser import ToolBrowser
 from localspec.chat.tools.chain import ActiveCall
 from localspec.chat.tour import Tour
@@ -25,7 +25,7 @@ from localspec.tui.screens.tools import ToolsScreen
 
 
 class CallController:
-    """Draws the calls of the session, and passes verdicts to it."""
+    """Draws the calls of the session, and passes approvals to it."""
 
     def __init__(
         self,
@@ -147,14 +147,14 @@ class CallController:
         self._session.tool_use.reach(self._session.chat_config)
 
     def _ask(self, call: ActiveCall) -> None:
-        def decide(verdict: Verdict | None) -> None:
+        def decide(approval: Approval | None) -> None:
             chain = self._session.tool_use.chain
             if chain is None or chain.asking is not call:
                 return
-            if verdict is None:
+            if approval is None:
                 self._session.stop()
             else:
-                self._session.decide(verdict)
+                self._session.decide(approval)
             self._wake()
 
         self._turns.transcript.app.push_screen(ApprovalScreen(call), decide)

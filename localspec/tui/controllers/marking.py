@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from textual.app import App
 
-from localspec.chat.changes import Change, Ended, Learned, Wrote
+from localspec.chat.changes import Change, Ended, TokensLearned, Wrote
 from localspec.chat.commands import watching
 from localspec.chat.commands.command import Command
 from localspec.chat.pair_slot import Phase
@@ -144,11 +144,11 @@ class MarkingController:
 
     def follow(self, change: Change) -> None:
         """Draw what a change has made known about tokens, here and in the inspector if it is open."""
-        if not isinstance(change, Wrote | Ended | Learned):
+        if not isinstance(change, Wrote | Ended | TokensLearned):
             return
         turn, screen = change.turn, self._app.screen
         view = self._transcript.pages.view(turn)
-        if isinstance(change, Learned) and view is not None:
+        if isinstance(change, TokensLearned) and view is not None:
             view.reply.learned()
         if isinstance(change, Ended):
             self.weigh()

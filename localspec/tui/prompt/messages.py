@@ -39,11 +39,11 @@ class Noted(Message, namespace="prompt"):
         self.text = text
 
 
-class Learned(Message, namespace="prompt"):
+class PassagesChanged(Message, namespace="prompt"):
     """Other passages may fit the message, as more is known of what they mean."""
 
 
-class Weighed(Message, namespace="prompt"):
+class Counted(Message, namespace="prompt"):
     """The number of tokens of the message; None if it is empty."""
 
     def __init__(self, count: TokenCount | None) -> None:

@@ -82,7 +82,7 @@ class Prompt(Vertical):
     Submitted: TypeAlias = messages.Submitted
     Typed: TypeAlias = messages.Typed
     Noted: TypeAlias = messages.Noted
-    Weighed: TypeAlias = messages.Weighed
+    Counted: TypeAlias = messages.Counted
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class Prompt(Vertical):
         self._counting = AfterPause(self, WEIGH_AFTER_S, self.weigh)
         self.put(self._unsent.load(self._key))
         if self._meaning is not None:
-            self._meaning.news = lambda: self.post_message(messages.Learned())
+            self._meaning.news = lambda: self.post_message(messages.PassagesChanged())
 
     def on_resize(self) -> None:
         self._offers.list.redraw()
@@ -285,7 +285,7 @@ class Prompt(Vertical):
         as_read = [(read, self._weighing.of(read)) for read in written.as_read]
         self._attached.show(written.attachments, as_read, sees=self._sees)
         total = None if written.blank or is_command(written.text) else self._weighing.total
-        self.post_message(self.Weighed(total))
+        self.post_message(self.Counted(total))
 
     # What the area hands on
 
@@ -308,7 +308,7 @@ class Prompt(Vertical):
         event.stop()
         self._offers.refresh()
 
-    def on_prompt_learned(self, event: messages.Learned) -> None:
+    def on_prompt_passages_changed(self, event: messages.PassagesChanged) -> None:
         """More is known of what the attached files mean."""
         event.stop()
         if self._meaning is not None and self._meaning.trouble:

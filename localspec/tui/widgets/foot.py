@@ -77,7 +77,7 @@ class Foot(Vertical):
     def on_prompt_noted(self, event: Prompt.Noted) -> None:
         self.notices.say(event.text)
 
-    def on_prompt_weighed(self, event: Prompt.Weighed) -> None:
+    def on_prompt_counted(self, event: Prompt.Counted) -> None:
         self.hints.weigh(event.text)
         self._weight_n = event.count.n if event.count else 0
         self._notice.measure(context_note(self._session, self._weight_n, self.leads_n()))

@@ -10,7 +10,7 @@ import pytest
 from localspec.chat.changes import Called, Change, GoesOn
 from localspec.chat.pacing import Pacer
 from localspec.chat.session import ChatSession
-from localspec.chat.tools.approvals import Approvals, Verdict
+from localspec.chat.tools.approvals import Approval, Approvals
 from localspec.chat.tools.chain import AT_LIMIT, NOT_MADE, REFUSED, STOPPED, CallState
 from localspec.engine.events import Finished, FinishReason
 from localspec.runtime.chat_config import ToolChoice
@@ -78,7 +78,7 @@ def test_a_call_is_approved_made_and_replied_to(world: World) -> None:
     assert chain is not None
     assert (session.free, session.busy, len(world.engine.prompts)) == (False, False, 1)
     session.ask("And then?")
-    session.decide(Verdict.ONCE)
+    session.decide(Approval.ONCE)
     world.settle()
     assert world.results[0] == "secret words"
     assert [node.call for node in first.results] == [read(), ToolCall("c2", "get_time", "{}")]
@@ -104,7 +104,7 @@ def test_a_refused_call_is_told_to_the_model(world: World) -> None:
     """Nothing is run, the model hears so, and never holds from then on without a question."""
     world.session.ask("Read it.")
     world.reply(read())
-    world.session.decide(Verdict.NEVER)
+    world.session.decide(Approval.NEVER)
     assert any(isinstance(change, GoesOn) for change in world.hear())
     world.settle()
     world.reply(read(2), ToolCall("c3", "no_such_tool", "{}"), ToolCall("c4", "read_file", '{"path": "../x"}'))
@@ -116,7 +116,7 @@ def test_approval_lasts_for_the_conversation(world: World) -> None:
     """The second call is made without a question; in another conversation it is asked about again."""
     world.session.ask("Read it.")
     world.reply(read())
-    world.session.decide(Verdict.CONVERSATION)
+    world.session.decide(Approval.CONVERSATION)
     world.settle()
     world.reply(read(2, "gone.txt"))
     world.settle()
@@ -141,7 +141,7 @@ def test_stopping_ends_the_calls_at_every_moment(world: World) -> None:
     world.reply(read(3))
     chain = session.tool_use.chain
     assert chain is not None
-    chain.decide(Verdict.ONCE)
+    chain.decide(Approval.ONCE)
     assert chain.calls[0].state is CallState.RUNNING
     session.stop()
     assert world.results[2:] == [STOPPED]

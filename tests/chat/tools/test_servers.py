@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.chat.tools.approvals import Approvals, Verdict
+from localspec.chat.tools.approvals import Approval, Approvals
 from localspec.chat.tools.servers import ServerTrouble
 from localspec.chat.tools.toolbox import MOST_RESULT, CallResult, Toolbox
 from localspec.chat.tools.use import ToolUse
@@ -163,15 +163,15 @@ def test_a_tool_that_changed_is_asked_about_again(box: Open, tmp_path: Path) -> 
     assert before is not None
     assert after is not None
     approvals = Approvals(path)
-    assert approvals.verdict(before, "one") is None
-    approvals.decide(before, "one", Verdict.CONVERSATION)
-    assert (approvals.verdict(before, "one"), approvals.verdict(before, "two")) == (Verdict.CONVERSATION, None)
-    approvals.decide(before, "one", Verdict.ALWAYS)
+    assert approvals.approval(before, "one") is None
+    approvals.decide(before, "one", Approval.CONVERSATION)
+    assert (approvals.approval(before, "one"), approvals.approval(before, "two")) == (Approval.CONVERSATION, None)
+    approvals.decide(before, "one", Approval.ALWAYS)
     again = Approvals(path)
-    assert (again.verdict(before, "two"), again.changed(before)) == (Verdict.ALWAYS, False)
-    assert (again.verdict(after, "two"), again.changed(after)) == (None, True)
-    again.decide(after, "two", Verdict.NEVER)
-    assert Approvals(path).verdict(before, "one") is Verdict.NEVER
+    assert (again.approval(before, "two"), again.changed(before)) == (Approval.ALWAYS, False)
+    assert (again.approval(after, "two"), again.changed(after)) == (None, True)
+    again.decide(after, "two", Approval.NEVER)
+    assert Approvals(path).approval(before, "one") is Approval.NEVER
     assert path.stat().st_mode & 0o777 == 0o600
     path.write_text("[1")
-    assert Approvals(path).verdict(before, "one") is None
+    assert Approvals(path).approval(before, "one") is None

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from localspec.engine.settings import Sampling
 from localspec.engine.tally import Tally
 from localspec.insight.trials.assignment import arm_of
-from localspec.insight.trials.comparison import Comparison, TrialVerdict
+from localspec.insight.trials.comparison import TrialComparison, TrialVerdict
 from localspec.insight.trials.trial import Change, Trial
 from localspec.runtime.messages import ReplyOptions
 from localspec.store import Arm, ModelFileRecord, ReplyMetadata, ReplyRecord, ReplyState
@@ -111,7 +111,7 @@ def outcome_of(trial: Trial, world: World, seed: int) -> tuple[TrialVerdict, int
     """How the trial ends, looked at after every reply; and after how many units."""
     # Another id draws other sides for the same seed.
     trial = replace(trial, id=f"{random.Random(seed).getrandbits(32):08x}")
-    comparison = Comparison(trial)
+    comparison = TrialComparison(trial)
     for run in replies(trial, world, seed):
         comparison.receive(run)
         verdict = comparison.verdict()

@@ -9,7 +9,7 @@ import pytest
 
 from localspec.config import config_file, read_config
 from localspec.insight.trials.book import TrialBook
-from localspec.insight.trials.comparison import Comparison
+from localspec.insight.trials.comparison import TrialComparison
 from localspec.insight.trials.decision import decide
 from localspec.insight.trials.trial import Outcome, Trial
 from tests.insight.trials.support import NOW, TRIAL, World, replies
@@ -17,8 +17,8 @@ from tests.insight.trials.support import NOW, TRIAL, World, replies
 FASTER, SLOWER = World(ratio=1.6), World(ratio=0.6)
 
 
-def compared(trial: Trial, world: World) -> Comparison:
-    comparison = Comparison(trial)
+def compared(trial: Trial, world: World) -> TrialComparison:
+    comparison = TrialComparison(trial)
     for run in islice(replies(trial, world, seed=1), 400):
         comparison.receive(run)
     return comparison

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localspec.insight.trials.assignment import arm_of, fraction
-from localspec.insight.trials.comparison import Comparison, compared
+from localspec.insight.trials.comparison import TrialComparison, compared
 from localspec.insight.trials.evidence import Bettors, Ranks, ShiftTest
 from localspec.insight.trials.trial import Change, Outcome, Trial
 from localspec.store import Arm, ReplyRecord, ReplyState
@@ -147,7 +147,7 @@ def test_a_candidate_can_be_worse_in_other_ways(world: World, measure: str) -> N
 
 def test_what_fails_more_is_not_promoted() -> None:
     """However fast it is."""
-    comparison = Comparison(TRIAL)
+    comparison = TrialComparison(TRIAL)
     runs = list(take(replies(TRIAL, World(ratio=2.0), 3), 150))
     ours = next(run for run in runs if run.about.arm is Arm.CANDIDATE)
     for run in (replace(ours, state=ReplyState.FAILED), *runs):
