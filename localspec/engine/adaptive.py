@@ -29,6 +29,8 @@ _BLOCK_VALUE_RATE = 0.1
 """The same for each proposal of a block, of which there are several to a query."""
 _FIRST_PAUSE_N, _LONGEST_PAUSE_N = 16, 64
 """Tokens until a drafter that did not pay is tried again: the first time, and at most."""
+_CHANCE = 0.7
+"""The chance of a drafter's later proposals, as long as none was seen."""
 _HOPED = 0.9
 """The chance of its later proposals that is hoped for when it is tried again."""
 _TRY_WORTH_N = 64
@@ -69,8 +71,11 @@ class _DrafterValue:
     """Time that a round's first query saves, in plain tokens; optimistic at the beginning."""
     later: float = 0.5
     """Time that a further query saves if all proposals before it are accepted."""
-    chance: float = 0.7
+    chance: float = _CHANCE
     """The chance of a proposal after others; of any, where a query gives a block of them."""
+    wary: bool = False
+    """True where rounds have a price before the first proposal: then first proposals teach ``chance`` too, whether they
+    are made or not. With less hope than ``_HOPED`` none would ever be made, and no later one seen."""
     pause_n: int = _FIRST_PAUSE_N
     idle_n: int = 0
     """Tokens committed since its last query."""
@@ -89,6 +94,7 @@ class _DrafterValue:
             self.first += _VALUE_RATE * (saved - self.first)
         else:
             self.later += _VALUE_RATE * (saved - self.later)
+        if self.wary or not first:
             self.chance += _VALUE_RATE * (chance - self.chance)
 
 
@@ -129,6 +135,7 @@ class AdaptiveDepth:
     def begin(self) -> None:
         """Start a reply. The last one's rate is forgotten; what was learned about costs and chances stays."""
         self._values.clear()
+        self.costs.read_text()
         self.likelihoods.begin()
         self.reading.begin()
         self._first = True
@@ -152,7 +159,10 @@ class AdaptiveDepth:
         return self._plan.why if self._plan else ""
 
     def value(self, drafter: str) -> _DrafterValue:
-        return self._values.setdefault(drafter, _DrafterValue())
+        if drafter not in self._values:
+            wary = self.costs.resize_s > 0
+            self._values[drafter] = _DrafterValue(chance=_HOPED if wary else _CHANCE, wary=wary)
+        return self._values[drafter]
 
     def observe(self, round_: Round, proposals: Sequence[NextProposal], accepted: int) -> None:
         spent_s = round_.total_s - round_.draft_s
@@ -298,10 +308,10 @@ class _AdaptivePlan:
         most ``until``.
         """
         batch = self._proposed_n + 1
-        now_s = self._costs.round_s(batch)
+        now_s, *larger_s = self._costs.next_s(batch, until - self._proposed_n)
         best, best_n, gained, survival, spent_s = 0.0, 0, 0.0, self._survival * chance, 0.0
         token_s, rollback_s = 1 / self._rate, self._costs.rollback_s
-        for further_n, round_s in enumerate(self._costs.larger(batch, until - self._proposed_n), 1):
+        for further_n, round_s in enumerate(larger_s, 1):
             gained += survival
             refusal = self._survival - survival  # how much likelier it is that something is refused
             saved_s = gained * token_s - spent_s - round_s + now_s - rollback_s * refusal
@@ -324,7 +334,9 @@ def expected_rate(costs: Costs, drafter: str, chance: float, deepest: int) -> fl
         policy._tokens, policy._seconds = rate, 1.0
         _, n = _AdaptivePlan(policy, deepest)._best(chance, chance, step_s, deepest)
         tokens_n = sum(chance**place for place in range(n + 1))
-        spent_s = costs.round_s(n + 1) + (costs.query_s(drafter, 1, n) + (n - 1) * _alone_s(costs, drafter) if n else 0)
+        spent_s = costs.round_s(n + 1)
+        if n:
+            spent_s += costs.resize_s + costs.query_s(drafter, 1, n) + (n - 1) * _alone_s(costs, drafter)
         if tokens_n / spent_s <= rate * _SAME_RATE:
             return rate
         rate = tokens_n / spent_s

@@ -92,6 +92,9 @@ class Costs:
     queries: dict[str, QueryCost] = field(default_factory=dict)
     rollback_s: float = 0.0
     """The cost of refused proposals to the round after them, where the target's memory cannot just forget tokens."""
+    resize_s: float = 0.0
+    """Seconds more for a batch of another size than the one before: llama.cpp plans its graph anew, and sends it to an
+    RPC server, for which one like the last takes a word."""
     _table: list[float] = field(init=False, default_factory=list)
     _padded: frozenset[int] = field(init=False, default=frozenset(), compare=False)
     _seen_n: Counter[int] = field(init=False, default_factory=Counter, compare=False)
@@ -100,6 +103,8 @@ class Costs:
     """True if the next round takes back what this one left."""
     _plain_ago_n: int = field(init=False, default=_NEAR_N, compare=False)
     """Rounds since the last plain one."""
+    _latest: int = field(init=False, default=0, compare=False)
+    """The size of the latest round's batch; 0 where another text was read since."""
 
     def __post_init__(self) -> None:
         self._table = _filled(self.rounds_s)
@@ -118,11 +123,23 @@ class Costs:
         """Seconds for a round that verifies ``batch`` tokens."""
         return self._table[min(batch, self.largest)]
 
-    def larger(self, batch: int, n: int) -> Sequence[float]:
-        """Seconds for rounds that verify one token more than ``batch``, two more, up to ``n``."""
+    def next_s(self, batch: int, n: int) -> Sequence[float]:
+        """Seconds for the next round if it has ``batch`` tokens, one more, up to ``n`` more, a change of size included.
+
+        Past the largest batch there is a price for, all have its price.
+        """
+        n = max(0, n)
         missing_n = batch + n - self.largest
-        found = self._table[batch + 1 : batch + n + 1]
-        return found + [self._table[-1]] * min(missing_n, n) if missing_n > 0 else found
+        found = self._table[batch : batch + n + 1]
+        if missing_n > 0:
+            found += [self._table[-1]] * min(missing_n, n + 1)
+        if not self.resize_s:
+            return found
+        return [round_s + self.resize_s * (size != self._latest) for size, round_s in enumerate(found, batch)]
+
+    def read_text(self) -> None:
+        """The target reads something else before the next round."""
+        self._latest = 0
 
     def pad(self) -> dict[int, int]:
         """Batches that had better be evaluated as larger ones, with the larger sizes, whose prices they take over.
@@ -161,17 +178,24 @@ class Costs:
 
     def price(self, batch: int) -> float:
         """The next round's price, with ``batch`` tokens and drafting apart, in plain rounds."""
-        return (self.round_s(batch) + self._owing * self.rollback_s) / self.plain_s
+        return (self.round_s(batch) + self._beside_s(batch)) / self.plain_s
+
+    def _beside_s(self, batch: int) -> float:
+        """The part of the next round's time that is not the price of its batch."""
+        return self._owing * self.rollback_s + (batch != self._latest) * self.resize_s
 
     def observe_round(self, batch: int, spent_s: float, *, refused: bool = False) -> None:
         """Learn that a round of ``batch`` tokens took ``spent_s``, drafting left out; ``refused`` if a proposal was."""
-        taken_back, self._owing = self._owing and self.rollback_s > 0, refused
+        beside_s = self._beside_s(batch)
+        taken_back, resized = self._owing, batch != self._latest
+        self._owing, self._latest = refused, batch
         if not 1 <= batch <= self.largest or spent_s <= 0:
             return
-        surprise = spent_s / (self._table[batch] + taken_back * self.rollback_s)
-        if taken_back:
-            self.rollback_s *= _drift(surprise, _SHARED_RATE)
+        surprise = spent_s / (self._table[batch] + beside_s)
         shared = _drift(surprise, _SHARED_RATE)
+        if taken_back:
+            self.rollback_s *= shared
+        self.resize_s *= shared * (shared if resized else 1)
         self._table = [entry * shared for entry in self._table]
         self._plain_ago_n = 0 if batch == 1 else self._plain_ago_n + 1
         if batch > 1:
@@ -187,7 +211,7 @@ class Costs:
         """The same on a machine that takes ``factor`` times as long today."""
         queries = {name: cost.scaled(factor) for name, cost in self.queries.items()}
         rounds_s = {batch: seconds * factor for batch, seconds in self.rounds_s.items()}
-        return Costs(rounds_s, queries, self.rollback_s * factor)
+        return Costs(rounds_s, queries, self.rollback_s * factor, self.resize_s * factor)
 
     def taught(self) -> Costs | None:
         """The measured costs, corrected by the rounds since; None if there were too few, or no plain ones.
@@ -201,7 +225,7 @@ class Costs:
         then = self.rounds_s[1] / self.plain_s
         queries = {name: cost.scaled(then) for name, cost in self.queries.items()}
         rounds_s = self.rounds_s | {batch: self._table[batch] * then for batch in known}
-        return Costs(rounds_s, queries, self.rollback_s * then)
+        return Costs(rounds_s, queries, self.rollback_s * then, self.resize_s * then)
 
     def to_dict(self) -> dict[str, Any]:
         """The measured costs for the disk, without what rounds have taught since."""
@@ -212,6 +236,7 @@ class Costs:
                 for name, cost in self.queries.items()
             },
             "rollback_s": self.rollback_s,
+            "resize_s": self.resize_s,
         }
 
     @staticmethod
@@ -222,12 +247,12 @@ class Costs:
             str(name): QueryCost(float(step), float(more), row_s=float(row[0]) if row else None)
             for name, (step, more, *row) in data["looks"].items()
         }
-        rollback_s = float(data["rollback_s"])
+        rollback_s, resize_s = float(data["rollback_s"]), float(data.get("resize_s", 0.0))
         if 1 not in rounds or min(rounds.values()) <= 0 or any(query.step_s <= 0 for query in queries.values()):
             raise ValueError("these are no costs")
-        if not 0 <= rollback_s < inf:
+        if not (0 <= rollback_s < inf and 0 <= resize_s < inf):
             raise ValueError("this is no price")
-        return Costs(rounds, queries, rollback_s)
+        return Costs(rounds, queries, rollback_s, resize_s)
 
 
 def _drift(surprise: float, rate: float) -> float:

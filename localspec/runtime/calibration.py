@@ -5,15 +5,16 @@ and of a drafter's query beside a plain token, takes some seconds with a small t
 half a minute with one that writes two tokens a second, so it is kept on disk (``calibration_file.py``) and only scaled
 to the speed of the day. Prices are the fastest of several evaluations, without the time that other programs had the
 processor: a token may fit between two interruptions where a batch never does, and the ratio of two prices is to be the
-same on a busy machine as on a quiet one. The context is short here; replies keep the figures true as it grows, and
-what they taught is kept when the pair is closed.
+same on a busy machine as on a quiet one. Over a network they are medians: lost packets hold up the larger batches more,
+and the fastest evaluation is one that lost none. The context is short here; replies keep the figures true as it grows,
+and what they taught is kept when the pair is closed.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from statistics import fmean, median
@@ -54,6 +55,8 @@ _SHORT_S = 0.03
 """Evaluations are repeated for about so long."""
 _LONG_REPEATS, _LONG_S = 2, 0.08
 """Evaluations of one size where one takes longer than this many seconds."""
+_REMOTE_REPEATS = 7
+"""Evaluations of one size over a network."""
 _FIRST_PIECE_N, _PIECE_N = 4, 16
 """Tokens of the prompt that are read at once, so that there is progress to show while it is read."""
 _DRAFT_SHARE = 0.1
@@ -140,11 +143,11 @@ def choose_threads(model: TunableModel, prompt: Sequence[int], batch: int, progr
     while n >= 1:
         model.set_threads(n)
         progress.begin("threads", _threads_weight(batch))
-        spent_s = _evaluation_s(model, prompt, batch, median)
+        spent_s = _evaluation_s(model, prompt, batch, _median_s)
         if best_s * _CLEARLY > spent_s and best_n != n:
             # It may be that something else ran meanwhile: more threads suffer the more from it.
             model.set_threads(best_n)
-            best_s = min(best_s, _evaluation_s(model, prompt, batch, median))
+            best_s = min(best_s, _evaluation_s(model, prompt, batch, _median_s))
             model.set_threads(n)
         if spent_s >= best_s * _CLEARLY:
             break
@@ -161,11 +164,15 @@ def measure_costs(
     plain: PlainRound,
     largest: int,
     progress: MeasuringProgress,
+    *,
+    remote: bool = False,
 ) -> Costs:
     """Prices of batches up to ``largest`` tokens, and of queries by drafter, at the speed of ``plain``.
 
-    ``drafters`` are the models of those that have one, by drafter. Raises Cancelled.
+    ``drafters`` are the models of those that have one, by drafter; ``remote`` if any model is evaluated over a network.
+    Raises Cancelled.
     """
+    of = _usual_s if remote else _least_s
 
     def between() -> None:
         """Drafters evaluate before each verification, which takes the processor's caches from the target."""
@@ -173,10 +180,10 @@ def measure_costs(
             model.logits(prompt, 1)
 
     # Before the batches and again after them: a draft that is priced too high is never asked, nor priced again.
-    queries = {name: _query_cost(model, prompt) for name, model in drafters.items()}
+    queries = {name: _query_cost(model, prompt, of) for name, model in drafters.items()}
     batches = [batch for batch in _BATCHES if batch <= min(largest, len(prompt))]
     progress.plan(_batches_weight(batches, plain.total_s) + _rest_weight(len(drafters)))
-    batches_s = _batches_s(target, prompt, batches, between, progress)
+    batches_s = _batches_s(target, prompt, batches, of, between, progress)
     rounds_s = {batch: plain.host_s + seconds for batch, seconds in batches_s.items()}
     rollback_s = 0.0
     if target.replay_n and _VERIFIED_N in batches_s:
@@ -185,43 +192,46 @@ def measure_costs(
         rounds_s[largest] = _extrapolated(rounds_s, largest)
     for name, model in drafters.items():
         progress.begin(f"drafter {name}", _drafter_weight())
-        queries[name] = queries[name].least(_query_cost(model, prompt))
-    return Costs(rounds_s, queries, rollback_s).scaled(plain.total_s / rounds_s[1])
+        queries[name] = queries[name].least(_query_cost(model, prompt, of))
+    resize_s = _resize_s(target, prompt, batches_s) if remote and target.forgets_freely else 0.0
+    costs = Costs(rounds_s, queries, rollback_s, resize_s).scaled(plain.total_s / rounds_s[1])
+    return replace(costs, queries=queries) if remote else costs  # no network is slower for a busy machine
 
 
 def _batches_s(
     target: TunableModel,
     prompt: Sequence[int],
     batches: Sequence[int],
+    of: _Of,
     between: Callable[[], None],
     progress: MeasuringProgress,
 ) -> dict[int, float]:
     """Seconds for one token, and for as many of ``batches`` as there is time for, with ``between`` before each."""
     progress.begin("one token", _evaluations_weight(1))
-    spent_s = {1: _evaluation_s(target, prompt, 1)}
+    spent_s = {1: _evaluation_s(target, prompt, 1, of)}
     deadline = time.perf_counter() + _BATCHES_S
     for done_n, batch in enumerate(batches):
         if time.perf_counter() > deadline and done_n >= FEWEST_ROUNDS:
             break
         progress.begin(f"batches of {batch}", _evaluations_weight(batch))
-        spent_s[batch] = _evaluation_s(target, prompt, batch, between=between)
+        spent_s[batch] = _evaluation_s(target, prompt, batch, of, between)
     return spent_s
 
 
-def _query_cost(model: TunableModel, prompt: Sequence[int]) -> QueryCost:
-    step_s = _evaluation_s(model, prompt, 1)
+def _query_cost(model: TunableModel, prompt: Sequence[int], of: _Of) -> QueryCost:
+    step_s = _evaluation_s(model, prompt, 1, of)
     catch_up_n = min(_CATCH_UP_N, len(prompt) - 1)
-    all_s = _catch_up_s(model, prompt, catch_up_n)
+    all_s = _catch_up_s(model, prompt, catch_up_n, of)
     catch_up_s = max(all_s - step_s, 0.02 * step_s) / max(1, catch_up_n - 1)
-    return QueryCost(step_s, catch_up_s, row_s=_row_s(model, prompt, step_s))
+    return QueryCost(step_s, catch_up_s, row_s=_row_s(model, prompt, step_s, of))
 
 
-def _row_s(model: TunableModel, prompt: Sequence[int], step_s: float) -> float | None:
+def _row_s(model: TunableModel, prompt: Sequence[int], step_s: float, of: _Of) -> float | None:
     """Seconds for each proposal after the first of a block; None for a model that gives one at a time."""
     if not isinstance(model, BlockModel):
         return None
     n = model.block_n
-    whole_s = min(_times_s(lambda: _timed(lambda: model.block(prompt, n))))
+    whole_s = of(lambda: _timed(lambda: model.block(prompt, n)))
     return max(0.0, whole_s - step_s) / max(1, n - 1)
 
 
@@ -249,8 +259,21 @@ def is_steady(target: Model, prompt: Sequence[int], progress: MeasuringProgress)
     return max(spent_s[1:]) < _STEADY * min(spent_s[1:])
 
 
-_Of = Callable[[Sequence[float]], float]
-"""One time for several of the same work."""
+_Of = Callable[[Callable[[], float]], float]
+"""Does the same work several times and makes one time of theirs."""
+
+
+def _least_s(once: Callable[[], float]) -> float:
+    return min(_times_s(once))
+
+
+def _median_s(once: Callable[[], float]) -> float:
+    return median(_times_s(once))
+
+
+def _usual_s(once: Callable[[], float]) -> float:
+    """The median of more, where the times differ widely."""
+    return median(once() for _ in range(_REMOTE_REPEATS))
 
 
 def _nothing() -> None:
@@ -258,7 +281,7 @@ def _nothing() -> None:
 
 
 def _evaluation_s(
-    model: TunableModel, prompt: Sequence[int], batch: int, of: _Of = min, between: Callable[[], None] = _nothing
+    model: TunableModel, prompt: Sequence[int], batch: int, of: _Of = _least_s, between: Callable[[], None] = _nothing
 ) -> float:
     """The time for scoring the last ``batch`` tokens of the prompt; ``between`` runs before each time, uncounted."""
     if not model.forgets_freely:
@@ -269,23 +292,23 @@ def _evaluation_s(
         return _timed(lambda: model.logits(prompt, batch))
 
     once()
-    return of(_times_s(once))
+    return of(once)
 
 
-def _catch_up_s(model: TunableModel, prompt: Sequence[int], n: int) -> float:
+def _catch_up_s(model: TunableModel, prompt: Sequence[int], n: int, of: _Of) -> float:
     """The time for reading the last ``n`` tokens and scoring the last of them."""
     if not model.forgets_freely:
-        return _onward_s(model, prompt, n, 1)
+        return _onward_s(model, prompt, n, 1, of)
 
     def once() -> float:
         # Another last token in place of what is read makes the cache forget it.
         model.logits([*prompt[:-n], prompt[-n] ^ 1], 0)
         return _timed(lambda: model.logits(prompt, 1))
 
-    return min(_times_s(once))
+    return of(once)
 
 
-def _onward_s(model: Model, prompt: Sequence[int], n: int, last: int, of: _Of = min) -> float:
+def _onward_s(model: Model, prompt: Sequence[int], n: int, last: int, of: _Of) -> float:
     """The time for reading ``n`` tokens behind others and scoring the ``last`` of them.
 
     For a model that would have to read much again to be asked the same twice: it goes back in between, at a place
@@ -302,7 +325,7 @@ def _onward_s(model: Model, prompt: Sequence[int], n: int, last: int, of: _Of = 
         return _timed(lambda: model.logits(prompt[: begin + 1 + n], last))
 
     once()
-    return of(_times_s(once))
+    return of(once)
 
 
 def _times_s(once: Callable[[], float]) -> Sequence[float]:
@@ -330,6 +353,18 @@ def _rollback_s(model: Model, prompt: Sequence[int], verified_s: float) -> float
         for end in ends
     ]
     return max(0.0, fmean(spent_s[1:]) - verified_s)
+
+
+def _resize_s(target: Model, prompt: Sequence[int], batches_s: Mapping[int, float]) -> float:
+    """Seconds by which a batch takes longer after one of another size than after its like."""
+    larger = min(_VERIFIED_N, len(prompt))
+    if larger not in batches_s:
+        return 0.0
+
+    def there_and_back() -> float:
+        return _timed(lambda: [target.logits(prompt, size) for size in (larger, 1)])
+
+    return max(0.0, _usual_s(there_and_back) - batches_s[larger] - batches_s[1]) / 2
 
 
 def _timed(work: Callable[[], object]) -> float:

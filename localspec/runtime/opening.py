@@ -23,7 +23,7 @@ from localspec.models.projectors import check_projector
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_info import PairInfo
-from localspec.runtime.tuning import SAME_DAY, SAME_NETWORK, Tuning
+from localspec.runtime.tuning import Tuning
 
 _MEASURING = "measuring this machine"
 
@@ -152,7 +152,7 @@ def fit_costs(
         tune_target=options.threads is None,
         tune_drafters=options.threads is None and options.draft_threads is None,
         largest=min(MAX_DEPTH + 1, target.n_ctx // 2),
-        trusted=SAME_NETWORK if options.rpc else SAME_DAY,
+        remote=options.rpc is not None,
     )
     costs = tuning.fit(
         _measuring_prompt(target), file, cancel, lambda what, fraction: progress(f"{_MEASURING} ({what})", fraction)

@@ -24,9 +24,9 @@ _TARGET = "target"
 """The target's name among the models; no drafter has it."""
 _VERIFY_BATCH = 4
 """Threads are chosen by a batch of this size: a small verification."""
-SAME_DAY = 2.5
-"""A machine that is this many times as fast or slow as it was is another."""
-SAME_NETWORK = 1.25
+_SAME_DAY = 2.5
+"""Costs from the disk are scaled by up to this factor; a machine that is faster or slower by more is another."""
+_SAME_NETWORK = 1.25
 """Likewise of a network: its delay makes every pass dearer by the same time, and not by the same factor."""
 
 
@@ -41,8 +41,8 @@ class Tuning:
     tune_drafters: bool
     largest: int
     """The largest batch a round may have."""
-    trusted: float = SAME_DAY
-    """Costs from the disk are scaled by up to this factor; beyond it they are measured anew."""
+    remote: bool = False
+    """True if any of the models is evaluated over a network."""
 
     def tuned(self) -> dict[str, TunableModel]:
         """The models whose number of threads is chosen, by name."""
@@ -72,7 +72,8 @@ class Tuning:
             progress.plan(plain_weight(prompt))
             read(self.target, prompt, progress)
             factor = plain_round(self.target, prompt, cancel, progress).total_s / costs.plain_s
-            if 1 / self.trusted < factor < self.trusted and costs.queries.keys() == self.drafters.keys():
+            trusted = _SAME_NETWORK if self.remote else _SAME_DAY
+            if 1 / trusted < factor < trusted and costs.queries.keys() == self.drafters.keys():
                 return costs.scaled(factor)
         return self._measure(prompt, file, cancel, progress)
 
@@ -88,7 +89,7 @@ class Tuning:
             for name, model in tuned.items()
         }
         plain = plain_round(self.target, prompt, cancel, progress)
-        costs = measure_costs(self.target, self.drafters, prompt, plain, self.largest, progress)
+        costs = measure_costs(self.target, self.drafters, prompt, plain, self.largest, progress, remote=self.remote)
         if is_steady(self.target, prompt, progress):
             file.save(costs, threads)
         return costs

@@ -38,6 +38,8 @@ class World:
     seed: int = 1
     rollback_s: float = 0.0
     """What every round pays that follows a refusal."""
+    resize_s: float = 0.0
+    """What every round pays whose batch has another size than the one before."""
     row_s: float | None = None
     """The price of each further proposal of a block; None for a draft that guesses token by token."""
     longest: int = DEEPEST
@@ -50,7 +52,7 @@ class World:
             policy.begin()
             # The first token waits for no proposals.
             policy.observe(made(0, 0, 0, 0.0, costs.round_s(1)), [], 0)
-        done_n, clock_s, index = 0, 0.0, 0
+        done_n, clock_s, index, size = 0, 0.0, 0, 1
         while done_n < tokens_n:
             drafted_s = 0.0
             proposals: list[NextProposal] = []
@@ -75,7 +77,8 @@ class World:
                 proposals.append(proposal)
                 right.append(chance.random() < sure)
             accepted = next((n for n, ok in enumerate(right) if not ok), len(right))
-            verify_s = costs.round_s(len(proposals) + 1)
+            verify_s = costs.round_s(len(proposals) + 1) + self.resize_s * (size != len(proposals) + 1)
+            size = len(proposals) + 1
             if policy:
                 round_ = made(index, accepted, len(proposals), drafted_s, verify_s)
                 policy.observe(round_, proposals[: accepted + 1], accepted)
@@ -86,7 +89,7 @@ class World:
 
     def policy(self) -> AdaptiveDepth:
         queries = {"draft": QueryCost(self.step_s, self.step_s / 10, row_s=self.row_s)}
-        return AdaptiveDepth(Costs(self.rounds_s, queries, self.rollback_s), DEEPEST)
+        return AdaptiveDepth(Costs(self.rounds_s, queries, self.rollback_s, self.resize_s), DEEPEST)
 
 
 def made(index: int, accepted: int, proposed: int, draft_s: float, verify_s: float) -> Round:
@@ -274,6 +277,20 @@ def test_where_taking_back_is_dear_it_keeps_up_too(surenesses: list[float]) -> N
     assert world.play(world.policy()) > 0.875 * best
 
 
+@pytest.mark.parametrize("rounds_s", [FLAT, STEEP, STAIRS], ids=["flat", "steep", "stairs"])
+@pytest.mark.parametrize("surenesses", [[0.02], [0.5], [0.9], [0.97], [0.97] * 40 + [0.1] * 40])
+@pytest.mark.parametrize("resize_s", [0.3, 1.0])
+def test_where_a_change_of_size_is_dear_it_keeps_up_too(
+    rounds_s: dict[int, float], surenesses: list[float], resize_s: float
+) -> None:
+    """An RPC server is sent the whole graph of a batch unless it is like the last: never much under plain decoding."""
+    world = World(rounds_s, surenesses, resize_s=resize_s)
+    best = max(world.play(None, fixed) for fixed in (0, 1, 2, 3, 4, 5, 7, 11, 15))
+    got = world.play(world.policy())
+    assert got > 0.85 * best
+    assert got > 0.97 * world.play(None, 0)
+
+
 @pytest.mark.parametrize(("chance", "cheap", "dear"), [(0.2, True, False), (0.6, True, False), (0.97, True, True)])
 def test_what_a_refusal_costs_is_known_before_the_first(chance: float, cheap: bool, dear: bool) -> None:
     """The same machine and the same guess: proposed where refusals cost nothing, only if it is sure where they do."""
@@ -422,7 +439,7 @@ class TestCosts:
     def test_larger_batches_have_the_prices_they_have_one_by_one(self, batch: int, n: int) -> None:
         """Also past the largest, whose price all of them have."""
         costs = Costs({1: 1.0, 4: 4.0, 8: 6.0})
-        assert list(costs.larger(batch, n)) == [costs.round_s(batch + more) for more in range(1, n + 1)]
+        assert list(costs.next_s(batch, n)) == [costs.round_s(batch + more) for more in range(n + 1)]
 
     def test_they_follow_what_rounds_really_cost(self) -> None:
         costs = Costs({1: 1.0, 4: 2.0})
@@ -485,7 +502,26 @@ class TestCosts:
         assert costs.round_s(4) == pytest.approx(2 * unit, rel=0.2)
 
     def test_a_slower_day_makes_taking_back_dearer_as_well(self) -> None:
-        assert Costs({1: 1.0}, rollback_s=3.0).scaled(2.0) == Costs({1: 2.0}, rollback_s=6.0)
+        assert Costs({1: 1.0}, {}, 3.0, 0.5).scaled(2.0) == Costs({1: 2.0}, {}, 6.0, 1.0)
+
+    def test_a_change_of_size_is_paid_going_and_coming_back(self) -> None:
+        """By plain rounds, too, and by none that has the size of the one before; text read in between has another."""
+        costs = Costs({1: 1.0, 2: 1.5, 4: 2.0}, resize_s=0.25)
+        costs.observe_round(1, 1.25)
+        assert costs.next_s(1, 3) == pytest.approx([1.0, 1.75, 2.0, 2.25])
+        costs.observe_round(4, 2.25)
+        assert costs.next_s(1, 3) == pytest.approx([1.25, 1.75, 2.0, 2.0])
+        assert [costs.price(batch) for batch in (1, 4)] == pytest.approx([1.25, 2.0])
+        costs.read_text()
+        assert costs.next_s(1, 3)[-1] == pytest.approx(2.25)
+
+    def test_what_a_change_of_size_costs_follows_what_happens(self) -> None:
+        costs = Costs({1: 1.0, 4: 2.0}, resize_s=0.25)
+        for _ in range(200):
+            for batch, spent_s in ((1, 1.75), (1, 1.0), (4, 2.75), (4, 2.0)):
+                costs.observe_round(batch, spent_s)
+        assert costs.resize_s == pytest.approx(0.75, rel=0.2)
+        assert (costs.plain_s, costs.round_s(4)) == pytest.approx((1.0, 2.0), rel=0.2)
 
     def test_batches_are_evaluated_as_larger_ones_that_take_clearly_less(self) -> None:
         costs = Costs({1: 20.0, 2: 33.0, 3: 47.0, 4: 32.0, 5: 46.0, 6: 61.0, 7: 75.0, 8: 58.0})
@@ -494,7 +530,7 @@ class TestCosts:
 
     @pytest.mark.parametrize("row_s", [None, 0.002])
     def test_they_survive_the_disk(self, row_s: float | None) -> None:
-        costs = Costs(STAIRS, {"draft": QueryCost(0.1, 0.01, row_s=row_s)}, 0.25)
+        costs = Costs(STAIRS, {"draft": QueryCost(0.1, 0.01, row_s=row_s)}, 0.25, 0.125)
         assert Costs.from_dict(costs.to_dict()) == costs
 
     def test_a_query_of_two_numbers_is_read_as_before(self) -> None:
@@ -510,6 +546,7 @@ class TestCosts:
             {"rounds_s": 3},
             {"rounds_s": {"1": 1}, "looks": {}},
             {"rounds_s": {"1": 1}, "looks": {}, "rollback_s": -1},
+            {"rounds_s": {"1": 1}, "looks": {}, "rollback_s": 0, "resize_s": -1},
         ],
     )
     def test_nonsense_is_refused(self, data: dict[str, object]) -> None:

@@ -24,7 +24,7 @@ from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.load import open_pair
 from localspec.runtime.measuring_progress import MeasuringProgress
 from localspec.runtime.options import LoadOptions
-from localspec.runtime.tuning import SAME_NETWORK, Tuning
+from localspec.runtime.tuning import Tuning
 from tests.builtin import DRAFT, TARGET
 from tests.fake_heads import FakeBlockHead, HiddenTarget
 from tests.fakes import ExactModel, TableModel, letters
@@ -222,6 +222,23 @@ def test_taking_back_has_the_price_of_what_is_read_again(clock: Clock, kind: typ
     assert costs.round_s(4) == pytest.approx(0.04)
 
 
+def test_over_a_network_a_change_of_size_has_a_price_and_luck_has_none(clock: Clock) -> None:
+    """A packet of larger batches is lost in two of three evaluations here, and the graph of another size is sent."""
+    latest, turn = 0, cycle(range(3))
+
+    def wire(batch: int, threads: int) -> float:
+        nonlocal latest
+        changed, latest = batch != latest, batch
+        return stairs(batch, threads) + 1e-3 * changed + 0.2 * (batch > 4 and next(turn) > 0)
+
+    target, plain = model(clock, wire), PlainRound(stairs(1, 4), 0.0)
+    costs = measure_costs(target, {}, PROMPT, plain, 17, MeasuringProgress(), remote=True)
+    assert [costs.round_s(b) for b in (1, 2, 4, 8)] == pytest.approx(
+        [stairs(1, 4), stairs(2, 4), stairs(4, 4), stairs(8, 4) + 0.2]
+    )
+    assert costs.resize_s == pytest.approx(1e-3)
+
+
 @pytest.mark.parametrize(
     ("price_s", "expected"),
     [
@@ -365,9 +382,9 @@ class TestMemory:
         """Its delay is added to every batch; scaled, a batch of 8 would look dearer than it is."""
         file, empty = CalibrationFile(tmp_path, "key"), CalibrationFile(tmp_path, "another")
         wire_s = stairs(1, 4)
-        self.fit(replace(self.tuning(clock), trusted=SAME_NETWORK), file)
+        self.fit(replace(self.tuning(clock), remote=True), file)
         costs, anew = (
-            self.fit(replace(self.tuning(clock, lambda *asked: wire_s + stairs(*asked)), trusted=SAME_NETWORK), each)
+            self.fit(replace(self.tuning(clock, lambda *asked: wire_s + stairs(*asked)), remote=True), each)
             for each in (file, empty)
         )
         assert costs.round_s(8) == pytest.approx(anew.round_s(8))
