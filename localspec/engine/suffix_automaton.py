@@ -82,6 +82,10 @@ class SuffixAutomaton:
             held = held[:common]
         self.extend(context[len(held) :])
 
+    def keep_latest(self, n: int) -> None:
+        """Forget all but the latest ``n`` tokens and separators. Cursors find no match until their next step."""
+        self._rebuild(self._text[-n:])
+
     def _rebuild(self, text: list[int]) -> None:
         self._clear()
         begin = 0
@@ -189,13 +193,14 @@ class SuffixCursor:
     The match is the longest suffix of the tokens before it that occurs in the text with a token after it. Steps do
     not become part of the text: nothing they contain is counted. A text that repeats itself up to its end is
     continued all the same, since a match that runs into the end shortens to one that does not.
-    A cursor is valid until the automaton changes.
+    A text that has grown meanwhile may cost it a match; one that was built anew has it start over.
     """
 
-    __slots__ = ("_automaton", "_state", "match_length")
+    __slots__ = ("_automaton", "_built", "_state", "match_length")
 
     def __init__(self, automaton: SuffixAutomaton, state: int, match_length: int) -> None:
         self._automaton = automaton
+        self._built = automaton._next
         self._state = state
         self.match_length = match_length
         """0 if nothing matches."""
@@ -207,7 +212,7 @@ class SuffixCursor:
 
     def guess(self) -> Guess | None:
         """The token that followed the match most often, of several the one that did so last; None without a match."""
-        if not self.match_length:
+        if not self.match_length or self._built is not self._automaton._next:
             return None
         automaton, state = self._automaton, self._state
         last, count, text = automaton._last, automaton._count, automaton._text
@@ -220,6 +225,8 @@ class SuffixCursor:
         """Move on by ``token``."""
         automaton, state = self._automaton, self._state
         next_, link, length = automaton._next, automaton._link, automaton._length
+        if self._built is not next_:
+            self._built, state, self.match_length = next_, _ROOT, 0
         while token not in next_[state]:
             state = link[state]
             if not state:

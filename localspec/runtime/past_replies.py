@@ -22,6 +22,8 @@ from localspec.engine.suffix_automaton import SuffixAutomaton
 _MAGIC = b"replies1"
 _HEAD = struct.Struct("<II")
 _TOKEN_BYTES = 4
+_MOST_N = 2**17
+"""Tokens in memory, of some 500 bytes each; beyond that half of them are forgotten."""
 
 
 class PastReplies:
@@ -89,6 +91,8 @@ class ReplyMemory:
         """Keep a reply, here and on disk."""
         if reply:
             self.automaton.extend_apart(reply)
+            if len(self.automaton) > _MOST_N:
+                self.automaton.keep_latest(_MOST_N // 2)
             self.file.add(reply)
 
 

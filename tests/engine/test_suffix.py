@@ -232,3 +232,19 @@ def test_a_walker_that_lost_its_match_finds_another() -> None:
     walker = after([[1, 2, 3]], [9])
     walker.step(2)
     assert walker.guess() == Guess(3, 1, 1, 1, 2)
+
+
+@given(TEXTS, st.integers(1, 20), LONGEST, st.lists(TOKENS, max_size=6))
+def test_the_latest_texts_are_kept_and_a_walker_of_before_starts_over(
+    texts: list[list[int]], n: int, longest: int, steps: list[int]
+) -> None:
+    automaton = automaton_of(texts, longest)
+    before, walker = joined(texts), automaton.cursor()
+    automaton.keep_latest(n)
+    latest = before[-n:]
+    for context in ([], [0], [1, 2], [2, 2, 0]):
+        assert automaton.cursor_after(context).guess() == expected(latest, context, longest)
+    assert walker.guess() is None
+    for token in steps:
+        walker.step(token)
+    assert walker.guess() == expected(latest, steps, longest)

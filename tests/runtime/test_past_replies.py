@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localspec.runtime.past_replies import PastReplies
+from localspec.runtime.past_replies import PastReplies, ReplyMemory
 
 REPLY = st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=20)
 REPLIES = st.lists(REPLY, max_size=12)
@@ -122,3 +122,13 @@ def test_a_folder_that_cannot_be_written_costs_the_reply_alone(tmp_path: Path) -
     past = PastReplies(in_the_way, "vocabulary")
     past.add([1])
     assert past.load() == []
+
+
+def test_a_program_that_goes_on_for_weeks_remembers_the_latest_replies() -> None:
+    memory = ReplyMemory.open("vocabulary")
+    memory.add([10_000, 10_001])
+    for _ in range(30):
+        memory.add(range(5_000))
+        assert len(memory.automaton) < 140_000
+    guesses = [memory.automaton.cursor_after(context).guess() for context in ([10_000], [4_997, 4_998])]
+    assert [guess and guess.token for guess in guesses] == [None, 4_999]
