@@ -31,6 +31,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from localspec.base.errors import OWN_FOLDER, EngineError, InputError, LocalSpecError, StoreError, refused
+from localspec.base.typed_json import misfit
 from localspec.runtime.images import keep_image
 from localspec.runtime.messages import ReplyOptions, TokenIds
 from localspec.runtime.pair_info import PairInfo
@@ -54,7 +55,6 @@ from localspec.runtime.worker.messages import (
     Weighed,
     Write,
 )
-from localspec.runtime.worker.typed import misfit
 from localspec.server.failures import failure_response
 from localspec.server.service import Asked, ServedModel, Service
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from localspec.base.errors import EngineError, NotFoundError, error_from_code
+from localspec.base.typed_json import misfit
 from localspec.base.visible import visible_line
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started, TokenLogprobs
@@ -42,7 +43,6 @@ from localspec.runtime.worker.messages import (
     Weighed,
     Write,
 )
-from localspec.runtime.worker.typed import misfit
 
 T = TypeVar("T")
 _SILENCE_S = 4 * HEARTBEAT_S

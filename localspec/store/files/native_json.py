@@ -14,13 +14,13 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from localspec.base.typed_json import misfit
 from localspec.config.lookup import valid_settings
 from localspec.runtime.messages import Role, ToolCall
 from localspec.store import provenance
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument
 from localspec.store.files.images import images_of, keep_images
 from localspec.store.files.json_reader import JsonValue
-from localspec.store.files.typed import misfit
 from localspec.store.filing import folder_name, tag_names
 from localspec.store.replies import ReplyPart
 from localspec.store.replies_json import part_from_dict, part_to_dict
@@ -154,7 +154,7 @@ def _part(data: JsonValue, content: str) -> ReplyPart:
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise data.refuse(f"is not a part of a reply ({type(error).__name__}: {error})") from error
     if found is not None:
-        raise data.refuse(f"is not a part of a reply ({found})")
+        raise data.refuse(f"is not a part of a reply ({found} has another form)")
     if not content.startswith("".join(token.text for token in part.tokens), part.begin):
         raise data.get("rounds").refuse("have tokens that are not the text of the message")
     if part.state is ReplyState.WRITING:

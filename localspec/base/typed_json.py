@@ -1,16 +1,29 @@
-"""Messages of strangers, held to the types that their classes declare: the codec builds objects and checks none."""
+"""Dataclasses from the JSON of another program, and the check that every field has the type that it declares."""
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
 from functools import cache
+from math import inf
+from pathlib import Path
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from localspec.engine.settings import BANNED
+T = TypeVar("T")
 
 _LARGEST = 2**53
 """Whole numbers up to here are the same in every reader of JSON."""
+
+
+def from_json(kind: type[T], data: Any) -> T:
+    """The dataclass ``kind`` from a JSON object: tuples and bytes from lists, paths and enums from texts.
+
+    A field that has a default may be missing. Other values are taken as they are, which ``misfit`` checks. Raises
+    KeyError, TypeError, ValueError or AttributeError if the object has another form.
+    """
+    types = _types(kind)
+    return kind(**{name: _made(types[name], value) for name, value in data.items()})
 
 
 def misfit(value: Any, name: str = "") -> str | None:
@@ -19,7 +32,7 @@ def misfit(value: Any, name: str = "") -> str | None:
     Fields of fields are held to theirs. A whole number may stand where any number may. Numbers and texts are such as
     can be reckoned with, stored and shown.
     """
-    for field, kind in _types(type(value)).items():  # type: ignore[arg-type]
+    for field, kind in _types(type(value)).items():
         path = f"{name}.{field}" if name else field
         found = _misfit(getattr(value, field), kind, path)
         if found is not None:
@@ -27,10 +40,39 @@ def misfit(value: Any, name: str = "") -> str | None:
     return None
 
 
+def _types(kind: Any) -> dict[str, Any]:
+    """The types of a dataclass's fields, by name."""
+    return _known_types(kind)
+
+
 @cache
-def _types(kind: type[Any]) -> dict[str, Any]:
+def _known_types(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}
+
+
+def _made(kind: Any, data: Any) -> Any:
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (UnionType, Union):
+        found = next((part for part in parts if _may_be(part, data)), None)
+        return data if found is None else _made(found, data)
+    if origin is tuple:
+        if len(parts) == 2 and parts[1] is Ellipsis:
+            return tuple(data) if parts[0] in (int, float, str) else tuple(_made(parts[0], each) for each in data)
+        return tuple(_made(part, each) for part, each in zip(parts, data, strict=True))
+    if isinstance(kind, type) and is_dataclass(kind):
+        return from_json(kind, data)
+    return kind(data) if kind in (bytes, Path) or (isinstance(kind, type) and issubclass(kind, Enum)) else data
+
+
+def _may_be(kind: Any, data: Any) -> bool:
+    """True if JSON of this form may stand for an object of ``kind``, one of several that are possible."""
+    if is_dataclass(kind):
+        needed = {field.name for field in fields(kind) if field.default is field.default_factory is MISSING}
+        return isinstance(data, dict) and needed <= data.keys() <= _types(kind).keys()
+    if get_origin(kind) is tuple:
+        return isinstance(data, list)
+    return kind is Path and isinstance(data, str)
 
 
 def _misfit(value: object, kind: Any, name: str) -> str | None:
@@ -61,7 +103,7 @@ def _is_number(value: object) -> bool:
     """True for a number that can be reckoned with: not NaN, and of the infinite ones only a banned token's bias."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
-    return abs(value) <= _LARGEST or value == BANNED
+    return abs(value) <= _LARGEST or value == -inf
 
 
 def _is_text(value: str) -> bool:

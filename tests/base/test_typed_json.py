@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from localspec.base.errors import EngineError
+from localspec.base.typed_json import misfit
 from localspec.engine.settings import BANNED, Sampling
 from localspec.runtime.messages import Message, ReplyOptions, Role, Tool, ToolCall
 from localspec.runtime.worker.codec import decode_answer, decode_request, encode
 from localspec.runtime.worker.messages import Emitted, Generate, Inspect, Loaded
-from localspec.runtime.worker.typed import misfit
 from tests.server.fakes import INFO, said
 
 SAMPLING = Sampling(logit_bias=((3, BANNED), (4, 1)), grammar="a")
