@@ -2,19 +2,19 @@
 
 Each reply runs the loop of ``loop.py`` as it is, in a thread of its own, with a ``SequenceModel`` in place of each
 model. Threads take turns: at any moment one reply runs, or a model evaluates, so nothing within a reply needs a lock.
-A reply runs until it needs scores. When all wait, the questions to one model are answered by one evaluation, those to
-a draft before those to the target: all that draft share their passes, and one pass verifies what all of them proposed.
-A long text is read piece by piece beside the others' rounds, so that nobody waits for it.
+A reply runs until it needs scores. When all wait, the questions to one network are answered by one evaluation, those
+to a draft before those to the target: all that draft share their passes, and one pass verifies what all of them
+proposed. A long text is read piece by piece beside the others' rounds, so that nobody waits for it.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Semaphore, Thread
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.model import Logits, Vocab
@@ -25,17 +25,59 @@ _SHORT_N = 32
 """Questions that lack no more tokens than this are answered at once: verifications, and drafts that catch up."""
 
 
+class Question(Protocol):
+    """A call of a network for one sequence."""
+
+    def lacking_n(self, network: Any, /) -> int:
+        """The number of tokens to evaluate for it."""
+        ...
+
+    def split(self, network: Any, n: int, /) -> tuple[Question, Question]:
+        """The reading of the first ``n`` of them, whose answer is of no use, and the question that is left then."""
+        ...
+
+
+Q = TypeVar("Q", bound=Question, contravariant=True)
+A = TypeVar("A", covariant=True)
+
+
+class BatchNetwork(Protocol[Q, A]):
+    """A network that holds several sequences and evaluates tokens of all of them at once."""
+
+    @property
+    def batch_n(self) -> int:
+        """The most tokens that one call of ``answer`` may have to evaluate."""
+        ...
+
+    def answer(self, questions: Sequence[Q]) -> Sequence[A]:
+        """The answer to each question, of which there is at most one a sequence.
+
+        Answers are valid until the next call; those that are looked at later are copied (``copy``).
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class Question:
+class TextQuestion:
     """A call of ``Model.logits`` for one sequence."""
 
     sequence: int
     context: Sequence[int]
     last: int
 
+    def lacking_n(self, model: BatchModel, /) -> int:
+        """As ``Question.lacking_n``."""
+        n = len(self.context)
+        return n - min(model.held(self.sequence, self.context), n - self.last)
 
-class BatchModel(Protocol):
-    """A network that holds several sequences and evaluates tokens of all of them at once."""
+    def split(self, model: BatchModel, n: int, /) -> tuple[TextQuestion, TextQuestion]:
+        """As ``Question.split``."""
+        end = model.held(self.sequence, self.context) + n
+        return TextQuestion(self.sequence, self.context[: min(end, len(self.context) - self.last)], 0), self
+
+
+class BatchModel(BatchNetwork[TextQuestion, Logits], Protocol):
+    """A model of several sequences: the answer to a question are the rows that ``Model.logits`` gives."""
 
     @property
     def vocab(self) -> Vocab: ...
@@ -45,20 +87,8 @@ class BatchModel(Protocol):
         """The most tokens that a sequence may hold."""
         ...
 
-    @property
-    def batch_n(self) -> int:
-        """The most tokens that one call of ``answer`` may have to evaluate."""
-        ...
-
     def held(self, sequence: int, context: Sequence[int]) -> int:
         """As ``Model.held``."""
-        ...
-
-    def answer(self, questions: Sequence[Question]) -> Sequence[Logits]:
-        """The rows of each question, as ``Model.logits``; at most one question a sequence.
-
-        Rows are valid until the next call.
-        """
         ...
 
 
@@ -82,34 +112,34 @@ class SequenceModel:
         return self._model.held(self._sequence, context)
 
     def logits(self, context: Sequence[int], last: int) -> Logits:
-        return self._batch.ask(self._model, Question(self._sequence, context, last))
+        return self._batch.ask(self._model, TextQuestion(self._sequence, context, last))
 
 
 @dataclass(frozen=True, slots=True)
 class BatchEvaluation:
     """One evaluation for several replies."""
 
-    model: BatchModel
+    network: BatchNetwork[Any, Any]
     tokens_n: int
     replies_n: int
     spent_s: float
-    """Of the last model in order, with all work of the replies since its last evaluation; of others, by itself."""
+    """Of the last network in order, with all work of the replies since its last evaluation; of others, by itself."""
     reading: bool
     """True if it read a long text for one of them."""
 
 
 class ContinuousBatch:
-    """Runs replies in turns, and has their models evaluate. All methods but ``ask`` are for one thread."""
+    """Runs replies in turns, and has their networks evaluate. All methods but ``ask`` are for one thread."""
 
-    def __init__(self, models: Sequence[BatchModel]) -> None:
-        """``models`` in the order in which they are to answer: drafts, then the target."""
-        self._models = models
+    def __init__(self, networks: Sequence[BatchNetwork[Any, Any]]) -> None:
+        """``networks`` in the order in which they are to answer: drafts, then the target."""
+        self._networks = networks
         self.evaluated: Callable[[BatchEvaluation], object] | None = None
         """Hears of every evaluation."""
         self.piece_n = PIECE_N
         """Tokens of long texts that are read beside the others' rounds, by all readers together."""
         self._host_s = 0.0
-        """Time of the replies' own work since the last model in order evaluated."""
+        """Time of the replies' own work since the last network in order evaluated."""
         self._ready: deque[_Turn] = deque()
         self._waiting: list[_Turn] = []
         """In the order in which they began."""
@@ -128,7 +158,11 @@ class ContinuousBatch:
         self._ready.append(_Turn(reply, cancel))
 
     def step(self) -> bool:
-        """Let each reply that can go on do so, or have one model evaluate; False if no reply is under way."""
+        """Let each reply that can go on do so, or have networks evaluate; False if no reply is under way.
+
+        They do so in their order, up to one after whose answers a reply can go on: where a draft only reads long
+        texts, the others' verification does not wait.
+        """
         for turn in [turn for turn in self._waiting if turn.cancel.is_set()]:
             self._hand_over(turn)
         if self._ready:
@@ -137,11 +171,11 @@ class ContinuousBatch:
                 self._go_on(self._ready.popleft())
             self._host_s += time.perf_counter() - started
             return True
-        for model in self._models:
-            if asking := [turn for turn in self._waiting if turn.model is model]:
-                self._evaluate(model, asking)
-                return True
-        return False
+        for network in self._networks:
+            asking = [turn for turn in self._waiting if turn.network is network]
+            if asking and self._evaluate(network, asking):
+                break
+        return self.replies_n > 0
 
     def close(self) -> None:
         """End all replies."""
@@ -150,13 +184,14 @@ class ContinuousBatch:
         while self.step():
             pass
 
-    def ask(self, model: BatchModel, question: Question) -> Logits:
+    def ask(self, network: BatchNetwork[Q, A], question: Q) -> A:
         """The answer to a question of the reply that runs; its thread waits meanwhile. Raises ``Cancelled``.
 
         Between two steps, where no reply runs, whoever asks is answered at once.
         """
         turn = self._running
-        return self._alone(model, question) if turn is None else turn.ask(model, question)
+        answer: A = self._alone(network, question) if turn is None else turn.ask(network, question)
+        return answer
 
     def _go_on(self, turn: _Turn) -> None:
         """Let a reply run until it asks something, or is over."""
@@ -170,31 +205,33 @@ class ContinuousBatch:
         elif turn.failure is not None:
             raise turn.failure
 
-    def _evaluate(self, model: BatchModel, asking: Sequence[_Turn]) -> None:
-        """Answer what can be answered now, and read a piece for each of the others."""
-        whole, pieces = self._plan(model, asking)
-        served = [*whole, *pieces]
-        questions = [*(turn.question for turn in whole), *pieces.values()]
-        tokens_n = sum(self._lacking_n(model, question) for question in questions)
+    def _evaluate(self, network: BatchNetwork[Any, Any], asking: Sequence[_Turn]) -> bool:
+        """Answer what can be answered now, and read a piece for each of the others; True if a reply can go on."""
+        lacking = {turn: turn.question.lacking_n(network) for turn in asking}
+        whole, pieces = self._plan(network, lacking)
+        questions = [*(turn.question for turn in whole), *(turn.split(n) for turn, n in pieces.items())]
+        tokens_n = sum(lacking[turn] for turn in whole) + sum(pieces.values())
         started = time.perf_counter()
         try:
-            answers = model.answer(questions)
+            answers = network.answer(questions)
         except Exception as error:  # noqa: BLE001 -- it is for each reply to say what failed
-            for turn in served:
+            for turn in [*whole, *pieces]:
                 self._hand_over(turn, error=error)
-            return
-        self._tell(model, tokens_n, len(served), time.perf_counter() - started, reading=bool(pieces))
-        for turn, rows in zip(whole, answers, strict=False):
-            self._hand_over(turn, rows)
+            return True
+        self._tell(network, tokens_n, len(questions), time.perf_counter() - started, reading=bool(pieces))
+        for turn, answer in zip(whole, answers, strict=False):
+            self._hand_over(turn, answer)
+        return bool(whole)
 
-    def _plan(self, model: BatchModel, asking: Sequence[_Turn]) -> tuple[list[_Turn], dict[_Turn, Question]]:
-        """The questions to answer now, as many as one evaluation takes, and the pieces to read for long ones."""
-        lacking = {turn: self._lacking_n(model, turn.question) for turn in asking}
-        readers = [turn for turn in asking if lacking[turn] > _SHORT_N]
+    def _plan(
+        self, network: BatchNetwork[Any, Any], lacking: Mapping[_Turn, int]
+    ) -> tuple[list[_Turn], dict[_Turn, int]]:
+        """The turns to answer now, as many as one evaluation takes, and how many tokens to read for the others."""
+        readers = [turn for turn in lacking if lacking[turn] > _SHORT_N]
         whole: list[_Turn] = []
-        pieces: dict[_Turn, Question] = {}
-        room = model.batch_n
-        for turn in asking:
+        pieces: dict[_Turn, int] = {}
+        room = network.batch_n
+        for turn in lacking:
             if turn not in readers and lacking[turn] <= room:
                 whole.append(turn)
                 room -= lacking[turn]
@@ -205,38 +242,29 @@ class ContinuousBatch:
             if lacking[turn] <= n:
                 whole.append(turn)
             elif n:
-                pieces[turn] = self._piece(model, turn.question, n)
+                pieces[turn] = n
         return whole, pieces
 
-    def _tell(self, model: BatchModel, tokens_n: int, replies_n: int, spent_s: float, *, reading: bool) -> None:
-        if model is self._models[-1]:
+    def _tell(
+        self, network: BatchNetwork[Any, Any], tokens_n: int, replies_n: int, spent_s: float, *, reading: bool
+    ) -> None:
+        if network is self._networks[-1]:
             spent_s, self._host_s = spent_s + self._host_s, 0.0
         if self.evaluated:
-            self.evaluated(BatchEvaluation(model, tokens_n, replies_n, spent_s, reading))
+            self.evaluated(BatchEvaluation(network, tokens_n, replies_n, spent_s, reading))
 
-    def _alone(self, model: BatchModel, question: Question) -> Logits:
+    def _alone(self, network: BatchNetwork[Any, Any], question: Question) -> Any:
         for turn in self._ready:
             turn.keep_answer()
-        while self._lacking_n(model, question) > max(model.batch_n, question.last):
-            model.answer([self._piece(model, question, model.batch_n)])
-        return model.answer([question])[0]
+        while question.lacking_n(network) > network.batch_n:
+            piece, question = question.split(network, network.batch_n)
+            network.answer([piece])
+        return network.answer([question])[0]
 
-    def _hand_over(self, turn: _Turn, rows: Logits | None = None, error: Exception | None = None) -> None:
-        turn.answer, turn.error = rows, error
+    def _hand_over(self, turn: _Turn, answer: Any = None, error: Exception | None = None) -> None:
+        turn.answer, turn.error = answer, error
         self._waiting.remove(turn)
         self._ready.append(turn)
-
-    @staticmethod
-    def _lacking_n(model: BatchModel, question: Question) -> int:
-        """Tokens to evaluate for a question."""
-        n = len(question.context)
-        return n - min(model.held(question.sequence, question.context), n - question.last)
-
-    @staticmethod
-    def _piece(model: BatchModel, question: Question, n: int) -> Question:
-        """The reading of the next ``n`` tokens that a question lacks."""
-        end = model.held(question.sequence, question.context) + n
-        return Question(question.sequence, question.context[: min(end, len(question.context) - question.last)], 0)
 
 
 class _Turn:
@@ -245,19 +273,19 @@ class _Turn:
     def __init__(self, reply: Callable[[], None], cancel: Cancellation) -> None:
         self.cancel = cancel
         self.over = False
-        self.answer: Logits | None = None
+        self.answer: Any = None
         self.error: Exception | None = None
         """The error that the reply's thread raises when it goes on, in place of an answer."""
         self.failure: BaseException | None = None
         """The exception that the reply itself raised."""
-        self._asked: tuple[BatchModel, Question] | None = None
+        self._asked: tuple[BatchNetwork[Any, Any], Question] | None = None
         self._may_run, self._has_stopped = Semaphore(0), Semaphore(0)
         self._thread = Thread(target=self._run, args=(reply,), name="reply", daemon=True)
         self._thread.start()
 
     @property
-    def model(self) -> BatchModel:
-        """The model that is asked."""
+    def network(self) -> BatchNetwork[Any, Any]:
+        """The network that is asked."""
         assert self._asked
         return self._asked[0]
 
@@ -273,21 +301,26 @@ class _Turn:
         if self.over:
             self._thread.join()
 
+    def split(self, n: int) -> Question:
+        """The first ``n`` tokens of the question, which is the rest from now on."""
+        piece, rest = self.question.split(self.network, n)
+        self._asked = self.network, rest
+        return piece
+
     def keep_answer(self) -> None:
-        """Have rows that have not been looked at survive the next evaluation."""
+        """Have an answer that has not been looked at survive the next evaluation."""
         if self.answer is not None:
             self.answer = self.answer.copy()
 
-    def ask(self, model: BatchModel, question: Question) -> Logits:
+    def ask(self, network: BatchNetwork[Any, Any], question: Question) -> Any:
         """Wait for an answer; called by the thread."""
-        self._asked = model, question
+        self._asked = network, question
         self._has_stopped.release()
         self._may_run.acquire()
         answer, error = self.answer, self.error
         self.answer = self.error = None
         if error is not None:
             raise error
-        assert answer is not None
         return answer
 
     def _run(self, reply: Callable[[], None]) -> None:

@@ -310,7 +310,7 @@ def _learn(planner: GoodputPlanner, pools: _Pools, evaluation: BatchEvaluation) 
     """Let the prices of evaluations follow."""
     if evaluation.reading:
         return
-    if evaluation.model is pools.target:
+    if evaluation.network is pools.target:
         planner.verified(evaluation.tokens_n, evaluation.spent_s)
     elif evaluation.tokens_n <= 2 * evaluation.replies_n:
         planner.drafted(DRAFT, evaluation.replies_n, evaluation.spent_s)

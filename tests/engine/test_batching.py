@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localspec.base.errors import EngineError
-from localspec.engine.batching import BatchModel, ContinuousBatch, Question, SequenceModel
+from localspec.engine.batching import BatchEvaluation, BatchModel, ContinuousBatch, SequenceModel, TextQuestion
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Rng, SeededRng
@@ -35,7 +35,7 @@ class FakeBatch:
     """A model's sequences, each of which holds what was evaluated for it and nothing else."""
 
     model: Any
-    made: list[list[Question]] = field(default_factory=list)
+    made: list[list[TextQuestion]] = field(default_factory=list)
     held_by: dict[int, list[int]] = field(default_factory=dict)
     fails_at: int = -1
     given: list[Any] = field(default_factory=list)
@@ -59,7 +59,7 @@ class FakeBatch:
             (i for i, (a, b) in enumerate(zip(known, context, strict=False)) if a != b), min(len(known), len(context))
         )
 
-    def answer(self, questions: Sequence[Question]) -> Sequence[Any]:
+    def answer(self, questions: Sequence[TextQuestion]) -> Sequence[Any]:
         assert len({each.sequence for each in questions}) == len(questions), "one question a sequence"
         tokens = [
             len(each.context) - min(self.held(each.sequence, each.context), len(each.context) - each.last)
@@ -170,6 +170,19 @@ def test_a_reply_does_not_depend_on_who_else_is_served(data: st.DataObject, seed
     for run, played in zip(runs, served.replies, strict=True):
         assert played.ids == alone(run, seed)
     assert not served.batch.replies_n
+
+
+def test_nobodys_verification_waits_until_a_draft_has_read_a_long_text() -> None:
+    endless = letters(12)
+    served = Server(FakeBatch(TableModel(endless)), FakeBatch(TableModel(endless, order=1)))
+    evaluations: list[BatchEvaluation] = []
+    served.batch.evaluated = evaluations.append
+    for prompt, tokens_n in ([1, 2, 3], 120), ([1] * 200, 4):
+        served.begin(reply(1, 2, prompt, tokens_n))
+    served.finish()
+    kinds = "".join("t" if each.network is served.target else "dR"[each.reading] for each in evaluations)
+    assert "RtR" in kinds
+    assert "RRRR" not in kinds, "two proposals of the other reply take two passes"
 
 
 @given(seed=st.integers(0, 99), depth=st.integers(0, 3))

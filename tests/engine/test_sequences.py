@@ -10,7 +10,7 @@ import pytest
 
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.sequences import LlamaSequences
-from localspec.engine.batching import Question
+from localspec.engine.batching import TextQuestion
 from localspec.engine.cancel import Cancellation
 from tests.builtin import NOISE, TARGET
 
@@ -34,22 +34,22 @@ def test_scores_are_the_same_to_the_bit_whatever_other_sequences_hold(pool: Llam
     text = drawn(1, 70)
 
     def scores() -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-        pool.answer([Question(0, text[:40], 0)])
-        return np.array(pool.answer([Question(0, text, 2)])[0])
+        pool.answer([TextQuestion(0, text[:40], 0)])
+        return np.array(pool.answer([TextQuestion(0, text, 2)])[0])
 
     alone = scores()
     for other in range(1, OTHERS_N + 1):
-        pool.answer([Question(other, drawn(other + 1, 50 * other), 0)])
+        pool.answer([TextQuestion(other, drawn(other + 1, 50 * other), 0)])
     pool.forget(0)
     assert np.array_equal(scores(), alone)
     pool.forget(2)
     pool.forget(0)
     assert np.array_equal(scores(), alone)
     pool.forget(2)
-    pool.answer([Question(2, text[:40], 0)])
+    pool.answer([TextQuestion(2, text[:40], 0)])
     pool.forget(0)
     pool.borrow(0, text)
     assert pool.held(0, text) == 40
     # In cells of another order sums are rounded otherwise.
-    assert np.abs(np.array(pool.answer([Question(0, text, 2)])[0]) - alone).max() < NOISE
+    assert np.abs(np.array(pool.answer([TextQuestion(0, text, 2)])[0]) - alone).max() < NOISE
     assert pool.held(2, text) == 40

@@ -13,7 +13,7 @@ from localspec.engine.backends.llama.context import LlamaContext
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.vocab import LlamaVocab
-from localspec.engine.batching import ContinuousBatch, Question, SequenceModel
+from localspec.engine.batching import ContinuousBatch, SequenceModel, TextQuestion
 from localspec.engine.cancel import Cancellation
 from localspec.engine.model import Logits, common_prefix
 
@@ -71,7 +71,7 @@ class LlamaSequences(LlamaContext):
     def held(self, sequence: int, context: Sequence[int]) -> int:
         return common_prefix(self._held.get(sequence, []), list(context))
 
-    def answer(self, questions: Sequence[Question]) -> Sequence[Logits]:
+    def answer(self, questions: Sequence[TextQuestion]) -> Sequence[Logits]:
         self._batch.clear()
         rows = []
         for question in questions:
@@ -120,7 +120,7 @@ class LlamaSequences(LlamaContext):
             self._c.llama_memory_seq_rm(self._memory, sequence, n, -1)
             del held[n:]
 
-    def _pad(self, question: Question) -> bool:
+    def _pad(self, question: TextQuestion) -> bool:
         """Add tokens of no meaning behind those of the last question, if the batch is quicker so."""
         n = self._batch.used
         padding_n, at = self._padded_n.get(n, n) - n, len(question.context)
