@@ -33,6 +33,10 @@ class HeadStep:
     hidden: Rows
     """The head's own row for the pair after it: shape (1, width)."""
 
+    def copy(self) -> HeadStep:
+        """The same, valid for good."""
+        return HeadStep(self.scores.copy(), self.hidden)
+
 
 class HeadNetwork(Protocol):
     """The members that all heads share: a network with a cache by position."""

@@ -99,31 +99,58 @@ class PairBatch:
 
     def __init__(self, c: Any, capacity: int, width: int) -> None:
         self.capacity = capacity
-        self.used = 0
         self._tokens = np.zeros(capacity, np.int32)
         self._rows = np.zeros((capacity, width), np.float32)
         self._positions = np.zeros(_POSITIONS_N * capacity, np.int32)
         self._wanted = np.zeros(capacity, np.int8)
         self._sequences_n = np.ones(capacity, np.int32)
-        self._sequence = (ctypes.c_int32 * 1)(_SEQUENCE)
-        one = ctypes.cast(self._sequence, ctypes.POINTER(ctypes.c_int32))
-        self._sequences = (ctypes.POINTER(ctypes.c_int32) * capacity)(*[one] * capacity)
+        self._sequences = np.zeros(capacity, np.int32)
+        addresses = self._sequences.ctypes.data + np.arange(capacity, dtype=np.uintp) * self._sequences.itemsize
+        self._addresses = addresses  # read by llama.cpp
         self.native = c.llama_batch()
         self.native.embd = self._rows.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
         self.native.pos = self._positions.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
         self.native.n_seq_id = self._sequences_n.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
-        self.native.seq_id = self._sequences
+        self.native.seq_id = addresses.ctypes.data_as(ctypes.POINTER(ctypes.POINTER(ctypes.c_int32)))
         self.native.logits = self._wanted.ctypes.data_as(ctypes.POINTER(ctypes.c_int8))
 
-    def fill(self, tokens: NDArray[np.int32] | None, rows: NDArray[np.float32], at: int, *, scored: bool) -> None:
-        """Put in ``rows``, shape (n, width), from position ``at`` on, with scores wanted of all or of none."""
-        n = self.used = self.native.n_tokens = len(rows)
-        self._rows[:n] = rows
-        # Without tokens, an architecture with multimodal positions reads four a row; for text three are the same.
-        self._positions[: 3 * n] = np.tile(np.arange(at, at + n), 3)
-        self._positions[3 * n : _POSITIONS_N * n] = 0
-        self._wanted[:n] = scored
+    @property
+    def used(self) -> int:
+        """The number of rows."""
+        return int(self.native.n_tokens)
+
+    def clear(self) -> None:
+        """Hold no rows."""
+        self.native.n_tokens = 0
+
+    def add(
+        self,
+        tokens: NDArray[np.int32] | None,
+        rows: NDArray[np.float32],
+        at: int,
+        sequence: int = _SEQUENCE,
+        *,
+        scored: bool,
+    ) -> int:
+        """Add ``rows`` of a sequence, shape (n, width), from position ``at`` on, with scores wanted of all or of none.
+
+        Either all rows of a batch have tokens, or none has. Returns the place of the last.
+        """
+        begin = self.used
+        end = begin + len(rows)
+        if end > self.capacity:
+            raise ValueError(f"{end} rows in a batch of {self.capacity}")
+        self._rows[begin:end] = rows
+        self._wanted[begin:end] = scored
+        self._sequences[begin:end] = sequence
+        self._positions[begin:end] = np.arange(at, at + len(rows))
         self.native.token = None
         if tokens is not None:
-            self._tokens[:n] = tokens
+            self._tokens[begin:end] = tokens
             self.native.token = self._tokens.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
+        else:
+            # An architecture with multimodal positions reads four a row; for text three are the same.
+            self._positions[end : 3 * end] = np.tile(self._positions[:end], 2)
+            self._positions[3 * end : _POSITIONS_N * end] = 0
+        self.native.n_tokens = end
+        return end - 1

@@ -72,7 +72,8 @@ class LlamaBlockHead(HeadContext):
         if self._rows is None:
             self._rows = PairBatch(self._c, BLOCK_BATCH_TOKENS, features.shape[1])
         for at in range(0, len(features), BLOCK_BATCH_TOKENS):
-            self._rows.fill(None, features[at : at + BLOCK_BATCH_TOKENS], position + at, scored=False)
+            self._rows.clear()
+            self._rows.add(None, features[at : at + BLOCK_BATCH_TOKENS], position + at, scored=False)
             self._check(self._c.llama_decode(self._context, self._rows.native))
 
     def guess(self, token: int, position: int, n: int) -> Block:

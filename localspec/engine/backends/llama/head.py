@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 
 import numpy as np
-from numpy.typing import NDArray
 
 from localspec.engine.backends.llama.batch import PairBatch
 from localspec.engine.backends.llama.candidates import not_numbers
@@ -18,6 +17,7 @@ from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load, load_mtp
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
+from localspec.engine.batched_head import HeadAnswer, HeadQuestion
 from localspec.engine.cancel import Cancellation
 from localspec.engine.head import Head, HeadInputs, HeadStep
 from localspec.engine.hidden import FINAL, Rows
@@ -32,7 +32,7 @@ are more than that, the last is read apart: scoring many of them costs more than
 
 
 class LlamaHead(HeadContext):
-    """A head behind the engine's ``Head``. It must be closed before its target is."""
+    """A head behind the engine's ``Head`` and ``BatchHead``. It must be closed before its target is."""
 
     def __init__(self, loaded: LoadedModel, target: LlamaModel, *, encodes: bool) -> None:
         super().__init__(loaded)
@@ -81,6 +81,16 @@ class LlamaHead(HeadContext):
             loaded.free()
             raise
 
+    @property
+    def encodes(self) -> bool:
+        """True if the target's rows are encoded before they are paired with tokens."""
+        return self._encodes
+
+    @property
+    def batch_n(self) -> int:
+        """As ``BatchNetwork.batch_n``."""
+        return self._pairs.capacity
+
     def encode(self, features: Rows) -> Rows:
         if not self._encodes:
             return features
@@ -89,9 +99,10 @@ class LlamaHead(HeadContext):
         encoded = np.empty((len(features), self.width), np.float32)
         for at in range(0, len(features), self._features.capacity):
             part = features[at : at + self._features.capacity]
-            # llama.cpp looks at no position here, but that it follows the last one.
+            self._features.clear()
+            # llama.cpp looks at no sequence and no position here, but that the position follows the last one.
             after = int(self._c.llama_memory_seq_pos_max(self._memory, _SEQUENCE)) + 1
-            self._features.fill(None, part, after, scored=True)
+            self._features.add(None, part, after, scored=True)
             self._check(self._c.llama_encode(self._context, self._features.native))
             encoded[at : at + len(part)] = self._own_rows(len(part))
         return encoded
@@ -99,43 +110,88 @@ class LlamaHead(HeadContext):
     def read(
         self, tokens: Sequence[int], rows: Rows, position: int, *, scored: bool, layer: int = 0
     ) -> HeadStep | None:
-        if self.shares_cache:
-            self._target.hold_at_most(position)
-        else:
-            self._cut(position)
+        question = HeadQuestion(_SEQUENCE, tokens, rows, position, scored, layer)
+        return self._read([question]).get(question)
+
+    def answer(self, questions: Sequence[HeadQuestion]) -> Sequence[HeadAnswer]:
+        """As ``BatchNetwork.answer``."""
+        encoding = [question for question in questions if not question.tokens]
+        rows = self._encoded([question.rows for question in encoding])
+        answers = {question: HeadAnswer(encoded=own) for question, own in zip(encoding, rows, strict=True)}
+        for layer in {question.layer for question in questions if question.tokens}:
+            reading = [question for question in questions if question.tokens and question.layer == layer]
+            steps = self._read(reading)
+            answers |= {question: HeadAnswer(steps.get(question)) for question in reading}
+        return [answers[question] for question in questions]
+
+    def forget(self, sequence: int = _SEQUENCE) -> None:
+        """Hold nothing of a sequence."""
+        if not self.shares_cache:
+            super().forget(sequence)
+
+    def _encoded(self, features: Sequence[Rows]) -> Sequence[Rows]:
+        """Rows of several sequences, encoded together."""
+        if not features:
+            return ()
+        ends = np.cumsum([len(rows) for rows in features])
+        return np.split(self.encode(np.concatenate(features)), ends[:-1])
+
+    def _read(self, questions: Sequence[HeadQuestion]) -> dict[HeadQuestion, HeadStep]:
+        """Read the pairs of questions to one layer; the steps of those that are scored."""
+        for question in questions:
+            if self.shares_cache:
+                self._target.hold_at_most(question.position)
+            else:
+                self._cut(question.position, question.sequence)
         if self.layers_n > 1:
-            self._functions.set_mtp_layer(self._context, layer)
-        known = np.array(tokens, np.int32)
-        # As for a draft model, whose vocabulary may lack the target's padding; and an image has rows, but no tokens.
-        known[(known < 0) | (known >= self.vocab.n_vocab)] = 0
+            self._functions.set_mtp_layer(self._context, questions[0].layer)
+        scored = [question for question in questions if question.scored]
         # Scores are wanted of all pairs that are evaluated at once, or of none: graphs of heads (llama.cpp 0c1e570)
         # compute the scores or the hidden rows of all, and hand over as many as are wanted from the first on.
-        together = scored and len(known) <= self._loaded.max_outputs
-        before_n = 0 if together else len(known) - scored
-        for at in range(0, before_n, self._pairs.capacity):
-            end = min(at + self._pairs.capacity, before_n)
-            self._decode(known[at:end], rows[at:end], position + at, scored=False)
-        if not scored:
-            return None
-        self._decode(known[before_n:], rows[before_n:], position + before_n, scored=True)
-        return self._step()
+        together = scored and sum(len(question.tokens) for question in questions) <= self._loaded.max_outputs
+        if not together:
+            self._read_unscored(questions)
+        self._pairs.clear()
+        places = {question: self._add(question, 0) for question in (questions if together else ())}
+        places |= {question: self._add(question, len(question.tokens) - 1) for question in scored if not together}
+        if places:
+            self._decode()
+        return {question: self._step(places[question]) for question in scored}
 
-    def forget(self) -> None:
-        if not self.shares_cache:
-            super().forget()
+    def _read_unscored(self, questions: Sequence[HeadQuestion]) -> None:
+        """Read all pairs but the last of those questions that are scored."""
+        self._pairs.clear()
+        for question in questions:
+            first, end = 0, len(question.tokens) - question.scored
+            while first < end:
+                n = min(end - first, self._pairs.capacity - self._pairs.used)
+                self._add(question, first, first + n, scored=False)
+                first += n
+                if self._pairs.used == self._pairs.capacity:
+                    self._decode()
+                    self._pairs.clear()
+        if self._pairs.used:
+            self._decode()
 
-    def _decode(self, tokens: NDArray[np.int32], rows: Rows, position: int, *, scored: bool) -> None:
-        self._pairs.fill(tokens, rows, position, scored=scored)
+    def _add(self, question: HeadQuestion, first: int, end: int | None = None, *, scored: bool = True) -> int:
+        """Put pairs of a question into the batch; returns the place of the last."""
+        known = np.array(question.tokens[first:end], np.int32)
+        # As for a draft model, whose vocabulary may lack the target's padding; and an image has rows, but no tokens.
+        known[(known < 0) | (known >= self.vocab.n_vocab)] = 0
+        rows, position = question.rows[first:end], question.position + first
+        return self._pairs.add(known, rows, position, question.sequence, scored=scored)
+
+    def _decode(self) -> None:
         self._check(self._c.llama_decode(self._context, self._pairs.native))
 
-    def _step(self) -> HeadStep:
-        scores = self._scores(self._pairs.used - 1, 1)[0, : self._n_scores]
+    def _step(self, place: int) -> HeadStep:
+        """The answer to the pair at this place of the batch."""
+        scores = self._scores(place, 1)[0, : self._n_scores]
         # Tokens that the head cannot propose have minus infinity; a maximum shows what is not a number.
         if not isfinite(scores.max()):
             raise not_numbers()
-        return HeadStep(scores, self._own_rows(self._pairs.used)[-1:])
+        return HeadStep(scores, self._own_rows(place + 1)[-1:].copy())
 
     def _own_rows(self, n: int) -> Rows:
-        """The first ``n`` rows that the last evaluation gave."""
-        rows: Rows = np.ctypeslib.as_array(self._functions.get_final(self._context), (n, self.width)).copy()
-        return rows
+        """The first ``n`` rows that the last evaluation gave; valid until the next."""
+        return self._views.of(self._functions.get_final(self._context), n, self.width)

@@ -31,17 +31,17 @@ class HeadContext(LlamaContext):
         layers: Any = self._functions.target_layers(self._loaded.model)
         return [int(number) for number in layers[: self._functions.target_layers_n(self._loaded.model)]]
 
-    def forget(self) -> None:
-        """Hold nothing."""
-        self._cut(0)
+    def forget(self, sequence: int = _SEQUENCE) -> None:
+        """Hold nothing of a sequence."""
+        self._cut(0, sequence)
 
     def close(self) -> None:
         """Free the native memory."""
         self._loaded.free()
 
-    def _cut(self, position: int) -> None:
-        """Forget what was read at ``position`` and behind."""
-        self._c.llama_memory_seq_rm(self._memory, _SEQUENCE, position, -1)
+    def _cut(self, position: int, sequence: int = _SEQUENCE) -> None:
+        """Forget what a sequence has read at ``position`` and behind."""
+        self._c.llama_memory_seq_rm(self._memory, sequence, position, -1)
 
     def _check(self, code: int) -> None:
         """Raise for a failure."""
