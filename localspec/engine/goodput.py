@@ -213,6 +213,8 @@ class SharedPlan:
     def __init__(self, policy: SharedDepth, limit: int) -> None:
         self._policy = policy
         self._paid = False
+        self._drafter = next(iter(policy.planner.costs.queries), "")
+        """The drafter that was queried last at a price."""
         self.queries_n = 0
         """Queries at a price."""
         self.limit = limit
@@ -248,7 +250,7 @@ class SharedPlan:
         return chance
 
     def should_propose(self, chance: float) -> bool:
-        rows_n, rate = self._policy.planner.share(self._policy, "draft", chance)
+        rows_n, rate = self._policy.planner.share(self._policy, self._drafter, chance)
         if not rows_n:
             self.over = True
             self._say(f"the next has {chance:.0%}, too little for a row", rate)
@@ -267,6 +269,7 @@ class SharedPlan:
         if self._policy.idle_n >= _IDLE_N:
             self._policy.likelihoods.start_over(query.drafter)
         self._paid = True
+        self._drafter = query.drafter
         self.queries_n += 1
 
     def _say(self, reason: str, rate: float) -> None:

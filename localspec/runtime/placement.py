@@ -52,7 +52,8 @@ class Placement:
     @property
     def mtp(self) -> LoadSettings | None:
         """For the context of the target's own MTP layers; None if it has none."""
-        return replace(self.target, max_outputs=OUTPUTS_N[MTP], snapshots=0) if self.target.mtp else None
+        outputs_n = max(OUTPUTS_N[MTP], self.target.sequences)
+        return replace(self.target, max_outputs=outputs_n, snapshots=0) if self.target.mtp else None
 
 
 def place_models(

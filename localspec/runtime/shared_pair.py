@@ -1,7 +1,7 @@
 """A loaded pair that makes several replies at once.
 
-One target and one draft model, with a sequence of each for every reply. Evaluations are shared; all else of a reply is
-made as it is alone, by a ``Replier`` of its own: prompt, drafters, sampler, calls.
+One target and one draft model or head, with a sequence of each for every reply. Evaluations are shared; all else of a
+reply is made as it is alone, by a ``Replier`` of its own: prompt, drafters, sampler, calls.
 """
 
 from __future__ import annotations
@@ -9,24 +9,28 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
+from typing import Any
 
-from localspec.base.errors import CapacityError
+from localspec.base.errors import CapacityError, DrafterUnavailableError
 from localspec.config.table import MAX_DEPTH
+from localspec.engine.backends.llama.head import LlamaHead
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.sequences import LlamaSequence, LlamaSequences
-from localspec.engine.batching import PIECE_N, BatchEvaluation, ContinuousBatch
+from localspec.engine.batched_head import SequenceHead
+from localspec.engine.batching import PIECE_N, BatchEvaluation, BatchNetwork, ContinuousBatch
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs
 from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.drafter import DrafterInputs
 from localspec.engine.events import Event
 from localspec.engine.goodput import GoodputPlanner, SharedDepth
+from localspec.engine.head import Head, HeadInputs
 from localspec.gguf import GgufHeader
 from localspec.gguf.dimensions import Hyperparameters
-from localspec.gguf.draft_heads import DRAFT, drafter_kind
+from localspec.gguf.draft_heads import DRAFT, EAGLE3, MTP, drafter_kind
 from localspec.runtime.calibration_file import CalibrationFile
 from localspec.runtime.loaded_pair import LoadedPair
 from localspec.runtime.messages import Listener, Message, Prompt, ReplyOptions, Tool
@@ -96,20 +100,21 @@ class SharedPair:
         """Load the models with a sequence for each of ``replies_n`` replies and one for questions."""
         started = time.perf_counter()
         with ExitStack() as resources:
-            pools = _open_pools(placement, context_tokens(options, headers.target), cancel, progress, resources)
+            n_ctx = context_tokens(options, headers.target)
+            kind = drafter_kind(headers.draft) if headers.draft else DRAFT
+            pools = _open_pools(placement, kind, n_ctx, cancel, progress, resources)
             batch = ContinuousBatch(pools.in_order)
             resources.callback(batch.close)
-            models = [pools.models(batch, sequence) for sequence in range(replies_n + 1)]
-            target, draft = models[0]
             memory = ReplyMemory.open(headers.target.fingerprint) if options.remember_replies else None
+            models = [pools.models(batch, sequence, memory) for sequence in range(replies_n + 1)]
+            target, draft, drafters = models[0]
             calibration = calibration_file(options, target)
-            measured = {DRAFT: draft} if draft else {}
-            costs = fit_costs(options, target, measured, calibration, cancel, progress)
+            costs = fit_costs(options, target, drafters.models, calibration, cancel, progress)
             pools.target.pad(costs.pad())
             planner = GoodputPlanner(costs, MAX_DEPTH)
             batch.piece_n, batch.evaluated = _piece_n(costs), partial(_learn, planner, pools)
-            info = describe(options, headers, target, draft)
-            info = replace(info, plain_per_second=1 / costs.plain_s, drafters=tuple(measured), replies=replies_n)
+            info = describe(options, headers, target, draft or pools.heads.get(EAGLE3))
+            info = replace(info, plain_per_second=1 / costs.plain_s, drafters=tuple(drafters.models), replies=replies_n)
             info = replace(info, load_s=time.perf_counter() - started)
             policies = [planner.policy() for _ in models]
             calibration.recall(policies[0].alone.reading)
@@ -208,22 +213,49 @@ class _Policies:
         return FixedDepth(depth)  # what its rounds take says nothing about costs
 
 
-@dataclass(frozen=True, slots=True)
+_Models = tuple[LlamaSequence, LlamaSequence | None, PairDrafters]
+"""The target and the draft model of one sequence, and its drafters."""
+
+
+@dataclass(slots=True)
 class _Pools:
-    """Both models, with all their sequences."""
+    """The networks, with all their sequences."""
 
     target: LlamaSequences
-    draft: LlamaSequences | None
+    draft: LlamaSequences | None = None
+    heads: dict[str, LlamaHead] = field(default_factory=dict)
+    """By kind, which is also the name of their drafter."""
+    unavailable: dict[str, DrafterUnavailableError] = field(default_factory=dict)
+    """As ``OpenedModels.unavailable``."""
 
     @property
-    def in_order(self) -> list[LlamaSequences]:
-        """As they are to answer."""
+    def with_cells(self) -> list[LlamaSequences]:
+        """The networks a sequence of which can take over cells of another."""
         return [self.draft, self.target] if self.draft else [self.target]
 
-    def models(self, batch: ContinuousBatch, sequence: int) -> tuple[LlamaSequence, LlamaSequence | None]:
+    @property
+    def in_order(self) -> list[BatchNetwork[Any, Any]]:
+        """As they are to answer."""
+        return [*self.heads.values(), *self.with_cells]
+
+    def models(self, batch: ContinuousBatch, sequence: int, memory: ReplyMemory | None) -> _Models:
         """The models of one sequence."""
+        target = LlamaSequence(batch, self.target, sequence)
         draft = LlamaSequence(batch, self.draft, sequence) if self.draft else None
-        return LlamaSequence(batch, self.target, sequence), draft
+        inputs = DrafterInputs(
+            target.vocab,
+            draft,
+            memory.automaton if memory else None,
+            eagle3=self._head(EAGLE3, batch, sequence),
+            mtp=self._head(MTP, batch, sequence),
+        )
+        return target, draft, PairDrafters(inputs, self.unavailable)
+
+    def _head(self, kind: str, batch: ContinuousBatch, sequence: int) -> HeadInputs[Head] | None:
+        if (head := self.heads.get(kind)) is None:
+            return None
+        hidden = self.target.keep_hidden(sequence, head.read_layers)
+        return HeadInputs(SequenceHead(batch, head, sequence, self.target.n_ctx), hidden)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +266,7 @@ class _OthersCells:
     sequence: int
 
     def before_reply(self, context: Sequence[int], cancel: Cancellation) -> None:
-        for pool in self.pools.in_order:
+        for pool in self.pools.with_cells:
             pool.borrow(self.sequence, context)
 
     def after_reply(self, context: Sequence[int]) -> None:
@@ -242,8 +274,8 @@ class _OthersCells:
 
 
 def _can_share(headers: Headers) -> bool:
-    """True for models that keep a cell for every token, without a head, layers that predict, or a projector."""
-    if headers.projector or (headers.draft and drafter_kind(headers.draft) != DRAFT):
+    """True for models that keep a cell for every token, without a projector, and heads that keep one too."""
+    if headers.projector or (headers.draft and drafter_kind(headers.draft) not in (DRAFT, EAGLE3)):
         return False
     return all(_keeps_cells(header) for header in (*headers.target_parts, headers.draft) if header)
 
@@ -260,43 +292,62 @@ def _place(options: LoadOptions, headers: Headers, replies_n: int) -> Placement 
     """
     cells_n = replies_n * context_tokens(options, headers.target)
     placement = place_models(replace(options, n_ctx=cells_n), headers.target, headers.draft)
-    if placement.mtp or not placement.target.swa_full:
+    if not placement.target.swa_full:
         return None
     sequences = replies_n + 1
     if options.flash_attn == "auto":
         draft = placement.draft and replace(placement.draft, flash_attn=None)
         placement = replace(placement, target=replace(placement.target, flash_attn=None), draft=draft)
     target = replace(placement.target, sequences=sequences, max_outputs=sequences * (MAX_DEPTH + 1))
-    draft = placement.draft and replace(placement.draft, sequences=sequences, max_outputs=sequences)
+    draft = placement.draft and replace(
+        placement.draft, sequences=sequences, max_outputs=max(sequences, placement.draft.max_outputs)
+    )
     return replace(placement, target=target, draft=draft)
 
 
 def _open_pools(
-    placement: Placement, n_ctx: int, cancel: Cancellation, progress: Progress, resources: ExitStack
+    placement: Placement, draft_kind: str, n_ctx: int, cancel: Cancellation, progress: Progress, resources: ExitStack
 ) -> _Pools:
     def opened(settings: LoadSettings, what: str, n_vocab: int | None) -> LlamaSequences:
-        report = partial(progress, f"loading the {what}")
-        report(0.0)
-        pool = LlamaSequences.open(settings, cancel, report, n_ctx=n_ctx, n_vocab=n_vocab)
+        pool = LlamaSequences.open(
+            settings, cancel, partial(progress, f"loading the {what}"), n_ctx=n_ctx, n_vocab=n_vocab
+        )
         resources.callback(pool.close)
         return pool
 
-    target = opened(placement.target, "target", None)
-    draft = opened(placement.draft, "draft", target.vocab.n_vocab) if placement.draft else None
-    return _Pools(target, draft)
+    def open_head(kind: str, settings: LoadSettings) -> None:
+        # No cells are taken from a sequence of a head, so there are enough for all.
+        settings = replace(settings, n_ctx=settings.sequences * n_ctx)
+        try:
+            head = LlamaHead.load(
+                settings, pools.target, cancel, partial(progress, "loading the draft"), encodes=kind == EAGLE3
+            )
+            resources.callback(head.close)
+            pools.target.keep_hidden(0, head.read_layers)
+            pools.heads[kind] = head
+        except DrafterUnavailableError as error:
+            pools.unavailable[kind] = error
+
+    pools = _Pools(opened(placement.target, "target", None))
+    if placement.mtp:
+        open_head(MTP, placement.mtp)
+    if placement.draft and draft_kind == DRAFT:
+        pools.draft = opened(placement.draft, "draft", pools.target.vocab.n_vocab)
+    elif placement.draft:
+        open_head(draft_kind, placement.draft)
+    return pools
 
 
 def _replier(
     pools: _Pools,
     sequence: int,
-    models: tuple[LlamaSequence, LlamaSequence | None],
+    models: _Models,
     policy: SharedDepth,
     memory: ReplyMemory | None,
     plain_per_second: float | None,
 ) -> Replier:
     """The maker of one sequence's replies."""
-    target, draft = models
-    drafters = PairDrafters(DrafterInputs(target.vocab, draft, memory.automaton if memory else None))
+    target, draft, drafters = models
     return Replier(
         *(target, draft, drafters, _Policies(policy)),
         memory=memory,
@@ -312,8 +363,9 @@ def _learn(planner: GoodputPlanner, pools: _Pools, evaluation: BatchEvaluation) 
         return
     if evaluation.network is pools.target:
         planner.verified(evaluation.tokens_n, evaluation.spent_s)
-    elif evaluation.tokens_n <= 2 * evaluation.replies_n:
-        planner.drafted(DRAFT, evaluation.replies_n, evaluation.spent_s)
+    elif evaluation.replies_n <= evaluation.tokens_n <= 2 * evaluation.replies_n:
+        kinds = (kind for kind, head in pools.heads.items() if head is evaluation.network)
+        planner.drafted(next(kinds, DRAFT), evaluation.replies_n, evaluation.spent_s)
 
 
 def _piece_n(costs: Costs) -> int:

@@ -17,6 +17,7 @@ from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load, load_mtp
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.sequences import LlamaSequences
 from localspec.engine.batched_head import HeadAnswer, HeadQuestion
 from localspec.engine.cancel import Cancellation
 from localspec.engine.head import Head, HeadInputs, HeadStep
@@ -34,10 +35,11 @@ are more than that, the last is read apart: scoring many of them costs more than
 class LlamaHead(HeadContext):
     """A head behind the engine's ``Head`` and ``BatchHead``. It must be closed before its target is."""
 
-    def __init__(self, loaded: LoadedModel, target: LlamaModel, *, encodes: bool) -> None:
+    def __init__(self, loaded: LoadedModel, target: LlamaModel | LlamaSequences, *, encodes: bool) -> None:
         super().__init__(loaded)
         self._target = target
-        self._encodes = encodes
+        self.encodes = encodes
+        """True if the target's rows are encoded before they are paired with tokens."""
         self._functions.set_final(self._context, True, True)
         self._n_scores = min(self.vocab.n_vocab, target.vocab.n_vocab)
         width = self._c.llama_model_n_embd if encodes else self._c.llama_model_n_embd_out
@@ -45,8 +47,9 @@ class LlamaHead(HeadContext):
         self.layers_n = 1
         self.shares_cache = False
         if not encodes:
-            self.shares_cache = target.is_context(self._functions.other_context(self._context))
-            if self.shares_cache:
+            other = self._functions.other_context(self._context)
+            if isinstance(target, LlamaModel) and target.is_context(other):
+                self.shares_cache = True
                 target.keep_one_context()
             layers_n = int(self._c.llama_model_n_layer_nextn(loaded.model))
             self.layers_n = 1 if self.shares_cache else max(1, layers_n)
@@ -62,29 +65,45 @@ class LlamaHead(HeadContext):
         *,
         encodes: bool,
     ) -> tuple[LlamaHead, HeadInputs[Head]]:
-        """A head from its file, or the MTP layers of ``target`` from that, and what its drafter is made from.
+        """A head as by ``load``, and what its drafter is made from.
 
-        ``encodes`` is true for EAGLE-3, which fuses the target's rows. Raises DrafterUnavailableError if llama.cpp or
-        the target cannot serve it, and what ``load`` raises.
+        Raises DrafterUnavailableError too if the target cannot serve it.
+        """
+        head = LlamaHead.load(settings, target, cancel, progress, encodes=encodes)
+        try:
+            return head, HeadInputs(head, target.keep_hidden(head.read_layers))
+        except BaseException:
+            head.close()
+            raise
+
+    @staticmethod
+    def load(
+        settings: LoadSettings,
+        target: LlamaModel | LlamaSequences,
+        cancel: Cancellation,
+        progress: Callable[[float], None] | None = None,
+        *,
+        encodes: bool,
+    ) -> LlamaHead:
+        """A head from its file, or the MTP layers of ``target`` from that.
+
+        ``encodes`` is true for EAGLE-3, which fuses the target's rows. Raises DrafterUnavailableError if llama.cpp
+        cannot serve it, and what ``load.load`` raises.
         """
         hidden_functions()
         if settings.path == target.loaded.path:
             loaded = load_mtp(native(), settings, target.loaded, cancel)
         else:
             loaded = load(native(), settings, cancel, progress, target=target.loaded)
-        try:
-            head = LlamaHead(loaded, target, encodes=encodes)
-            layers_n = int(loaded.native.c.llama_model_n_layer(target.loaded.model))
-            layers = [FINAL if n == layers_n else n for n in head.target_layers] if encodes else [FINAL]
-            return head, HeadInputs(head, target.keep_hidden(layers))
-        except BaseException:
-            loaded.free()
-            raise
+        return LlamaHead(loaded, target, encodes=encodes)
 
     @property
-    def encodes(self) -> bool:
-        """True if the target's rows are encoded before they are paired with tokens."""
-        return self._encodes
+    def read_layers(self) -> list[int]:
+        """The layers of the target that it reads, as for ``keep_hidden``."""
+        if not self.encodes:
+            return [FINAL]
+        layers_n = int(self._c.llama_model_n_layer(self._target.loaded.model))
+        return [FINAL if n == layers_n else n for n in self.target_layers]
 
     @property
     def batch_n(self) -> int:
@@ -92,7 +111,7 @@ class LlamaHead(HeadContext):
         return self._pairs.capacity
 
     def encode(self, features: Rows) -> Rows:
-        if not self._encodes:
+        if not self.encodes:
             return features
         if self._features is None:
             self._features = PairBatch(self._c, self._loaded.max_outputs, features.shape[1])
@@ -139,7 +158,7 @@ class LlamaHead(HeadContext):
     def _read(self, questions: Sequence[HeadQuestion]) -> dict[HeadQuestion, HeadStep]:
         """Read the pairs of questions to one layer; the steps of those that are scored."""
         for question in questions:
-            if self.shares_cache:
+            if self.shares_cache and isinstance(self._target, LlamaModel):
                 self._target.hold_at_most(question.position)
             else:
                 self._cut(question.position, question.sequence)

@@ -154,17 +154,24 @@ class HiddenKeeper:
         for layer in self._at:
             self._ask(layer)
 
-    def take(self, position: int, n: int) -> None:
-        """Copy the rows of the first ``n`` tokens of the last evaluation, which began at ``position``."""
+    def take(self, position: int, n: int, place: int = 0) -> None:
+        """Copy the rows of ``n`` tokens from ``position`` on, the first of them at this place of the last batch."""
         room = self._window.put(position, n)
         for layer, at in self._at.items():
             width = self._width(layer)
             first = self._functions.get_final(self._context) if layer == FINAL else self._layer(layer)
-            room[:, at : at + width] = self._views.of(first, n, width)
+            room[:, at : at + width] = self._views.of(first, place + n, width)[place:]
 
     def clear(self) -> None:
         """Hold no rows: the context holds tokens that were not evaluated here."""
         self._window.clear()
+
+    def take_over(self, other: HiddenKeeper | None, end: int) -> None:
+        """Hold no rows but those that ``other``, of another sequence, holds of the positions before ``end``."""
+        self._window.clear()
+        if other and other._at == self._at:
+            found = other._window.rows(0, end)
+            self._window.put(found.start, len(found.rows))[:] = found.rows
 
     def rows(self, context: Sequence[int], start: int) -> HiddenRows:
         """The rows of ``context``, all layers side by side."""

@@ -10,6 +10,7 @@ import numpy as np
 from localspec.engine.backends.llama.batch import SequenceBatch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.context import LlamaContext
+from localspec.engine.backends.llama.hidden import HiddenKeeper, LayerStates
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.vocab import LlamaVocab
@@ -35,6 +36,8 @@ class LlamaSequences(LlamaContext):
         self._n_scores = min(self.vocab.n_vocab, n_vocab or self.vocab.n_vocab)
         self._held: dict[int, list[int]] = {}
         """By sequence, the one that was evaluated longest ago first."""
+        self._hidden: dict[int, HiddenKeeper] = {}
+        """The hidden states that are kept of a sequence."""
 
     @classmethod
     def open(
@@ -71,13 +74,22 @@ class LlamaSequences(LlamaContext):
     def held(self, sequence: int, context: Sequence[int]) -> int:
         return common_prefix(self._held.get(sequence, []), list(context))
 
+    def keep_hidden(self, sequence: int, layers: Sequence[int]) -> LayerStates:
+        """As ``HiddenModel.keep_hidden``, of one sequence."""
+        if sequence not in self._hidden:
+            self._hidden[sequence] = HiddenKeeper(
+                self._loaded, lambda: self._held.get(sequence, []), self._batch.capacity
+            )
+        return self._hidden[sequence].keep(layers)
+
     def answer(self, questions: Sequence[TextQuestion]) -> Sequence[Logits]:
         self._batch.clear()
-        rows = []
+        rows, evaluated = [], []
         for question in questions:
             known_n = min(self.held(question.sequence, question.context), len(question.context) - question.last)
             self._keep(question.sequence, known_n)
             tokens = question.context[known_n:]
+            evaluated.append((known_n, len(tokens), self._batch.used))
             first = self._batch.add(tokens, known_n, question.sequence, question.last, self.vocab.n_vocab)
             rows.append((first, question.last))
         padded = self._pad(questions[-1])
@@ -85,9 +97,11 @@ class LlamaSequences(LlamaContext):
             self._decode([question.sequence for question in questions])
         if padded:
             self._c.llama_memory_seq_rm(self._memory, questions[-1].sequence, len(questions[-1].context), -1)
-        for question in questions:
+        for question, (position, n, place) in zip(questions, evaluated, strict=True):
             del self._held[question.sequence]  # the latest comes last
             self._held[question.sequence] = list(question.context)
+            if n and (hidden := self._hidden.get(question.sequence)):
+                hidden.take(position, n, place)
         return [self._rows(first, last) for first, last in rows]
 
     def borrow(self, sequence: int, context: Sequence[int]) -> None:
@@ -102,6 +116,8 @@ class LlamaSequences(LlamaContext):
         self.forget(sequence)
         self._c.llama_memory_seq_cp(self._memory, source, sequence, 0, n)
         self._held[sequence] = self._held.get(source, [])[:n]
+        if hidden := self._hidden.get(sequence):
+            hidden.take_over(self._hidden.get(source), n)
 
     def forget(self, sequence: int) -> None:
         """Free the cells of a sequence, but for those that others share."""
