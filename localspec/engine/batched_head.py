@@ -21,7 +21,6 @@ class HeadQuestion:
     rows: Rows
     position: int = 0
     scored: bool = False
-    layer: int = 0
 
     def lacking_n(self, head: object, /) -> int:
         """As ``Question.lacking_n``."""
@@ -48,7 +47,11 @@ class HeadAnswer:
 
 
 class BatchHead(BatchNetwork[HeadQuestion, HeadAnswer], Protocol):
-    """A head that is read pair by pair, with several sequences."""
+    """A head that is read pair by pair, with several sequences and a single layer.
+
+    Several layers, each with a step of its own, would have to keep what they know of a pair in the same cell. In cells
+    that sequences share it has another after it is read again.
+    """
 
     @property
     def vocab(self) -> Vocab: ...
@@ -56,11 +59,6 @@ class BatchHead(BatchNetwork[HeadQuestion, HeadAnswer], Protocol):
     @property
     def width(self) -> int:
         """As ``Head.width``."""
-        ...
-
-    @property
-    def layers_n(self) -> int:
-        """As ``Head.layers_n``."""
         ...
 
     @property
@@ -82,6 +80,7 @@ class SequenceHead:
     """One sequence of a ``BatchHead``, as a ``Head`` for the reply that runs on it."""
 
     shares_cache = False
+    layers_n = 1
 
     def __init__(self, batch: ContinuousBatch, head: BatchHead, sequence: int, n_ctx: int) -> None:
         """``n_ctx`` is the most tokens of a sequence."""
@@ -90,7 +89,6 @@ class SequenceHead:
         self._sequence = sequence
         self.n_ctx = n_ctx
         self.width = head.width
-        self.layers_n = head.layers_n
 
     @property
     def vocab(self) -> Vocab:
@@ -114,8 +112,7 @@ class SequenceHead:
     def read(
         self, tokens: Sequence[int], rows: Rows, position: int, *, scored: bool, layer: int = 0
     ) -> HeadStep | None:
-        question = HeadQuestion(self._sequence, tokens, rows, position, scored, layer)
-        return self._batch.ask(self._head, question).step
+        return self._batch.ask(self._head, HeadQuestion(self._sequence, tokens, rows, position, scored)).step
 
     def forget(self) -> None:
         self._head.forget(self._sequence)

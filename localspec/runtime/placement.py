@@ -57,9 +57,14 @@ class Placement:
 
 
 def place_models(
-    options: LoadOptions, target: GgufHeader, draft: GgufHeader | None, projector: GgufHeader | None = None
+    options: LoadOptions,
+    target: GgufHeader,
+    draft: GgufHeader | None,
+    projector: GgufHeader | None = None,
+    *,
+    sequences: int = 1,
 ) -> Placement:
-    """Settings that the machine has room for.
+    """Settings that the machine has room for; ``sequences`` share the cells of a context.
 
     Raises UsageError for contradictions and unknown devices, CapacityError where memory or a GPU is missing,
     EngineError for an RPC server that does not answer.
@@ -69,6 +74,7 @@ def place_models(
     if options.require_gpu:
         require_gpu(present)
     plan = Placement(_target(options, target, present), _draft(options, target, draft, present) if draft else None)
+    plan = _for_sequences(plan, sequences) if sequences > 1 else plan
     for settings, header in ((plan.target, target), (plan.draft, draft)):
         if settings and header:
             _check_quantised(settings, header)
@@ -77,6 +83,12 @@ def place_models(
             plan, projector=options.projector, target=replace(plan.target, at_once=needs_one_batch(projector))
         )
     return _fitting(plan, options, target, draft, _image_bytes(projector))
+
+
+def _for_sequences(plan: Placement, n: int) -> Placement:
+    """With scores for the rows of ``n`` sequences: a verification's of the target, the last ones of what drafts."""
+    draft = plan.draft and replace(plan.draft, sequences=n, max_outputs=max(n, plan.draft.max_outputs))
+    return replace(plan, target=replace(plan.target, sequences=n, max_outputs=n * (MAX_DEPTH + 1)), draft=draft)
 
 
 def _devices(options: LoadOptions) -> tuple[Device, ...]:
@@ -257,7 +269,7 @@ def _wanted(settings: LoadSettings, header: GgufHeader, head: GgufHeader | None,
         max_outputs=settings.max_outputs,
         batch_tokens=settings.batch_tokens,
         mtp=settings.mtp,
-        hidden_layers=settings.mtp + (read_layers(head) if head else 0),
+        hidden_layers=settings.sequences * (settings.mtp + (read_layers(head) if head else 0)),
     )
     return Wanted(_parts(settings.path, header), shape, layers, may_fuse)
 

@@ -9,38 +9,31 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
-from typing import Any
 
-from localspec.base.errors import CapacityError, DrafterUnavailableError
+from localspec.base.errors import CapacityError
 from localspec.config.table import MAX_DEPTH
-from localspec.engine.backends.llama.head import LlamaHead
-from localspec.engine.backends.llama.load import LoadSettings
-from localspec.engine.backends.llama.sequences import LlamaSequence, LlamaSequences
-from localspec.engine.batched_head import SequenceHead
-from localspec.engine.batching import PIECE_N, BatchEvaluation, BatchNetwork, ContinuousBatch
+from localspec.engine.batching import PIECE_N, BatchEvaluation, ContinuousBatch
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs
 from localspec.engine.depth import DepthPolicy, FixedDepth
-from localspec.engine.drafter import DrafterInputs
 from localspec.engine.events import Event
 from localspec.engine.goodput import GoodputPlanner, SharedDepth
-from localspec.engine.head import Head, HeadInputs
 from localspec.gguf import GgufHeader
 from localspec.gguf.dimensions import Hyperparameters
-from localspec.gguf.draft_heads import DRAFT, EAGLE3, MTP, drafter_kind
+from localspec.gguf.draft_heads import DRAFT, EAGLE3, drafter_kind
 from localspec.runtime.calibration_file import CalibrationFile
 from localspec.runtime.loaded_pair import LoadedPair
 from localspec.runtime.messages import Listener, Message, Prompt, ReplyOptions, Tool
 from localspec.runtime.opening import Headers, calibration_file, check_headers, describe, fit_costs
 from localspec.runtime.options import LoadOptions, Progress
-from localspec.runtime.pair_drafters import PairDrafters
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.past_replies import ReplyMemory
 from localspec.runtime.placement import Placement, context_tokens, place_models
 from localspec.runtime.replier import Replier
+from localspec.runtime.shared_models import SequenceModels, SharedModels, open_shared_models
 
 _LONG_ROPE = "rope_factors_long.weight"
 """A tensor of models whose positions depend on the size of the context, which all replies share."""
@@ -100,27 +93,28 @@ class SharedPair:
         """Load the models with a sequence for each of ``replies_n`` replies and one for questions."""
         started = time.perf_counter()
         with ExitStack() as resources:
-            n_ctx = context_tokens(options, headers.target)
             kind = drafter_kind(headers.draft) if headers.draft else DRAFT
-            pools = _open_pools(placement, kind, n_ctx, cancel, progress, resources)
-            batch = ContinuousBatch(pools.in_order)
+            n_ctx = context_tokens(options, headers.target)
+            models = open_shared_models(placement, kind, n_ctx, cancel, progress, resources)
+            batch = ContinuousBatch(models.in_order)
             resources.callback(batch.close)
             memory = ReplyMemory.open(headers.target.fingerprint) if options.remember_replies else None
-            models = [pools.models(batch, sequence, memory) for sequence in range(replies_n + 1)]
-            target, draft, drafters = models[0]
+            past = memory.automaton if memory else None
+            sequences = [models.sequence(batch, number, past) for number in range(replies_n + 1)]
+            target, measured = sequences[0].target, sequences[0].drafters.models
             calibration = calibration_file(options, target)
-            costs = fit_costs(options, target, drafters.models, calibration, cancel, progress)
-            pools.target.pad(costs.pad())
+            costs = fit_costs(options, target, measured, calibration, cancel, progress)
+            models.target.pad(costs.pad())
             planner = GoodputPlanner(costs, MAX_DEPTH)
-            batch.piece_n, batch.evaluated = _piece_n(costs), partial(_learn, planner, pools)
-            info = describe(options, headers, target, draft or pools.heads.get(EAGLE3))
-            info = replace(info, plain_per_second=1 / costs.plain_s, drafters=tuple(drafters.models), replies=replies_n)
+            batch.piece_n, batch.evaluated = _piece_n(costs), partial(_learn, planner, models)
+            info = describe(options, headers, target, models.drafting)
+            info = replace(info, plain_per_second=1 / costs.plain_s, drafters=tuple(measured), replies=replies_n)
             info = replace(info, load_s=time.perf_counter() - started)
-            policies = [planner.policy() for _ in models]
+            policies = [planner.policy() for _ in sequences]
             calibration.recall(policies[0].alone.reading)
             *repliers, asked = [
-                _replier(pools, sequence, models[sequence], policy, memory, info.plain_per_second)
-                for sequence, policy in enumerate(policies)
+                _replier(models, number, sequences[number], policy, memory, info.plain_per_second)
+                for number, policy in enumerate(policies)
             ]
             slots = [_Slot(*slot) for slot in zip(repliers, policies, strict=False)]
             for slot in slots:
@@ -213,61 +207,15 @@ class _Policies:
         return FixedDepth(depth)  # what its rounds take says nothing about costs
 
 
-_Models = tuple[LlamaSequence, LlamaSequence | None, PairDrafters]
-"""The target and the draft model of one sequence, and its drafters."""
-
-
-@dataclass(slots=True)
-class _Pools:
-    """The networks, with all their sequences."""
-
-    target: LlamaSequences
-    draft: LlamaSequences | None = None
-    heads: dict[str, LlamaHead] = field(default_factory=dict)
-    """By kind, which is also the name of their drafter."""
-    unavailable: dict[str, DrafterUnavailableError] = field(default_factory=dict)
-    """As ``OpenedModels.unavailable``."""
-
-    @property
-    def with_cells(self) -> list[LlamaSequences]:
-        """The networks a sequence of which can take over cells of another."""
-        return [self.draft, self.target] if self.draft else [self.target]
-
-    @property
-    def in_order(self) -> list[BatchNetwork[Any, Any]]:
-        """As they are to answer."""
-        return [*self.heads.values(), *self.with_cells]
-
-    def models(self, batch: ContinuousBatch, sequence: int, memory: ReplyMemory | None) -> _Models:
-        """The models of one sequence."""
-        target = LlamaSequence(batch, self.target, sequence)
-        draft = LlamaSequence(batch, self.draft, sequence) if self.draft else None
-        inputs = DrafterInputs(
-            target.vocab,
-            draft,
-            memory.automaton if memory else None,
-            eagle3=self._head(EAGLE3, batch, sequence),
-            mtp=self._head(MTP, batch, sequence),
-        )
-        return target, draft, PairDrafters(inputs, self.unavailable)
-
-    def _head(self, kind: str, batch: ContinuousBatch, sequence: int) -> HeadInputs[Head] | None:
-        if (head := self.heads.get(kind)) is None:
-            return None
-        hidden = self.target.keep_hidden(sequence, head.read_layers)
-        return HeadInputs(SequenceHead(batch, head, sequence, self.target.n_ctx), hidden)
-
-
 @dataclass(frozen=True, slots=True)
 class _OthersCells:
     """Implements ``Caches``: a reply begins from the beginning that another sequence holds."""
 
-    pools: _Pools
+    models: SharedModels
     sequence: int
 
     def before_reply(self, context: Sequence[int], cancel: Cancellation) -> None:
-        for pool in self.pools.with_cells:
-            pool.borrow(self.sequence, context)
+        self.models.borrow(self.sequence, context)
 
     def after_reply(self, context: Sequence[int]) -> None:
         """Nothing: its cells stay until others need them."""
@@ -291,81 +239,43 @@ def _place(options: LoadOptions, headers: Headers, replies_n: int) -> Placement 
     sequences, fused only against its own (figures in docs/benchmarks.md).
     """
     cells_n = replies_n * context_tokens(options, headers.target)
-    placement = place_models(replace(options, n_ctx=cells_n), headers.target, headers.draft)
-    if not placement.target.swa_full:
-        return None
-    sequences = replies_n + 1
-    if options.flash_attn == "auto":
-        draft = placement.draft and replace(placement.draft, flash_attn=None)
-        placement = replace(placement, target=replace(placement.target, flash_attn=None), draft=draft)
-    target = replace(placement.target, sequences=sequences, max_outputs=sequences * (MAX_DEPTH + 1))
-    draft = placement.draft and replace(
-        placement.draft, sequences=sequences, max_outputs=max(sequences, placement.draft.max_outputs)
-    )
-    return replace(placement, target=target, draft=draft)
-
-
-def _open_pools(
-    placement: Placement, draft_kind: str, n_ctx: int, cancel: Cancellation, progress: Progress, resources: ExitStack
-) -> _Pools:
-    def opened(settings: LoadSettings, what: str, n_vocab: int | None) -> LlamaSequences:
-        pool = LlamaSequences.open(
-            settings, cancel, partial(progress, f"loading the {what}"), n_ctx=n_ctx, n_vocab=n_vocab
-        )
-        resources.callback(pool.close)
-        return pool
-
-    def open_head(kind: str, settings: LoadSettings) -> None:
-        # No cells are taken from a sequence of a head, so there are enough for all.
-        settings = replace(settings, n_ctx=settings.sequences * n_ctx)
-        try:
-            head = LlamaHead.load(
-                settings, pools.target, cancel, partial(progress, "loading the draft"), encodes=kind == EAGLE3
-            )
-            resources.callback(head.close)
-            pools.target.keep_hidden(0, head.read_layers)
-            pools.heads[kind] = head
-        except DrafterUnavailableError as error:
-            pools.unavailable[kind] = error
-
-    pools = _Pools(opened(placement.target, "target", None))
-    if placement.mtp:
-        open_head(MTP, placement.mtp)
-    if placement.draft and draft_kind == DRAFT:
-        pools.draft = opened(placement.draft, "draft", pools.target.vocab.n_vocab)
-    elif placement.draft:
-        open_head(draft_kind, placement.draft)
-    return pools
+    cells = replace(options, n_ctx=cells_n)
+    placement = place_models(cells, headers.target, headers.draft, sequences=replies_n + 1)
+    if not placement.target.swa_full or (placement.mtp and Hyperparameters(headers.target).n_mtp > 1):
+        return None  # heads of several layers: ``BatchHead``
+    if options.flash_attn != "auto":
+        return placement
+    draft = placement.draft and replace(placement.draft, flash_attn=None)
+    return replace(placement, target=replace(placement.target, flash_attn=None), draft=draft)
 
 
 def _replier(
-    pools: _Pools,
+    models: SharedModels,
     sequence: int,
-    models: _Models,
+    own: SequenceModels,
     policy: SharedDepth,
     memory: ReplyMemory | None,
     plain_per_second: float | None,
 ) -> Replier:
     """The maker of one sequence's replies."""
-    target, draft, drafters = models
     return Replier(
-        *(target, draft, drafters, _Policies(policy)),
+        *(own.target, own.draft, own.drafters, _Policies(policy)),
         memory=memory,
-        caches=_OthersCells(pools, sequence),
+        caches=_OthersCells(models, sequence),
         cancel=Cancellation(),
         plain_per_second=plain_per_second,
     )
 
 
-def _learn(planner: GoodputPlanner, pools: _Pools, evaluation: BatchEvaluation) -> None:
+def _learn(planner: GoodputPlanner, models: SharedModels, evaluation: BatchEvaluation) -> None:
     """Let the prices of evaluations follow."""
     if evaluation.reading:
         return
-    if evaluation.network is pools.target:
+    drafter = models.drafter_of(evaluation.network)
+    if drafter is None:
         planner.verified(evaluation.tokens_n, evaluation.spent_s)
     elif evaluation.replies_n <= evaluation.tokens_n <= 2 * evaluation.replies_n:
-        kinds = (kind for kind, head in pools.heads.items() if head is evaluation.network)
-        planner.drafted(next(kinds, DRAFT), evaluation.replies_n, evaluation.spent_s)
+        planner.drafted(drafter, evaluation.replies_n, evaluation.spent_s)
 
 
 def _piece_n(costs: Costs) -> int:

@@ -11,19 +11,22 @@ import pytest
 
 from localspec.base.errors import UsageError
 from localspec.engine.cancel import Cancellation
-from localspec.engine.events import Event, Finished, FinishReason, Round, Started
+from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Started
 from localspec.engine.settings import Sampling
 from localspec.runtime.load import ConcurrentPair, InspectablePair, open_pair
 from localspec.runtime.messages import Listener, Message, Prompt, ReplyOptions, Role, TokenIds
 from localspec.runtime.options import LoadOptions
-from tests.builtin import DRAFT, HEADS, NOISE, TARGET
+from tests.builtin import DRAFT, HEADS, NOISE, TARGET, write_with_mtp
+from tests.tiny_heads import write_step35_target
 
 PROMPTS = (
-    "Tell me a story about a fox.",
+    "Write a poem about rain.",
     "What is speculative decoding?",
     "Count from 1 to 30.",
     "Write a Python function for the factorial.",
 )
+"""The target is never torn between two tokens of its answers: batches of other sizes move its scores by ``NOISE``."""
+KINDS = ("draft", "eagle3", "mtp")
 GREEDY = Sampling(temperature=0.0)
 REPLIES_N = 3
 
@@ -49,12 +52,17 @@ def ids_of(events: Sequence[Event]) -> list[int]:
     return [token.id for event in events if isinstance(event, Round) for token in event.tokens]
 
 
+def accepted_n(events: Sequence[Event]) -> int:
+    tokens = (token for event in events if isinstance(event, Round) for token in event.tokens)
+    return sum(token.origin is Origin.ACCEPTED for token in tokens)
+
+
 def user(text: str) -> tuple[Message, ...]:
     return (Message(Role.USER, text),)
 
 
-def opened(replies: int, draft: Path | None = DRAFT) -> InspectablePair:
-    return open_pair(LoadOptions(TARGET, draft, n_ctx=512, flash_attn="on", replies=replies), Cancellation())
+def opened(replies: int, draft: Path | None = DRAFT, target: Path = TARGET) -> InspectablePair:
+    return open_pair(LoadOptions(target, draft, n_ctx=512, flash_attn="on", replies=replies), Cancellation())
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +91,22 @@ def finish(pair: ConcurrentPair) -> None:
         pass
 
 
-def test_a_schedule_changes_no_reply(shared: ConcurrentPair, alone: InspectablePair) -> None:
-    """Greedy texts, and those of a seed."""
-    chance = random.Random(5)
+@pytest.fixture(params=KINDS)
+def both(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[ConcurrentPair, InspectablePair]]:
+    """A pair for several replies and for one, with a drafter of this kind."""
+    kind: str = request.param
+    target = write_with_mtp(tmp_path / "target.gguf") if kind == "mtp" else TARGET
+    pairs = [opened(n, {"draft": DRAFT, "mtp": None, **HEADS}[kind], target) for n in (REPLIES_N, 1)]
+    assert isinstance(pairs[0], ConcurrentPair)
+    assert pairs[0].info.drafters == pairs[1].info.drafters == (kind,)
+    yield pairs[0], pairs[1]
+    for pair in pairs:
+        pair.close()
+
+
+def test_a_schedule_changes_no_reply(both: tuple[ConcurrentPair, InspectablePair]) -> None:
+    """Greedy texts, and those of a seed; at a depth that is fixed proposals are those that a reply has alone."""
+    (shared, alone), chance = both, random.Random(5)
     asked = []
     for seed in range(12):
         sampling = Sampling(temperature=chance.choice((0.0, 0.8)))
@@ -98,7 +119,12 @@ def test_a_schedule_changes_no_reply(shared: ConcurrentPair, alone: InspectableP
         shared.step()
     assert shared.info.replies == REPLIES_N
     assert not any(each.errors for each in played)
-    assert [each.ids for each in played] == [ids_of(list(alone.reply(prompt, options))) for prompt, options in asked]
+    plays = [list(alone.reply(prompt, options)) for prompt, options in asked]
+    assert [each.ids for each in played] == [ids_of(events) for events in plays]
+    fixed = [n for n, (_, options) in enumerate(asked) if options.depth]
+    assert sum(accepted_n(played[n].events) for n in fixed) == pytest.approx(
+        sum(accepted_n(plays[n]) for n in fixed), rel=0.1
+    )
 
 
 def test_a_cancelled_reply_leaves_the_others(shared: ConcurrentPair, alone: InspectablePair) -> None:
@@ -176,8 +202,10 @@ def test_closing_ends_what_is_under_way() -> None:
     assert played.reason is FinishReason.CANCELLED
 
 
-def test_a_pair_with_a_head_makes_one_reply_at_a_time() -> None:
-    pair = opened(2, draft=HEADS["eagle3"])
+@pytest.mark.parametrize("kind", ["dflash", "several MTP layers"])
+def test_pairs_that_cannot_share_make_one_reply_at_a_time(kind: str, tmp_path: Path) -> None:
+    target = TARGET if kind in HEADS else write_step35_target(tmp_path / "target.gguf")
+    pair = opened(2, HEADS.get(kind), target)
     assert not isinstance(pair, ConcurrentPair)
     assert pair.info.replies == 1
     pair.close()

@@ -129,19 +129,15 @@ class LlamaHead(HeadContext):
     def read(
         self, tokens: Sequence[int], rows: Rows, position: int, *, scored: bool, layer: int = 0
     ) -> HeadStep | None:
-        question = HeadQuestion(_SEQUENCE, tokens, rows, position, scored, layer)
-        return self._read([question]).get(question)
+        question = HeadQuestion(_SEQUENCE, tokens, rows, position, scored)
+        return self._read([question], layer).get(question)
 
     def answer(self, questions: Sequence[HeadQuestion]) -> Sequence[HeadAnswer]:
         """As ``BatchNetwork.answer``."""
         encoding = [question for question in questions if not question.tokens]
-        rows = self._encoded([question.rows for question in encoding])
-        answers = {question: HeadAnswer(encoded=own) for question, own in zip(encoding, rows, strict=True)}
-        for layer in {question.layer for question in questions if question.tokens}:
-            reading = [question for question in questions if question.tokens and question.layer == layer]
-            steps = self._read(reading)
-            answers |= {question: HeadAnswer(steps.get(question)) for question in reading}
-        return [answers[question] for question in questions]
+        rows = dict(zip(encoding, self._encoded([question.rows for question in encoding]), strict=True))
+        steps = self._read([question for question in questions if question.tokens])
+        return [HeadAnswer(steps.get(question), rows.get(question)) for question in questions]
 
     def forget(self, sequence: int = _SEQUENCE) -> None:
         """Hold nothing of a sequence."""
@@ -155,15 +151,15 @@ class LlamaHead(HeadContext):
         ends = np.cumsum([len(rows) for rows in features])
         return np.split(self.encode(np.concatenate(features)), ends[:-1])
 
-    def _read(self, questions: Sequence[HeadQuestion]) -> dict[HeadQuestion, HeadStep]:
-        """Read the pairs of questions to one layer; the steps of those that are scored."""
+    def _read(self, questions: Sequence[HeadQuestion], layer: int = 0) -> dict[HeadQuestion, HeadStep]:
+        """Read the pairs of all questions; the steps of those that are scored."""
         for question in questions:
             if self.shares_cache and isinstance(self._target, LlamaModel):
                 self._target.hold_at_most(question.position)
             else:
                 self._cut(question.position, question.sequence)
         if self.layers_n > 1:
-            self._functions.set_mtp_layer(self._context, questions[0].layer)
+            self._functions.set_mtp_layer(self._context, layer)
         scored = [question for question in questions if question.scored]
         # Scores are wanted of all pairs that are evaluated at once, or of none: graphs of heads (llama.cpp 0c1e570)
         # compute the scores or the hidden rows of all, and hand over as many as are wanted from the first on.

@@ -1,0 +1,128 @@
+"""The networks of a pair that makes several replies at once: a target, and whatever drafts for it, with sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from localspec.base.errors import CapacityError, DrafterUnavailableError
+from localspec.engine.backends.llama.head import LlamaHead
+from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.sequences import LlamaSequence, LlamaSequences
+from localspec.engine.batched_head import SequenceHead
+from localspec.engine.batching import BatchNetwork, ContinuousBatch
+from localspec.engine.cancel import Cancellation
+from localspec.engine.drafter import DrafterInputs
+from localspec.engine.head import Head, HeadInputs
+from localspec.engine.suffix_automaton import SuffixAutomaton
+from localspec.gguf.draft_heads import DRAFT, EAGLE3, MTP
+from localspec.runtime.options import Progress
+from localspec.runtime.pair_drafters import PairDrafters
+from localspec.runtime.placement import Placement
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceModels:
+    """One sequence of the networks."""
+
+    target: LlamaSequence
+    draft: LlamaSequence | None
+    """Of a draft model."""
+    drafters: PairDrafters
+
+
+@dataclass(slots=True)
+class SharedModels:
+    """The networks, with all their sequences."""
+
+    target: LlamaSequences
+    draft: LlamaSequences | None = None
+    """A draft model."""
+    heads: dict[str, LlamaHead] = field(default_factory=dict)
+    """By kind, which is also the name of their drafter."""
+    unavailable: dict[str, DrafterUnavailableError] = field(default_factory=dict)
+    """As ``OpenedModels.unavailable``."""
+
+    @property
+    def in_order(self) -> list[BatchNetwork[Any, Any]]:
+        """As they are to answer."""
+        return [*self.heads.values(), *([self.draft] if self.draft else []), self.target]
+
+    @property
+    def drafting(self) -> LlamaSequences | LlamaHead | None:
+        """The draft model, or the head from a file of its own."""
+        return self.draft or next((head for kind, head in self.heads.items() if kind != MTP), None)
+
+    def borrow(self, sequence: int, context: Sequence[int]) -> None:
+        """As ``LlamaSequences.borrow``; a head reads the target's rows of what is taken over itself."""
+        self.target.borrow(sequence, context)
+        if self.draft:
+            self.draft.borrow(sequence, context)
+
+    def drafter_of(self, network: BatchNetwork[Any, Any]) -> str | None:
+        """The name of the drafter that evaluates a network; None for the target."""
+        if network is self.target:
+            return None
+        return next((kind for kind, head in self.heads.items() if head is network), DRAFT)
+
+    def sequence(self, batch: ContinuousBatch, number: int, past: SuffixAutomaton | None) -> SequenceModels:
+        """The models and drafters of one sequence; ``past`` are the replies of other conversations."""
+        target = LlamaSequence(batch, self.target, number)
+        draft = LlamaSequence(batch, self.draft, number) if self.draft else None
+        heads = {kind: self._inputs(head, batch, number) for kind, head in self.heads.items()}
+        inputs = DrafterInputs(target.vocab, draft, past, eagle3=heads.get(EAGLE3), mtp=heads.get(MTP))
+        return SequenceModels(target, draft, PairDrafters(inputs, self.unavailable))
+
+    def _inputs(self, head: LlamaHead, batch: ContinuousBatch, number: int) -> HeadInputs[Head]:
+        hidden = self.target.keep_hidden(number, head.read_layers)
+        return HeadInputs(SequenceHead(batch, head, number, self.target.n_ctx), hidden)
+
+
+def open_shared_models(
+    placement: Placement, draft_kind: str, n_ctx: int, cancel: Cancellation, progress: Progress, resources: ExitStack
+) -> SharedModels:
+    """The networks, with sequences of ``n_ctx`` tokens; ``resources`` will close them, the target last."""
+
+    def loading(what: str) -> Callable[[float], None]:
+        progress(f"loading the {what}", 0.0)
+        return partial(progress, f"loading the {what}")
+
+    target = LlamaSequences.open(placement.target, cancel, loading("target"), n_ctx=n_ctx)
+    resources.callback(target.close)
+    models = SharedModels(target)
+    if placement.mtp:
+        _open_head(models, MTP, placement.mtp, cancel, resources, None)
+    if placement.draft and draft_kind == DRAFT:
+        report, n_vocab = loading("draft"), target.vocab.n_vocab
+        models.draft = LlamaSequences.open(placement.draft, cancel, report, n_ctx=n_ctx, n_vocab=n_vocab)
+        resources.callback(models.draft.close)
+    elif placement.draft:
+        _open_head(models, draft_kind, placement.draft, cancel, resources, loading("draft"))
+    return models
+
+
+def _open_head(
+    models: SharedModels,
+    kind: str,
+    settings: LoadSettings,
+    cancel: Cancellation,
+    resources: ExitStack,
+    progress: Callable[[float], None] | None,
+) -> None:
+    """Open a head, unless llama.cpp or the target cannot serve it, which is noted."""
+    # No cells are taken from a sequence of a head, so there are enough for all.
+    settings = replace(settings, n_ctx=settings.sequences * models.target.n_ctx)
+    try:
+        head = LlamaHead.load(settings, models.target, cancel, progress, encodes=kind == EAGLE3)
+        resources.callback(head.close)
+        models.target.keep_hidden(0, head.read_layers)
+        models.heads[kind] = head
+    except DrafterUnavailableError as error:
+        models.unavailable[kind] = error
+    except CapacityError as error:
+        if kind != MTP:
+            raise
+        models.unavailable[kind] = DrafterUnavailableError(error.message, error.hint)  # nobody asked for them
