@@ -8,9 +8,8 @@ from pathlib import PurePosixPath
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.models.download.refusals import missing_file
 from localspec.models.download.remote_file import Repository
-from localspec.models.pairs.split_files import is_later_part
+from localspec.models.pairs.split_files import is_later_part, stem
 
-_SPLIT = re.compile(r"-\d{5}-of-\d{5}$")
 _QUANTISATION = re.compile(r"(?i)(?:^|[-._])((?:UD[-_])?(?:I?Q\d[0-9A-Z_]*|T?Q\d_\d|MXFP4\w*|BF16|F16|F32))$")
 # Files beside models: projectors, importance matrices, draft heads of other kinds.
 _COMPANION = re.compile(r"(?i)^(mmproj|imatrix|mtp-|eagle3-|dflash-|dspark-)|[-._](imatrix|mmproj)[-._]")
@@ -29,9 +28,9 @@ def choose_file(repository: Repository, wanted: str | None) -> str:
         raise missing_file(wanted, repository)
     models = [name for name in repository.sizes if is_model(name)]
     ending = re.compile(rf"(?i)(?:^|[-._]){re.escape(wanted)}$")
-    fitting = [name for name in models if ending.search(_stem(name))]
+    fitting = [name for name in models if ending.search(stem(name))]
     # "Q4_K_M" does not mean "UD-Q4_K_M" where there are both.
-    plain = [name for name in fitting if not re.search(rf"(?i)UD[-_]{re.escape(wanted)}$", _stem(name))]
+    plain = [name for name in fitting if not re.search(rf"(?i)UD[-_]{re.escape(wanted)}$", stem(name))]
     chosen = plain or fitting
     if not chosen:
         raise _no_such_quantisation(repository, wanted, models)
@@ -55,23 +54,19 @@ def _only_model(repository: Repository) -> str:
 
 
 def _quantisations(models: list[str]) -> list[str]:
-    return sorted({found[1] for name in models if (found := _QUANTISATION.search(_stem(name)))})
+    return sorted({found[1] for name in models if (found := _QUANTISATION.search(stem(name)))})
 
 
 def quantisation_of(name: str) -> str:
     """The quantisation in the name of a file ("UD-Q4_K_M"); without one the name, without folders and endings."""
-    found = _QUANTISATION.search(_stem(name))
-    return found[1].upper().replace("UD_", "UD-") if found else _stem(name)
+    found = _QUANTISATION.search(stem(name))
+    return found[1].upper().replace("UD_", "UD-") if found else stem(name)
 
 
 def is_model(name: str) -> bool:
     """True for the first file of a model; False for what lies beside models."""
     path = PurePosixPath(name)
     return path.suffix.lower() == ".gguf" and not is_later_part(name) and not _COMPANION.search(path.name)
-
-
-def _stem(name: str) -> str:
-    return _SPLIT.sub("", PurePosixPath(name).stem)
 
 
 def _no_such_quantisation(repository: Repository, wanted: str, models: list[str]) -> NotFoundError:

@@ -11,17 +11,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
+from filelock import FileLock
 
-from localspec.base.errors import DownloadError
+from localspec.base.errors import OWN_CACHE, DownloadError, refused
 from localspec.models.download.context import DownloadContext
 from localspec.models.download.events import Delayed, DownloadEvent, Fetched
 from localspec.models.download.layout import CacheLayout
-from localspec.models.download.locks import download_lock
 from localspec.models.download.partial_file import PartialFile, is_strong
 from localspec.models.download.refusals import TransientError
 from localspec.models.download.remote_file import RemoteFile
 from localspec.models.download.source import ByteSource, begins_at
 
+_POLL_S = 0.25
 _MAX_WRONG = 3
 """Complete downloads with a wrong checksum before giving up."""
 _MAX_RESTARTS = 5
@@ -160,6 +161,27 @@ class Transfer:
             self.context.check()
             if len(data) > room:
                 return  # more than there should be; the checksum decides
+
+
+@contextmanager
+def download_lock(lock_file: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock that the Hub's own client takes too. ``waiting`` is called while another holds it, and may raise.
+
+    The system drops the lock when its holder dies. Raises DownloadError if the lock cannot be taken.
+    """
+    lock = FileLock(lock_file, timeout=_POLL_S, mode=0o664, thread_local=False)
+    while True:
+        try:
+            lock.acquire()
+            break
+        except TimeoutError:
+            waiting()
+        except OSError as error:
+            raise DownloadError(*refused(f"The lock {lock_file} cannot be taken", error, OWN_CACHE)) from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _headers(part: PartialFile) -> dict[str, str]:

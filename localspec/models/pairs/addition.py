@@ -17,7 +17,7 @@ from localspec.models.pairs.catalogue import Catalogue, load_catalogue
 from localspec.models.pairs.draft_size import LARGEST, draft_distance, is_draft_size
 from localspec.models.pairs.pair import Pair
 from localspec.models.pairs.references import Resolved
-from localspec.models.pairs.split_files import parts_of
+from localspec.models.pairs.split_files import parts_of, stem
 from localspec.models.pairs.stores import Found
 from localspec.models.pairs.user_pairs import append_pair
 from localspec.models.projectors import check_projector
@@ -184,8 +184,3 @@ def _title(models: list[Resolved]) -> str:
         if min(map(len, names)) >= _MIN_NAME_CHARS and len(set(names)) == len(names):
             return " + ".join(names)
     return " + ".join(files)
-
-
-def stem(file: str) -> str:
-    """The name of a file without folders, endings and the number of a part."""
-    return re.sub(r"-\d{5}-of-\d{5}$", "", Path(file).stem)

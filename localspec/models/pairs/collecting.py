@@ -10,11 +10,12 @@ from pathlib import Path
 from localspec.base.errors import NotFoundError
 from localspec.gguf import read_header
 from localspec.gguf.draft_heads import DRAFT, drafter_kind
-from localspec.models.pairs.addition import free_id, stem
+from localspec.models.pairs.addition import free_id
 from localspec.models.pairs.catalogue import load_catalogue
 from localspec.models.pairs.disk import is_file, is_folder, real
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.scan import FOLDER, ScannedModel, scan
+from localspec.models.pairs.split_files import stem
 from localspec.models.pairs.stores.found import Found, in_folder
 from localspec.models.pairs.user_pairs import append_pairs
 

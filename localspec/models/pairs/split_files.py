@@ -26,6 +26,11 @@ def read_parts(path: Path) -> list[GgufHeader]:
     return [read_header(part) for part in parts_of(path)]
 
 
+def stem(file: str) -> str:
+    """The name of a file without folders, ending and the number of a part."""
+    return re.sub(r"-\d{5}-of-\d{5}$", "", Path(file).stem)
+
+
 def is_later_part(name: str) -> bool:
     """True for the second and later files of a split model."""
     split = _SPLIT.search(name)
