@@ -111,11 +111,10 @@ class Fields:
         return listed if len(listed) == len(value) else self.refuse(name, "a list of objects")
 
     def refuse(self, name: str, expected: str) -> NoReturn:
-        """Raise the error of a field that is not what is expected, in words, or that is missing."""
+        """Raise the error of a field that is missing, or is not what is ``expected``: "a text"."""
         place = self.at(name)
-        if self.has(name):
-            raise InvalidFieldError(f"{place} is not {expected}.", f"Send {expected}.", param=place)
-        raise InvalidFieldError(f"{place} is missing.", f"Send {expected}.", param=place)
+        has = "has" if self.has(name) else "is missing; it has"
+        raise InvalidFieldError(f"{place} {has} to be {expected}.", param=place)
 
 
 def fields_of_json(body: bytes) -> Fields:

@@ -19,9 +19,9 @@ from localspec.gguf import read_header
 from localspec.runtime.worker.messages import Detokenize, Detokenized, Render, Rendered, Tokenize, Tokenized
 from localspec.server.completion import complete, fill_in, generation_settings
 from localspec.server.fields import Fields
+from localspec.server.openai.api import list_models
 from localspec.server.openai.chat import complete_chat
 from localspec.server.openai.messages import messages_of, tools_of, without_begun
-from localspec.server.openai.models import list_models
 from localspec.server.openai.responses import respond
 from localspec.server.service import ServedModel, Service
 

@@ -102,6 +102,8 @@ async def merged(service: Service, asked: list[Asked]) -> AsyncGenerator[tuple[i
     everything: asyncio.Future[Any] = asyncio.gather(*following)
     try:
         while not (everything.done() and arrived.empty()):
+            if everything.done():
+                await everything  # one that failed is not to wait for the others
             coming: asyncio.Future[Any] = asyncio.ensure_future(arrived.get())
             await asyncio.wait((coming, everything), return_when=asyncio.FIRST_COMPLETED)
             if coming.done():

@@ -153,12 +153,12 @@ async def test_pairs_are_listed_and_described() -> None:
     ("path", "sent", "message"),
     [
         ("chat", {"model": "nobody", "messages": HELLO}, "no pair named nobody"),
-        ("chat", {"messages": [{"role": "king"}]}, "messages[0].role is not"),
-        ("chat", {"messages": 5}, "messages is not a list"),
-        ("chat", {"messages": HELLO, "options": {"top_k": "many"}}, "options.top_k is not"),
+        ("chat", {"messages": [{"role": "king"}]}, "messages[0].role has to be"),
+        ("chat", {"messages": 5}, "messages has to be a list of objects"),
+        ("chat", {"messages": HELLO, "options": {"top_k": "many"}}, "options.top_k has to be"),
         ("chat", {"messages": HELLO, "format": {"type": "nothing"}}, "JSON Schema"),
         ("chat", {"messages": [{"role": "user", "images": [base64.b64encode(b"no").decode()]}]}, "image"),
-        ("generate", {"prompt": "Well?", "template": "{{ .Prompt }}"}, "template is not empty"),
+        ("generate", {"prompt": "Well?", "template": "{{ .Prompt }}"}, "template has to be empty"),
         ("show", {"model": "nobody"}, "no pair named nobody"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,14 +18,14 @@ from openai import AsyncOpenAI
 from starlette.middleware import Middleware
 
 from localspec.base.errors import EngineError
-from localspec.engine.events import Alternative, Finished, FinishReason, Round, Started, TokenLogprobs, ToolCall
+from localspec.engine.events import Alternative, Event, Finished, FinishReason, Round, Started, TokenLogprobs, ToolCall
 from localspec.engine.settings import Sampling
 from localspec.runtime.images import images_in
 from localspec.runtime.messages import Infill, Message, Role, TokenIds, Tool
 from localspec.runtime.worker.messages import Score, Scored, Tokenize, Tokenized
 from localspec.server.app import make_app
 from localspec.server.exchange import EndsWithClient
-from localspec.server.service import BusyError
+from localspec.server.service import Asked, BusyError
 from tests.server.fakes import PAIR, FakeService, Step, said, served
 from tests.tiny_projectors import write_png
 
@@ -188,6 +188,26 @@ class TestChat:
             Message(Role.TOOL, "12:00", call_id=CALL.id, name="get_time"),
         )
         assert asked.prefix == "It is "
+
+    async def test_one_of_several_replies_that_fails_does_not_wait_for_the_others(self) -> None:
+        told_n = 0
+
+        class Long(FakeService):
+            async def reply(self, asked: Asked) -> AsyncGenerator[Event, None]:
+                if self.asked:
+                    raise EngineError("It fell over.")
+                self.asked.append(asked)
+                nonlocal told_n
+                while told_n < 2000:
+                    told_n += 1
+                    await asyncio.sleep(0)
+                    yield said("on", "and")[1]
+
+        async with served(make_app(Long())) as url, httpx2.AsyncClient() as client:
+            answer = await client.post(f"{url}/v1/chat/completions", json={"messages": HELLO, "n": 2})
+        assert answer.status_code == 500
+        assert told_n < 100
+        assert "It fell over." in answer.json()["error"]["message"]
 
     async def test_several_replies_have_seeds_in_a_row(self) -> None:
         replies = [said("a"), said("b", reason=FinishReason.LENGTH), said("c")]

@@ -41,13 +41,16 @@ def test_a_request_says_more_than_the_settings(sent: dict[str, object], expected
 @pytest.mark.parametrize(
     ("sent", "message"),
     [
-        ('{"temperature": "hot"}', "temperature is not a number."),
-        ('{"temperature": -1}', "temperature is not a number from 0."),
-        ('{"top_k": 1.5}', "top_k is not a whole number."),
-        ('{"top_p": true}', "top_p is not a number."),
-        ('{"logit_bias": {"the": 1}}', "logit_bias is not an object of token ids, each with a number."),
-        ('{"logit_bias": {"5": 1e308}}', "logit_bias is not an object of token ids, each with a number up to 1e+09."),
-        ('{"dry_sequence_breakers": [1]}', "dry_sequence_breakers is not a text or a list of texts."),
+        ('{"temperature": "hot"}', "temperature has to be a number."),
+        ('{"temperature": -1}', "temperature has to be a number from 0."),
+        ('{"top_k": 1.5}', "top_k has to be a whole number."),
+        ('{"top_p": true}', "top_p has to be a number."),
+        ('{"logit_bias": {"the": 1}}', "logit_bias has to be an object of token ids, each with a number."),
+        (
+            '{"logit_bias": {"5": 1e308}}',
+            "logit_bias has to be an object of token ids, each with a number up to 1e+09.",
+        ),
+        ('{"dry_sequence_breakers": [1]}', "dry_sequence_breakers has to be a text or a list of texts."),
     ],
 )
 def test_a_wrong_value_names_its_field(sent: str, message: str) -> None:
@@ -76,9 +79,9 @@ def test_fields_inside_fields_have_places() -> None:
     assert message.text("role") == "user"
     content = message.object("content")
     assert content is not None
-    with pytest.raises(InvalidFieldError, match=r"messages\[0\]\.content\.text is not a text"):
+    with pytest.raises(InvalidFieldError, match=r"messages\[0\]\.content\.text has to be a text"):
         content.text("text")
-    with pytest.raises(InvalidFieldError, match=r"messages\[0\]\.name is missing"):
+    with pytest.raises(InvalidFieldError, match=r"messages\[0\]\.name is missing; it has to be a text"):
         message.text("name")
     assert fields.whole("n") is None
     assert fields.text("n", "none") == "none"

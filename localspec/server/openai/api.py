@@ -1,20 +1,44 @@
-"""The endpoints of OpenAI's API."""
+"""The endpoints of OpenAI's API, and those of its models: the pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from localspec.base.errors import NotFoundError
 from localspec.server.openai.chat import complete_chat
 from localspec.server.openai.completions import complete_text
-from localspec.server.openai.models import list_models, show_model
 from localspec.server.openai.page import openapi_page
 from localspec.server.openai.responses import respond
-from localspec.server.service import Service
+from localspec.server.service import ServedModel, Service
+
+
+async def list_models(service: Service, request: Request) -> Response:
+    """All pairs."""
+    return JSONResponse({"object": "list", "data": [_model(each) for each in service.models()]})
+
+
+async def show_model(service: Service, request: Request) -> Response:
+    """One pair. Raises NotFoundError."""
+    named = request.path_params["model"]
+    found = next((each for each in service.models() if each.id == named), None)
+    if found is None:
+        raise NotFoundError(f"There is no pair named {named}.", "GET /v1/models lists the pairs.")
+    return JSONResponse(_model(found))
+
+
+def _model(model: ServedModel) -> dict[str, Any]:
+    """A pair as OpenAI has models, with llama-server's ``meta``."""
+    meta: dict[str, Any] = {"name": model.name, "size": model.size_bytes, "loaded": model.loaded}
+    if model.info is not None:
+        meta |= {"n_ctx": model.info.n_ctx, "n_vocab": model.info.n_vocab, "draft": model.info.draft_name}
+    return {"id": model.id, "object": "model", "created": model.created, "owned_by": "localspec", "meta": meta}
+
 
 _ENDPOINTS: tuple[tuple[str, str, Callable[[Service, Request], Awaitable[Response]]], ...] = (
     ("POST", "/v1/chat/completions", complete_chat),
