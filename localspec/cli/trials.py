@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Write what there is as JSON.")
 _ID = click.argument("beginning", metavar="ID")
-_COUNT = ValueParam(Number(1, whole=True))
 _FEWEST_N = 20
 
 

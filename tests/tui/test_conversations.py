@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import stat
 from collections.abc import Iterator
@@ -746,6 +747,21 @@ async def test_a_long_conversation_opens_with_its_newest_turns_alone(store: Stor
             await wait_until(pilot, lambda: transcript.pages.near.wanted is None)
         assert len(views(pilot)) < 80
         assert any(page.empty for page in chat(pilot).query(Page))
+
+
+async def test_a_turn_that_goes_while_it_is_opened_is_not_gone_to(store: Store) -> None:
+    """As where a summary takes its place: what removes it comes first, and nothing is chosen."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(60, 15)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "One?", "One.")
+        transcript = chat(pilot).query_one(Transcript)
+        async with transcript.pages.near.held():
+            removing = asyncio.create_task(transcript.sync([]))
+            opening = asyncio.create_task(transcript.reveal(transcript.pages.turns[0]))
+            await asyncio.sleep(0)
+        await asyncio.gather(removing, opening)
+        assert transcript.selected is None
 
 
 async def test_a_conversation_is_titled_and_exported(

@@ -65,11 +65,8 @@ def losses(found: Sequence[BenchComparison]) -> list[BenchComparison]:
 
 def unlike(old: BenchResult, new: BenchResult) -> list[str]:
     """Differences of settings and devices between two runs, as clauses."""
-    found = [
-        f"{name} were {old.settings.get(name)}, now {new.settings.get(name)}"
-        for name in ("tokens",)
-        if old.settings.get(name) != new.settings.get(name)
-    ]
+    before_n, now_n = old.settings.get("tokens"), new.settings.get("tokens")
+    found = [f"tokens were {before_n}, now {now_n}"] if before_n != now_n else []
     for pair in new.pairs:
         before = next((each for each in old.pairs if each.pair == pair.pair), None)
         if before and before.facts.get("device") != pair.facts.get("device"):

@@ -99,6 +99,8 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
         if turn in self.pages.turns:
             self._anchor_released = True
             view = await self.pages.open(turn)
+            if view is None:
+                return
             self.choose(view)
             # Where it is can be told once the page is laid out.
             self.call_after_refresh(self._go_to, view)

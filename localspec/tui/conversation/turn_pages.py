@@ -118,10 +118,10 @@ class TurnPages:
             if view is not None:
                 await view.remove()
 
-    async def open(self, turn: Turn) -> TurnView:
-        """Give a turn its widget, however far away it is."""
+    async def open(self, turn: Turn) -> TurnView | None:
+        """Give a turn its widget, however far away it is; None if it is gone by then."""
         await self.near.open(next(page for page in self.pages if turn in page.turns))
-        return self._views[turn]
+        return self._views.get(turn)
 
     def _view_for(self, turn: Turn) -> TurnView:
         view = self._views[turn] = self._make(turn)
