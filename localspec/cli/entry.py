@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from typing import NoReturn
 
 import click
 
-from localspec.base.errors import INTERRUPTED_EXIT_CODE, LocalSpecError, OutputError, refused
+from localspec.base.errors import INTERRUPTED_EXIT_CODE, LocalSpecError, NotFoundError, OutputError, refused
 from localspec.cli import report
 from localspec.cli.commands import localspec
 from localspec.cli.services import Services
@@ -57,6 +58,10 @@ def _answer(arguments: Sequence[str], services: Services) -> int:
     except StdoutError as error:
         give_up_stdout()
         return report.show(OutputError(*refused("Standard output cannot be written", error, "send it elsewhere")))
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            return report.show_unexpected(error)
+        return report.show(NotFoundError("No file has a name as long as one of these.", "Check the command line."))
     except Exception as error:  # noqa: BLE001 -- the edge of the program; nothing above could tell the person
         return report.show_unexpected(error)
 

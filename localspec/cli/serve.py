@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import click
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from localspec.server.serving import ServerOptions
 
 LOOPBACK, PORT = "127.0.0.1", 8484
+_ORIGIN = re.compile(r"https?://(?:[^\s/:\[\]]+|\[[0-9a-fA-F:.]+\])(?::\d{1,5})?", re.IGNORECASE)
+"""RFC 6454: a scheme, a host and a port, and no path."""
 _OF_REQUESTS = ("system", "persona", "tool", "mcp", "tool_folder", "max_calls", "call_timeout")
 """Settings of the chat that requests bring with them."""
 
@@ -133,7 +135,7 @@ def _check(access: AccessRules, key_file: Path | None) -> None:
     if key_file is not None and key_file.stat().st_mode & 0o077:
         remark(f"Others on this machine can read {key_file}: chmod 600 keeps it yours.")
     for origin in access.origins:
-        if origin != "*" and (urlsplit(origin).scheme not in ("http", "https") or origin.count("/") != 2):
+        if origin != "*" and not _ORIGIN.fullmatch(origin):
             raise UsageError(f"{origin} is not an origin.", "One is like https://example.org, without a path.")
     if is_loopback(access.host):
         return

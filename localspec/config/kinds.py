@@ -201,6 +201,18 @@ class Text(ValueKind):
 
 
 @dataclass(frozen=True, slots=True)
+class Addresses(Text):
+    """Addresses of servers: HOST:PORT, with commas between several."""
+
+    what: str = "HOST:PORT, with commas between several"
+    pattern: str = r"[^,\s:]+:\d{1,5}(\s*,\s*[^,\s:]+:\d{1,5})*"
+    noun: str = "HOST:PORT[,HOST:PORT]"
+
+    def from_option(self, text: str) -> Any:
+        return self.check(text)
+
+
+@dataclass(frozen=True, slots=True)
 class TextOrFile(Text):
     """A text, or ``@`` and the name of a UTF-8 file that has it, beside the file of settings if it is relative."""
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from localspec.config.kinds import (
     AUTO,
     NONE,
+    Addresses,
     Choice,
     Flag,
     Folder,
@@ -82,9 +83,6 @@ _THREADS = Number(1, 512, whole=True, unit="threads")
 """llama.cpp takes no more (GGML_MAX_N_THREADS), and ends its process over more."""
 _LAYERS = Number(0, whole=True, words=(AUTO,), unit="layers")
 _DEVICES = Text('"none", or names with commas between them', r"[^,\s]+(\s*,\s*[^,\s]+)*", "none|NAME[,NAME]")
-_SERVERS = Text(
-    "HOST:PORT, with commas between several", r"[^,\s:]+:\d{1,5}(\s*,\s*[^,\s:]+:\d{1,5})*", "HOST:PORT[,HOST:PORT]"
-)
 _PERSONA = Text("the name of a persona, or none", r"[^\s/\\.][^/\\]*", "NAME|none")
 _FROM_0 = Number(0)
 _ANY = Number()
@@ -164,7 +162,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     _model(
         "rpc",
-        _SERVERS,
+        Addresses(),
         "Use the devices of these RPC servers too; nothing protects the connection, so only in a private "
         "network or through a tunnel",
         "no other machines",

@@ -141,6 +141,7 @@ def test_the_help_names_the_deepest_depth(localspec: Localspec) -> None:
         (*FILES, "--ctx", "0"),
         (*FILES, "--seed", "-1"),
         (*FILES, "--stop", ""),
+        (*FILES, "--rpc", "no address"),
         (*FILES, "--no-such-option"),
     ],
     ids=" ".join,
@@ -171,6 +172,16 @@ def test_what_only_some_commands_can_get_wrong(localspec: Localspec, arguments: 
     done = localspec(*arguments)
     assert (done.code, done.out) == (2, "")
     assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [("batch",), ("pairs", "scan"), ("trials", "start", "--draft"), ("verify", "--out")]
+)
+def test_a_name_that_no_file_can_have(localspec: Localspec, arguments: tuple[str, ...]) -> None:
+    """It is refused as one that is not there."""
+    done = localspec(*arguments, "a" * 5000)
+    assert (done.code, done.out) == (4, "")
+    assert done.err == "localspec: No file has a name as long as one of these. Check the command line.\n"
 
 
 @pytest.mark.parametrize(

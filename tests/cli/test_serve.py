@@ -20,6 +20,7 @@ def test_what_cannot_be_served(localspec: Localspec, tmp_path: Path) -> None:
             (("--host", "no such host", "--api-key-file", str(keys)), "Choose another --host"),
             (("--host", "0.0.0.0"), "--api-key-file"),
             (("--allow-origin", "https://example.org/path"), "not an origin"),
+            (("--allow-origin", "http://[::1"), "not an origin"),
             (("--parallel", "0"), "--parallel"),
             (("--system", "Be brief."), "--system has no effect here"),
             (("--tool", "get_time"), "--tool has no effect here"),
