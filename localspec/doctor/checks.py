@@ -110,7 +110,7 @@ def _tools() -> Finding | None:
     except LocalSpecError:
         return None
     calls = calls_of(pair)
-    return Finding("tools", OK, f"The pair {pair.id} calls tools: {calls}.") if calls else None
+    return Finding("tools", OK, f"The pair {pair.id} calls tools, in this syntax: {calls}.") if calls else None
 
 
 def _passages() -> Finding:

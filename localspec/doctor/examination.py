@@ -19,11 +19,11 @@ from localspec.doctor.native_probe import NativeReport, room_of, speed_file_of
 from localspec.models.fit import Room
 from localspec.models.token_work import work_of_size
 from localspec.runtime.figures import size, speed
+from localspec.runtime.remote.address import is_loopback
 from localspec.runtime.speed.expectation import expected_speed
 from localspec.runtime.speed.measurement import Measure, known_speed, measure_when_idle
 
 _TYPICAL_BYTES = 5 * 10**9
-_LOOPBACK = ("127.", "localhost:")
 _PACKAGES = ("llama-cpp-python", "huggingface-hub", "textual", "numpy")
 
 
@@ -97,7 +97,7 @@ def _other_machines(native: NativeReport) -> list[Finding]:
     if native.rpc_problem:
         return [Finding("rpc", PROBLEM, native.rpc_problem, native.rpc_hint)]
     addresses = dict.fromkeys(device.description for device in native.devices if device.remote)
-    exposed = [address for address in addresses if not address.startswith(_LOOPBACK)]
+    exposed = [address for address in addresses if not is_loopback(address.rpartition(":")[0])]
     if not exposed:
         return []
     return [
@@ -121,7 +121,7 @@ def _heads(native: NativeReport) -> Finding:
 def _evaluation(evaluation: Evaluation) -> list[Finding]:
     if not evaluation.device:
         return []  # reported by the advice on the build
-    return [Finding("engine", OK, f"Small models run, of 4 bits and of 8: {evaluation.device}.")]
+    return [Finding("engine", OK, f"Small models of 4 bits and of 8 run: {evaluation.device}.")]
 
 
 def _speed(native: NativeReport, measure: Measure) -> list[Finding]:

@@ -113,8 +113,8 @@ class Browser:
 
     @property
     def queue_heading(self) -> str:
-        """The line above the downloads; empty if there are none."""
-        queue = self._library.downloads.queue
+        """The line above the downloads; empty if there are none, or if they are not listed."""
+        queue = self._library.downloads.queue if self.searches else ()
         counted = [(sum(test(each) for each in queue), word) for word, test in _QUEUED.items()]
         return ", ".join(f"{n} {word}" for n, word in counted if n)
 
@@ -128,13 +128,13 @@ class Browser:
 
     @property
     def models(self) -> Sequence[HubModel]:
-        """The repositories found on the Hub."""
-        return self._library.hub.found
+        """The repositories found on the Hub, if it is searched from here."""
+        return self._library.hub.found if self.searches else ()
 
     @property
     def hub_heading(self) -> str:
-        """The line above the repositories; empty while the Hub is not searched."""
-        return self._library.hub.heading
+        """The line above the repositories; empty while the Hub is not searched from here."""
+        return self._library.hub.heading if self.searches else ""
 
     @property
     def hidden(self) -> str:
@@ -333,18 +333,6 @@ class PageBrowser(Browser):
         """Nothing here: the search goes on in the list behind."""
 
     @property
-    def models(self) -> Sequence[HubModel]:
-        return ()
-
-    @property
-    def hub_heading(self) -> str:
-        return ""
-
-    @property
-    def queue_heading(self) -> str:
-        return ""
-
-    @property
     def marked_row(self) -> str | None:
         """The user's choice, else the best one."""
         entries = self.entries
@@ -411,18 +399,6 @@ class DraftBrowser(Browser):
             speed=each.expected,
             recommended_here=each.fits and each is self._search.found[0] and self._search.over,
         )
-
-    @property
-    def models(self) -> Sequence[HubModel]:
-        return ()
-
-    @property
-    def hub_heading(self) -> str:
-        return ""
-
-    @property
-    def queue_heading(self) -> str:
-        return ""
 
     def search(self, *, on: bool) -> None:
         """End the search when the list is left."""
