@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import signal
 import socket
@@ -18,7 +17,6 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from localspec.base.errors import UsageError
 from localspec.base.signals import discard_terminal_output, ending_signals
 
 STOP_S = 10.0
@@ -28,7 +26,6 @@ HEADERS_S = 10.0
 STALLED_S = 60.0
 """The time after which a client that takes nothing of its answer is hung up on."""
 _LOG_BYTES = 4_000_000
-_NO_SUCH_HOST = "Name or service not known"
 
 
 class Stoppable(Protocol):
@@ -146,32 +143,6 @@ class _Protocol(H11Protocol):
     def _give_up(self) -> None:
         if not self.transport.is_closing():
             self.transport.close()
-
-
-def bound(host: str, port: int) -> socket.socket:
-    """A socket that listens. Raises UsageError if the host is not this machine's, or the port is taken."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listening = socket.socket(family, kind, protocol)
-    except (OSError, UnicodeError) as error:  # UnicodeError: a name with an empty or too long part
-        reason = getattr(error, "strerror", None) or _NO_SUCH_HOST
-        raise _cannot_listen(host, port, reason, "Choose another --host; left out, it is this machine alone.") from None
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(2048)
-    except (OSError, OverflowError) as error:
-        listening.close()
-        reason = getattr(error, "strerror", None) or str(error)
-        hint = "Choose another --port; 0 takes a free one."
-        if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
-            hint = "Choose another --host; left out, it is this machine alone."
-        raise _cannot_listen(host, port, reason, hint) from None
-    return listening
-
-
-def _cannot_listen(host: str, port: int, reason: str, hint: str) -> UsageError:
-    return UsageError(f"LocalSpec cannot listen at {host}, port {port} ({reason}).", hint)
 
 
 def url_of(listening: socket.socket) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import socket
 from collections.abc import Callable
 from importlib.resources import files
 from string import Template
@@ -17,7 +16,7 @@ from aiohttp import web
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
-from localspec.base.errors import UsageError
+from localspec.base.listening import listen
 
 _SECRET_BYTES = 18
 _GRACE_S = 5.0
@@ -26,7 +25,6 @@ _END_S = 30.0
 """The time for apps to end when the server does."""
 _HEADERS = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
 _FONT_SIZE = 16
-_NO_SUCH_HOST = "Name or service not known"
 TOO_MANY = "LocalSpec is already open in the largest number of tabs; each has its own models in memory. Close one, or "
 TOO_MANY += "start it with a larger --tabs."
 
@@ -39,7 +37,7 @@ class ChatServer(Server):
 
         ``on_ready`` is called with the address once the page can be opened.
         """
-        self._socket = _bound(host, port)
+        self._socket = listen(host, port)
         super().__init__(command, host=host, port=int(self._socket.getsockname()[1]), title="LocalSpec")
         self._secret = secrets.token_urlsafe(_SECRET_BYTES)
         self._tabs = asyncio.Semaphore(tabs)
@@ -136,29 +134,3 @@ async def _close_after(app_service: AppService, websocket: web.WebSocketResponse
     if task is not None:
         await asyncio.wait((task,))
     await websocket.close()
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(family, kind, protocol)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            bound.bind(address)
-            bound.listen()
-        except OSError:
-            bound.close()
-            raise
-    except (socket.gaierror, UnicodeError) as error:
-        # UnicodeError: a host name with an empty or too long part.
-        reason = getattr(error, "strerror", None) or _NO_SUCH_HOST
-        raise UsageError(
-            f"The chat cannot be served on {host}, port {port} ({reason}).",
-            "Choose another --host; left out, it is an address that only this machine has.",
-        ) from None
-    except OSError as error:
-        raise UsageError(
-            f"The chat cannot be served on {host}, port {port} ({error.strerror or error}).",
-            "Choose another --port; 0 takes a free one.",
-        ) from None
-    return bound
