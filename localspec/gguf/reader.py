@@ -18,7 +18,6 @@ from typing import BinaryIO, Protocol
 from localspec.base.errors import ModelFileError, NotFoundError
 from localspec.gguf.draft_heads import DRAFT_TOKENS
 from localspec.gguf.header import GgufHeader
-from localspec.gguf.lookalikes import guess
 from localspec.gguf.metadata import Value, get
 from localspec.gguf.soundness import UNFINISHED, check_sound
 from localspec.gguf.tensors import I64, TensorInfo
@@ -207,7 +206,7 @@ def _preamble(cursor: _Cursor) -> tuple[int, int, int]:
     if not start:
         raise ModelFileError(f"{cursor.source} is empty.", UNFINISHED)
     if not start.startswith(b"GGUF"[: len(start)]):
-        kind, hint = guess(start)
+        kind, hint = _not_gguf(start)
         raise ModelFileError(f"{cursor.source} is not a GGUF file{kind}.", hint)
     cursor.take(4)
     version = cursor.uint32()
@@ -226,6 +225,28 @@ def _preamble(cursor: _Cursor) -> tuple[int, int, int]:
         if count > MAX_COUNT:
             raise cursor.damaged(f"it claims {count:,} {what}")
     return version, n_tensors, n_entries
+
+
+def _not_gguf(start: bytes) -> tuple[str, str]:
+    """The end of the sentence "FILE is not a GGUF file...", and a hint, guessed from the first bytes of the file."""
+    other_format = "Look for a GGUF version of the model; such repositories usually end in -GGUF."
+    failed = "The download went wrong; fetch the file again."
+    text = start.lstrip().lower()
+    if text.startswith((b"<!doctype html", b"<html")):
+        return " but a web page", f"{failed} The site may have asked you to sign in."
+    if text.startswith(b"version https://git-lfs"):
+        return " but a git-lfs pointer to one", "Run `git lfs pull` where it was cloned, or download the file itself."
+    if start.startswith(b"PK\x03\x04"):
+        return " but a zip archive, perhaps a PyTorch checkpoint", other_format
+    if start[8:9] == b"{" and start[5:8] == b"\0\0\0":
+        return " but a safetensors file", other_format
+    if start.startswith((b"lmgg", b"tjgg", b"fmgg", b"algg")):
+        return " but its predecessor, GGML", other_format
+    if text.startswith(b"{"):
+        return " but JSON text", f"{failed} The server may have sent an error."
+    if not start.strip(b"\0"):
+        return ": it begins with zeros", failed
+    return "", other_format
 
 
 def _metadata(cursor: _Cursor, count: int) -> Mapping[str, Value]:

@@ -27,7 +27,7 @@ from localspec.base.errors import LocalSpecError, NotFoundError
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.events import Event, Finished, FinishReason
 from localspec.engine.tally import Tally
-from localspec.runtime.load import ConcurrentPair, InspectablePair, PairInspector, PairPrompter
+from localspec.runtime.load import ConcurrentPair, InspectablePair
 from localspec.runtime.messages import Listener
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.rpc_watch import rpc_watched
@@ -59,7 +59,6 @@ from localspec.runtime.worker.messages import (
     Score,
     Scored,
     Silence,
-    TextAnswer,
     Tokenize,
     Tokenized,
     TokensCounted,
@@ -233,10 +232,8 @@ class EngineServer:
                     self._load(options)
                 case Generate() | Complete():
                     self._generate(work)
-                case Inspect() | Weigh() | Score():
-                    self._look_into(work)
-                case Tokenize() | Detokenize() | Render():
-                    self._about_text(work)
+                case Inspect() | Weigh() | Score() | Tokenize() | Detokenize() | Render():
+                    self._answer(work)
                 case CountTokens(text):
                     self._send(TokensCounted(self._count(text)))
                 case ReadAhead():
@@ -325,23 +322,14 @@ class EngineServer:
         except (Cancelled, LocalSpecError):  # whoever sends these messages is told
             return 0
 
-    def _look_into(self, work: Look) -> None:
+    def _answer(self, work: Look | AboutText) -> None:
+        """Answer a question about a reply or a text."""
         try:
             if self._inbox.cancelled:
                 raise Cancelled
             if self._pair is None:
                 raise self._absent
-            self._send(_seen(self._pair.inspector, work))
-        except Cancelled:
-            self._send(Dropped(work.request_id))
-
-    def _about_text(self, work: AboutText) -> None:
-        try:
-            if self._inbox.cancelled:
-                raise Cancelled
-            if self._pair is None:
-                raise self._absent
-            self._send(_text_answer(self._pair.prompter, work))
+            self._send(_answer_of(self._pair, work))
         except Cancelled:
             self._send(Dropped(work.request_id))
 
@@ -368,24 +356,21 @@ class EngineServer:
         )
 
 
-def _seen(inspector: PairInspector, work: Look) -> Inspected | Weighed | Scored:
+def _answer_of(pair: InspectablePair, work: Look | AboutText) -> Answer:
+    """Raises Cancelled or LocalSpecError."""
     match work:
         case Inspect(request_id, prompt, options, reply, position):
-            return Inspected(request_id, inspector.inspect(prompt, options, reply, position))
+            return Inspected(request_id, pair.inspector.inspect(prompt, options, reply, position))
         case Weigh(request_id, prompt, options, reply, start, stop):
-            return Weighed(request_id, inspector.probs(prompt, options, reply, start, stop))
+            return Weighed(request_id, pair.inspector.probs(prompt, options, reply, start, stop))
         case Score(request_id, ids, start, stop, top_n):
-            return Scored(request_id, inspector.logprobs(ids, start, stop, top_n))
-
-
-def _text_answer(prompter: PairPrompter, work: AboutText) -> TextAnswer:
-    match work:
+            return Scored(request_id, pair.inspector.logprobs(ids, start, stop, top_n))
         case Tokenize(request_id, text, special, bos):
-            return Tokenized(request_id, *prompter.tokenize(text, special=special, bos=bos))
+            return Tokenized(request_id, *pair.prompter.tokenize(text, special=special, bos=bos))
         case Detokenize(request_id, ids):
-            return Detokenized(request_id, prompter.detokenize(ids))
+            return Detokenized(request_id, pair.prompter.detokenize(ids))
         case Render(request_id, messages, tools, prefix):
-            return Rendered(request_id, *prompter.rendered(messages, tools, prefix))
+            return Rendered(request_id, *pair.prompter.rendered(messages, tools, prefix))
 
 
 def _nothing_loaded() -> LocalSpecError:

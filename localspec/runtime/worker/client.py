@@ -38,7 +38,7 @@ class _Start:
 
 
 class _End:
-    """A note to the keeper: end the engine, and yourself."""
+    """A note to the keeper: end the engine and this thread."""
 
 
 class _LoadFailed:
