@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from localspec.engine.events import TokenLogprobs
 from localspec.engine.inspection import TOP_N, Candidate, Inspection, Opinion
-from localspec.engine.logprobs import LogprobReader
+from localspec.engine.logprobs import LogprobReader, highest
 from localspec.engine.model import Logits, Model
 from localspec.engine.sampling import Sampler
 
@@ -72,9 +72,7 @@ def _opinion(
     probs = _softmax(row)
     filtered = float(sampler.dist(row).prob(token)) if sampler else None
     own = float(probs[token]) if token < len(probs) else 0.0
-    best = np.argpartition(-probs, min(TOP_N, len(probs) - 1))[:TOP_N]
-    order = sorted(map(int, best), key=lambda candidate: (-probs[candidate], candidate))
-    top = tuple(Candidate(candidate, text_of(candidate), float(probs[candidate])) for candidate in order)
+    top = tuple(Candidate(each, text_of(each), float(probs[each])) for each in highest(probs, TOP_N))
     return Opinion(own, int((probs > own).sum()) + 1, filtered, top)
 
 

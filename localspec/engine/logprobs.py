@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localspec.engine.events import Alternative, TokenLogprobs
 from localspec.engine.model import Logits
@@ -25,7 +26,12 @@ class LogprobReader:
         scores = row.astype(np.float64)
         best = scores.max()
         total = best + np.log(np.exp(scores - best).sum())
-        few = np.argpartition(-scores, min(self.top_n, len(scores) - 1))[: self.top_n]
-        likeliest = sorted(map(int, few), key=lambda other: (-scores[other], other))
+        likeliest = highest(scores, self.top_n)
         top = (Alternative(other, self.source(other), float(scores[other] - total)) for other in likeliest)
         return TokenLogprobs(self.source(token), float(scores[token] - total), tuple(top))
+
+
+def highest(scores: NDArray[np.float64], n: int) -> list[int]:
+    """The ``n`` tokens with the highest scores, the highest first, of equal ones the lowest id."""
+    few = np.argpartition(-scores, min(n, len(scores) - 1))[:n]
+    return sorted(map(int, few), key=lambda token: (-scores[token], token))

@@ -6,9 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-NO_DEVICE = "none"
-"""The device that stands for the CPU."""
-
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
@@ -29,7 +26,7 @@ class LoadOptions:
     draft_gpu_layers: int | None = None
     """None offloads all of the draft where there is a GPU for it."""
     device: str | None = None
-    """Names of devices as llama.cpp lists them, commas between, or ``NO_DEVICE``; None leaves it to llama.cpp."""
+    """Names of devices as llama.cpp lists them, commas between, or "none" for the CPU; None leaves it to llama.cpp."""
     draft_device: str | None = None
     """None takes the target's; a draft model stays off those of other machines unless they are named here."""
     rpc: str | None = None

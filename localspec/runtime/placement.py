@@ -15,7 +15,7 @@ from localspec.base.hidden_architectures import FINAL_ARCHITECTURES
 from localspec.base.machine import MachineMemory, memory
 from localspec.config.table import DEFAULT_N_CTX, MAX_DEPTH
 from localspec.engine.backends.llama.block_head import BLOCK_BATCH_TOKENS
-from localspec.engine.backends.llama.devices import Device, choose, list_devices, require_gpu
+from localspec.engine.backends.llama.devices import NO_DEVICE, Device, choose, list_devices, require_gpu
 from localspec.engine.backends.llama.head import OUTPUTS_N
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.native import native
@@ -29,7 +29,7 @@ from localspec.models.memory_estimate import ContextShape
 from localspec.models.pairs.split_files import parts_of
 from localspec.models.projectors import ENCODING_BYTES
 from localspec.models.projectors import at_once as needs_one_batch
-from localspec.runtime.options import NO_DEVICE, LoadOptions
+from localspec.runtime.options import LoadOptions
 
 SNAPSHOTS_N = 8
 """Recurrent states kept of a verification, so that fewer rejected tokens than that cost nothing. A state of a

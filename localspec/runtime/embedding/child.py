@@ -13,6 +13,7 @@ import json
 import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from localspec.engine.backends.llama.cores import physical_cores
 from localspec.engine.backends.llama.embedder import LlamaEmbedder
 from localspec.engine.backends.llama.native import native
 from localspec.gguf import read_header
-from localspec.models.embedders import Instructions, instructions
+from localspec.models.embedders import instructions
 from localspec.models.pairs.scan import find_embedder
 from localspec.runtime.embedding.vector_cache import VectorCache
 
@@ -36,13 +37,9 @@ _NICE = 5
 class _Model:
     """The model with what stands in front of its texts, and the cache of passages."""
 
-    def __init__(self) -> None:
-        path = find_embedder(dict(os.environ))
-        self.name = path.name if path else ""
-        if path is None:
-            return
-        header = read_header(path)
-        self._instructions: Instructions = instructions(header)
+    def __init__(self, path: Path) -> None:
+        """Raises LocalSpecError or OSError."""
+        self._instructions = instructions(read_header(path))
         self._embedder = LlamaEmbedder(native(), path, max(1, physical_cores() // 2))
         self.width = self._embedder.width
         identity = sample_digest(path).hex()
@@ -67,14 +64,15 @@ def main() -> None:
         os.nice(_NICE)
     with suppress(BrokenPipeError, KeyboardInterrupt):
         try:
-            model = _Model()
+            path = find_embedder(dict(os.environ))
+            if path is None:
+                _write(out, {"error": ""})
+                return
+            model = _Model(path)
         except (LocalSpecError, OSError) as error:
             _write(out, {"error": str(error)})
             return
-        if not model.name:
-            _write(out, {"error": ""})
-            return
-        _write(out, {"model": model.name, "width": model.width})
+        _write(out, {"model": path.name, "width": model.width})
         for line in sys.stdin:
             _answer(model, out, json.loads(line))
 

@@ -20,6 +20,7 @@ class Batch:
         self.capacity = capacity
         self.native = c.llama_batch_init(capacity, 0, 1)
         self.used = 0
+        """The number of tokens that mean something."""
         self._c = c
         shape = (capacity,)
         self._tokens = np.ctypeslib.as_array(self.native.token, shape)
@@ -49,27 +50,12 @@ class Batch:
         self._c.llama_batch_free(self.native)
 
 
-class SequenceBatch:
-    """One llama_batch of tokens of several sequences, used again for every evaluation."""
-
-    def __init__(self, c: Any, capacity: int) -> None:
-        self.capacity = capacity
-        self.native = c.llama_batch_init(capacity, 0, 1)
-        self._c = c
-        shape = (capacity,)
-        self._tokens = np.ctypeslib.as_array(self.native.token, shape)
-        self._positions = np.ctypeslib.as_array(self.native.pos, shape)
-        self._wanted = np.ctypeslib.as_array(self.native.logits, shape)
-        np.ctypeslib.as_array(self.native.n_seq_id, shape)[:] = 1
-
-    @property
-    def used(self) -> int:
-        """The number of tokens."""
-        return int(self.native.n_tokens)
+class SequenceBatch(Batch):
+    """One llama_batch of tokens of several sequences."""
 
     def clear(self) -> None:
         """Hold no tokens."""
-        self.native.n_tokens = 0
+        self.used = self.native.n_tokens = 0
 
     def add(self, tokens: Sequence[int], at: int, sequence: int, last: int, n_vocab: int) -> int:
         """Add tokens of a sequence from position ``at`` on, with scores wanted for the ``last`` of them.
@@ -87,11 +73,8 @@ class SequenceBatch:
         self._wanted[end - last : end] = 1
         for i in range(begin, end):
             self.native.seq_id[i][0] = sequence
-        self.native.n_tokens = end
+        self.used = self.native.n_tokens = end
         return end - last
-
-    def free(self) -> None:
-        self._c.llama_batch_free(self.native)
 
 
 class PairBatch:

@@ -10,6 +10,7 @@ from localspec.base.errors import CapacityError, UsageError
 from localspec.engine.backends.llama.native import Native
 
 NO_DEVICE = "none"
+"""The name that stands for the CPU."""
 _GPU, _IGPU = 1, 2  # ggml_backend_dev_type
 _SHARING_RAM = ("Metal", "MTL")
 
