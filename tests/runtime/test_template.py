@@ -198,6 +198,7 @@ ENDLESS = {
     "indent": "{{ ('x\n' * 9999) | indent(99999) }}",
     "replace": "{{ ('x' * 99999) | replace('x', 'y' * 99999) }}",
     "replace of nothing": "{{ ('x' * 99999).replace('', 'y' * 99999) }}",
+    "dates": "{{ strftime_now('%99999Y' * 1000) }}",
     "join": "{{ ('y' * 99999).join(['x'] * 99999) }}",
     "join, the filter": "{{ (['y' * 99999] * 99999) | join }}",
     "format": "{{ '%1000000000d' % 1 }}",

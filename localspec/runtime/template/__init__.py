@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 LONGEST_SOURCE = 256 * 1024
 """Characters of a template. The longest of those that come with llama.cpp has 17,000."""
+_LONGEST_DATE = 256
+"""Characters of a date's format: the C library takes hundreds of times the room."""
 _SHOWN = 300
 """The longest words of a template that are shown."""
 _ANOTHER = "Send the text without a template (--raw), or choose another model."
@@ -181,7 +183,7 @@ def _sandbox(now: Callable[[], datetime]) -> TemplateSandbox:
 
     sandbox = TemplateSandbox()
     sandbox.globals["raise_exception"] = _refuse
-    sandbox.globals["strftime_now"] = lambda pattern: MarkedText.own(now().strftime(pattern))
+    sandbox.globals["strftime_now"] = partial(_date, now)
     return sandbox
 
 
@@ -198,6 +200,14 @@ def _compile(source: str, sandbox: TemplateSandbox) -> Template:
         raise InputError(f"The model's chat template cannot be read: {error}.", _ANOTHER) from error
     except (RecursionError, MemoryError, SyntaxError):  # the last two are Python's own, over the code made of it
         raise InputError("The model's chat template is nested too deeply.", _ANOTHER) from None
+
+
+def _date(now: Callable[[], datetime], pattern: str) -> MarkedText:
+    from localspec.runtime.template.budget import TooMuchWork
+
+    if len(pattern) > _LONGEST_DATE:
+        raise TooMuchWork("it asks for a date in too many words")
+    return MarkedText.own(now().strftime(pattern))
 
 
 def _refuse(message: str) -> NoReturn:
