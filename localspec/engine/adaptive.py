@@ -22,7 +22,7 @@ from localspec.engine.reading import ReadingDecision, ReadingPolicy, Unread
 _RATE_MEMORY = 0.95
 """The factor by which a round's weight in the going rate shrinks with every further round."""
 _PLAIN_BEFORE_N = 4
-"""A reply begins as if so many tokens had been decoded plainly before it: a lucky start must not make it choosy."""
+"""A reply begins as if so many tokens had been decoded plainly before it: a lucky start sets no rate."""
 _VALUE_RATE = 0.3
 """The weight of the latest query in what is expected of a drafter's next one."""
 _BLOCK_VALUE_RATE = 0.1

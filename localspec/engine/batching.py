@@ -135,7 +135,7 @@ class ContinuousBatch:
         """``networks`` in the order in which they are to answer: drafts, then the target."""
         self._networks = networks
         self.evaluated: Callable[[BatchEvaluation], object] | None = None
-        """Hears of every evaluation."""
+        """Called after every evaluation."""
         self.piece_n = PIECE_N
         """Tokens of long texts that are read beside the others' rounds, by all readers together."""
         self._host_s = 0.0

@@ -175,13 +175,13 @@ class _Reply:
         self._read_with_drafters(self.context[:-1])
         drafters = self._drafters()
         plan = request.policy.plan(room if drafters else 0)
-        self._stand()
+        self._place_rng()
         draft = draft_round(drafters, self.context, plan, request.sampler, request.rng, is_end)
         self.failures += [DrafterFailure(name, error.message) for name, error in draft.failures.items()]
         drafted = time.perf_counter()
         rows = self.target.logits(self.context + draft.tokens, len(draft) + 1)
         verified = time.perf_counter()
-        self._stand()
+        self._place_rng()
         verdict = verify(draft, rows, request.sampler, request.rng, is_end)
         tokens = self._commit(draft, verdict, rows)
         judged = draft.proposals[: verdict.accepted + (verdict.accepted < len(draft))]
@@ -195,7 +195,7 @@ class _Reply:
         self.owed_s = time.perf_counter() - ended
         return round_
 
-    def _stand(self) -> None:
+    def _place_rng(self) -> None:
         """Have random decisions that belong to places begin at the end of the text."""
         if isinstance(self.request.rng, RepeatableRng):
             self.request.rng.begin(len(self.context))

@@ -17,7 +17,7 @@ _LONG_S = 1.0
 
 @contextmanager
 def told_if_long(text: str, long_s: float = _LONG_S) -> Iterator[None]:
-    """Say ``text`` on standard error if what is done meanwhile takes so long, and somebody sees it."""
+    """Write ``text`` to standard error, if that is a terminal, once the body has taken ``long_s``."""
     timer = threading.Timer(long_s, tell, (text,))
     timer.daemon = True
     timer.start()
@@ -28,12 +28,12 @@ def told_if_long(text: str, long_s: float = _LONG_S) -> Iterator[None]:
 
 
 def tell_not_kept() -> None:
-    """Somebody did not want to wait for it."""
+    """Say that the cache is not kept, after Ctrl-C ended the keeping."""
     echoed = "\n" if sys.stderr.isatty() else ""  # the terminal has shown ^C
     print(f"{echoed}{NOT_KEPT}", file=sys.stderr, flush=True)
 
 
 def tell(text: str) -> None:
-    """Say it on standard error, if somebody sees it there."""
+    """Write ``text`` to standard error if that is a terminal."""
     if sys.stderr.isatty():
         print(text, file=sys.stderr, flush=True)

@@ -180,7 +180,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Hears of one reply among several."""
+    """Receives the events of one of several replies."""
 
     event: Callable[[Event], None]
     failed: Callable[[Exception], None]

@@ -13,7 +13,7 @@ from localspec.engine.sampling import Sampler
 
 
 class PairDrafters:
-    """Every drafter that the pair has what it takes for."""
+    """The drafters that can be made from the files of a pair."""
 
     def __init__(self, inputs: DrafterInputs, unavailable: Mapping[str, DrafterUnavailableError] | None = None) -> None:
         """``unavailable`` are drafters that were asked for with a file and cannot be had, with the reasons."""

@@ -42,7 +42,7 @@ class RestoredCache(Protocol):
 
     @property
     def reason(self) -> str:
-        """Why nothing did; empty if it did."""
+        """Why the file could not be restored; empty if it was."""
         ...
 
 

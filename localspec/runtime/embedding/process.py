@@ -79,7 +79,7 @@ class EmbeddingProcess:
 
 
 def _failure(answer: object) -> EngineError:
-    """The error for an answer that is none."""
+    """The error for an answer without a vector."""
     why = answer["error"] if isinstance(answer, dict) and isinstance(answer.get("error"), str) else "it ended"
     return EngineError(
         f"Passages are found by their words alone: the embedding model failed ({visible_line(why).rstrip('.')}).",

@@ -27,7 +27,7 @@ class SpeedRecorder:
     """Keeps the figures of replies that are made as the app makes them unasked."""
 
     file: SpeedFile | None
-    """None for a pair that is placed on devices by hand: others are not."""
+    """None for a pair that is placed on devices by hand, whose speed says nothing about other pairs."""
     key: str
     work: TokenWork
     """The target's."""

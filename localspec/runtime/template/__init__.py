@@ -75,8 +75,8 @@ class ChatTemplate:
         from localspec.runtime.template.budget import TooMuchWork
 
         try:
-            rest = _Rest(check, tools, shape, begins_reply)
-            return self._with_system(messages, partial(self._render, rest))
+            options = _RenderOptions(check, tools, shape, begins_reply)
+            return self._with_system(messages, partial(self._render, options))
         except _Refusal as refusal:
             raise InputError(
                 f"The model's chat template refuses this conversation: {_sentence(refusal)}",
@@ -109,16 +109,16 @@ class ChatTemplate:
             return render(folded)
         return text
 
-    def _render(self, rest: _Rest, messages: Sequence[Message]) -> MarkedText:
+    def _render(self, options: _RenderOptions, messages: Sequence[Message]) -> MarkedText:
         from localspec.runtime.template.budget import Budget
 
-        values = GivenList(message_value(message, rest.shape) for message in messages)
-        tools = GivenList(tool_value(tool) for tool in rest.tools)
-        words: dict[str, Any] = {"messages": values, "add_generation_prompt": rest.begins_reply, **self._words}
+        values = GivenList(message_value(message, options.shape) for message in messages)
+        tools = GivenList(tool_value(tool) for tool in options.tools)
+        words: dict[str, Any] = {"messages": values, "add_generation_prompt": options.begins_reply, **self._words}
         if self._takes_functions:
-            words |= {"functions": functions_text(rest.tools), "datetime": MarkedText.own(f"{self._now():%Y-%m-%d}")}
-        parts_n, characters_n = len(messages) + len(tools), _characters_n(messages, rest.tools)
-        self._sandbox.budget = Budget(parts_n, characters_n, rest.check)
+            words |= {"functions": functions_text(options.tools), "datetime": MarkedText.own(f"{self._now():%Y-%m-%d}")}
+        parts_n, characters_n = len(messages) + len(tools), _characters_n(messages, options.tools)
+        self._sandbox.budget = Budget(parts_n, characters_n, options.check)
         try:
             return self._written(tools=tools or None, documents=None, **words)
         except _RUNTIME_ERRORS:
@@ -134,8 +134,8 @@ class ChatTemplate:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rest:
-    """All that a rendering takes beside the messages."""
+class _RenderOptions:
+    """The options of one rendering, its messages aside."""
 
     check: Callable[[], None]
     tools: Sequence[Tool]

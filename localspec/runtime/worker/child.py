@@ -32,7 +32,6 @@ from localspec.runtime.messages import Listener
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.rpc_watch import rpc_watched
 from localspec.runtime.worker.codec import decode_request, encode
-from localspec.runtime.worker.inbox import RequestQueue, Work
 from localspec.runtime.worker.messages import (
     KEEP_S,
     AboutText,
@@ -67,6 +66,7 @@ from localspec.runtime.worker.messages import (
     Weighed,
     Write,
 )
+from localspec.runtime.worker.request_queue import RequestQueue, Work
 
 logger = logging.getLogger("localspec.runtime.worker")
 

@@ -10,7 +10,7 @@ import pytest
 
 from localspec.runtime.worker import child
 from localspec.runtime.worker.child import Ending, Outbox
-from localspec.runtime.worker.inbox import RequestQueue
+from localspec.runtime.worker.request_queue import RequestQueue
 
 PATIENCE_S = 120.0
 

@@ -115,7 +115,7 @@ class Projector:
         return self._parts.get(place)
 
     def decode(self, part: ImagePart, position: int, taken: Callable[[int], None] | None) -> None:
-        """Have the target read ``part`` at ``position``; ``taken`` hears of each evaluation's number of rows.
+        """Have the target read ``part`` at ``position``; ``taken`` is called with each evaluation's number of rows.
 
         Raises Cancelled, CapacityError or EngineError.
         """

@@ -23,7 +23,7 @@ from localspec.engine.backends.llama.grammar import Grammar, GrammarSampler
 from localspec.engine.backends.llama.mirostat import MirostatSampler
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.spelling import tail
-from localspec.engine.backends.llama.stages import Stages, bias_chain, biases, memory, needed, takes_the_best
+from localspec.engine.backends.llama.stages import Stages, bias_chain, biases, memory, required, takes_the_best
 from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.dist import Dist
 from localspec.engine.model import Likeliest, Logits
@@ -54,9 +54,9 @@ def make_sampler(
         chain.accept(token)
     if settings.grammar is None:
         return chain
-    grammar = Grammar.of(settings, needed(vocab))
+    grammar = Grammar.of(settings, required(vocab))
     if prefix:
-        grammar.begin_with(tail(prompt, prefix, needed(vocab)), prefix)
+        grammar.begin_with(tail(prompt, prefix, required(vocab)), prefix)
     return GrammarSampler(chain, grammar, n_vocab)
 
 

@@ -111,7 +111,7 @@ def memory(c: Any, settings: Sampling, n_vocab: int, vocab: LlamaVocab | None) -
         samplers.append(c.llama_sampler_init_penalties(n_vocab, settings.repeat_last_n, *penalties))
         lengths.append(settings.repeat_last_n)
     if settings.dry:
-        samplers.append(_dry_sampler(c, settings, needed(vocab)))
+        samplers.append(_dry_sampler(c, settings, required(vocab)))
         lengths.append(settings.dry_penalty_last_n)
     return max(lengths), Chain.of(c, samplers) if samplers else None
 
@@ -154,8 +154,8 @@ def _ids(biases: Biases) -> Ids:
     return np.array(sorted(biases), dtype=np.int64)
 
 
-def needed(vocab: LlamaVocab | None) -> LlamaVocab:
-    """The vocabulary, for what cannot do without."""
+def required(vocab: LlamaVocab | None) -> LlamaVocab:
+    """The vocabulary. Raises ValueError if there is none."""
     if vocab is None:
         raise ValueError("DRY and grammars need the vocabulary")
     return vocab

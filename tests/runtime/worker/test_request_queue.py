@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localspec.runtime.worker.inbox import RequestQueue
 from localspec.runtime.worker.messages import Cancel, Unload
+from localspec.runtime.worker.request_queue import RequestQueue
 
 steps = st.lists(st.sampled_from(["work", "cancel", "take"]), max_size=30)
 
