@@ -10,8 +10,9 @@ import pytest
 from localspec.config import setting
 from localspec.config.kinds import Choice
 from localspec.engine.backends.llama import devices as llama_devices
+from localspec.engine.backends.llama.devices import NO_DEVICE
 from localspec.engine.backends.llama.load import CACHE_TYPES as LOADABLE
-from localspec.runtime.options import NO_DEVICE, LoadOptions
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.codec import decode_request, encode
 from localspec.runtime.worker.messages import Load
 from tests.cli.conftest import Localspec
