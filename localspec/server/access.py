@@ -1,4 +1,4 @@
-"""The gate of the server: who may ask, from which page of which site, and under which name of this machine.
+"""Access control: the keys of clients, the ``Host`` under which the server is asked, and the ``Origin`` of web pages.
 
 A page of any site can have its browser send requests to this machine. One that is answered for such a page names the
 page's site as its origin, and after DNS rebinding the page's own name as the host: both are refused.
@@ -90,7 +90,7 @@ class Gate:
         self._rules = rules
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI has it."""
+        """The call of ASGI."""
         if scope["type"] == "http":
             request = Request(scope)
             try:

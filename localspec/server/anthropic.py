@@ -23,7 +23,7 @@ from localspec.server.openai.figures import new_id
 from localspec.server.openai.messages import distinct, joined, tool_of, without_begun
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.sampling import held_to_schema, sampling_of
-from localspec.server.service import Asked, Service
+from localspec.server.service import ReplyRequest, Service
 from localspec.server.streaming import StreamResponse, replied, server_sent
 
 _BETWEEN = "\n\n"
@@ -68,7 +68,7 @@ async def _count_tokens(service: Service, request: Request) -> Response:
     return JSONResponse({"input_tokens": rendered.token_n})
 
 
-async def _asked(service: Service, fields: Fields) -> Asked:
+async def _asked(service: Service, fields: Fields) -> ReplyRequest:
     """The reply that a request asks for. Raises LocalSpecError."""
     model = fields.text("model", "")
     base = service.settings(model).reply
@@ -81,7 +81,7 @@ async def _asked(service: Service, fields: Fields) -> Asked:
         sampling = await held_to_schema(sampling, schema)
     stop = tuple(filter(None, fields.texts("stop_sequences"))) if fields.has("stop_sequences") else base.stop
     options = replace(base, sampling=sampling, max_tokens=max_tokens or base.max_tokens, stop=stop)
-    return Asked(model, messages, _with_tools(fields, options), prefix)
+    return ReplyRequest(model, messages, _with_tools(fields, options), prefix)
 
 
 def _schema(fields: Fields) -> Any:
@@ -337,7 +337,7 @@ def _grow(block: dict[str, Any], delta: dict[str, str]) -> None:
     block[name] += delta[name]
 
 
-async def _stream(service: Service, asked: Asked, answer: _Answer) -> AsyncGenerator[bytes]:
+async def _stream(service: Service, asked: ReplyRequest, answer: _Answer) -> AsyncGenerator[bytes]:
     """The API's events. Raises LocalSpecError."""
     async with aclosing(replied(service, asked)) as events:
         async for event in events:

@@ -19,7 +19,7 @@ from localspec.runtime.worker.messages import Tokenize, Tokenized
 from localspec.server.fields import Fields
 from localspec.server.openai.figures import TextTokens, chat_logprobs, llama_timings
 from localspec.server.openai.options import MOST_PROMPTS, alternatives, options_of, reply_count, seeded
-from localspec.server.service import Asked, Service
+from localspec.server.service import ReplyRequest, Service
 from localspec.server.streaming import StreamResponse, merged, openai_failure, server_sent
 
 _UNKNOWN = ("ignore_eos", "post_sampling_probs")
@@ -34,7 +34,7 @@ async def complete(service: Service, request: Request) -> Response:
     options = await _options(service, fields)
     copies_n = reply_count(fields, "n_cmpl" if fields.has("n_cmpl") else "n")
     prompts = await _prompts(service, fields, MOST_PROMPTS // copies_n)
-    asked = [Asked(model, prompt, seeded(options, i)) for prompt in prompts for i in range(copies_n)]
+    asked = [ReplyRequest(model, prompt, seeded(options, i)) for prompt in prompts for i in range(copies_n)]
     return await _answered(service, fields, asked, listed=_is_list_of_prompts(fields.raw("prompt")) or copies_n > 1)
 
 
@@ -43,11 +43,11 @@ async def fill_in(service: Service, request: Request) -> Response:
     fields = await Fields.of(request)
     files = tuple((each.text("filename", "tmp"), each.text("text")) for each in fields.objects("input_extra"))
     gap = Infill(fields.text("input_prefix"), fields.text("input_suffix"), files)
-    asked = Asked(fields.text("model", ""), gap, await _options(service, fields), fields.text("prompt", ""))
+    asked = ReplyRequest(fields.text("model", ""), gap, await _options(service, fields), fields.text("prompt", ""))
     return await _answered(service, fields, [asked], listed=False)
 
 
-async def _answered(service: Service, fields: Fields, asked: list[Asked], *, listed: bool) -> Response:
+async def _answered(service: Service, fields: Fields, asked: list[ReplyRequest], *, listed: bool) -> Response:
     name = asked[0].model or service.models()[0].id
     texts = _texts(fields.raw("prompt"), len(asked))
     answers = [
@@ -67,7 +67,7 @@ async def _answered(service: Service, fields: Fields, asked: list[Asked], *, lis
 
 
 async def _stream(
-    service: Service, asked: list[Asked], answers: list[_Answer], *, with_progress: bool
+    service: Service, asked: list[ReplyRequest], answers: list[_Answer], *, with_progress: bool
 ) -> AsyncGenerator[bytes]:
     """The pieces as server-sent events. Raises LocalSpecError."""
     async with aclosing(merged(service, asked)) as events:
@@ -161,7 +161,7 @@ class _Answer:
 
     index: int
     model: str
-    asked: Asked
+    asked: ReplyRequest
     prompt: str
     with_tokens: bool
     said: TextTokens = field(default_factory=TextTokens)

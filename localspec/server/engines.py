@@ -27,7 +27,7 @@ from localspec.server.activity import ServerActivity
 from localspec.server.keys import RateLimits
 from localspec.server.pair_engine import PairEngine
 from localspec.server.served_pairs import ServedPairs, size_of
-from localspec.server.service import CLIENT, Asked, BusyError, NoRoomError, RateLimitError, ServedModel
+from localspec.server.service import CLIENT, BusyError, NoRoomError, RateLimitError, ReplyRequest, ServedModel
 
 _CHECK_S = 0.02
 """The pause between two looks at a check that holds the end of a reply."""
@@ -86,7 +86,7 @@ class Engines:
         with engine.in_use():
             return await self._waited_for(engine, None)
 
-    async def reply(self, asked: Asked) -> AsyncGenerator[Event, None]:
+    async def reply(self, asked: ReplyRequest) -> AsyncGenerator[Event, None]:
         chat_config = replace(self.settings(asked.model), reply=asked.options)
         client = CLIENT.get()
         self._admit(client, chat_config)
@@ -365,7 +365,7 @@ def _as_it_is(model: ServedModel, engine: PairEngine | None) -> ServedModel:
     return replace(model, loaded=True, info=engine.info, replies_n=places.taken_n, places_n=places.places_n)
 
 
-def _request(asked: Asked) -> Write:
+def _request(asked: ReplyRequest) -> Write:
     """The request to an engine, which numbers it. The text of a seed is not to depend on who else is served."""
     options = replace(asked.options, repeatable=asked.options.seed is not None)
     if isinstance(asked.prompt, TokenIds | Infill):

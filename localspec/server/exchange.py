@@ -24,7 +24,7 @@ class BodyLimit:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI has it."""
+        """The call of ASGI."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -84,23 +84,23 @@ class EndsWithClient:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI has it."""
+        """The call of ASGI."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        line = _Line(receive, send)
-        working = asyncio.ensure_future(self._app(scope, line.receive, line.send))
-        watching = asyncio.create_task(line.watch(working))
+        connection = _Connection(receive, send)
+        working = asyncio.ensure_future(self._app(scope, connection.receive, connection.send))
+        watching = asyncio.create_task(connection.watch(working))
         try:
             await working
         except (asyncio.CancelledError, ClientDisconnect):
-            if not line.cut:
+            if not connection.cut:
                 raise
         finally:
             watching.cancel()
 
 
-class _Line:
+class _Connection:
     """The connection to a client during one request."""
 
     def __init__(self, receive: Receive, send: Send) -> None:

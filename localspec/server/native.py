@@ -56,7 +56,7 @@ from localspec.runtime.worker.messages import (
     Write,
 )
 from localspec.server.failures import failure_response
-from localspec.server.service import Asked, ServedModel, Service
+from localspec.server.service import ReplyRequest, ServedModel, Service
 
 _EMPTY_LINE = b"\n"
 
@@ -172,7 +172,7 @@ def _check_options(options: ReplyOptions) -> None:
 async def _answers(service: Service, pair: str, asked: Numbered) -> AsyncGenerator[Answer, None]:
     """The answers of the engine process, with the client's own number."""
     if isinstance(asked, Write):
-        reply = service.reply(Asked(pair, asked.prompt, asked.options, asked.prefix))
+        reply = service.reply(ReplyRequest(pair, asked.prompt, asked.options, asked.prefix))
         async with aclosing(reply) as events:
             async for event in events:
                 yield Emitted(asked.request_id, event)

@@ -30,7 +30,7 @@ from localspec.server.openai.messages import joined, tools_of, without_begun
 from localspec.server.openai.options import chat_alternatives
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.sampling import held_to_schema, sampling_of
-from localspec.server.service import Asked, Service
+from localspec.server.service import ReplyRequest, Service
 from localspec.server.streaming import StreamResponse
 
 MEDIA_TYPE = "application/x-ndjson"
@@ -41,11 +41,11 @@ def routes(service: Service) -> list[Route]:
 
     async def chat(request: Request) -> Response:
         fields = await Fields.of(request)
-        return await _answered(service, request, fields, await _chat(service, fields), "message")
+        return await _answered(service, fields, await _chat(service, fields), "message")
 
     async def generate(request: Request) -> Response:
         fields = await Fields.of(request)
-        return await _answered(service, request, fields, await _text(service, fields), "response")
+        return await _answered(service, fields, await _text(service, fields), "response")
 
     async def version(request: Request) -> Response:
         return JSONResponse({"version": __version__})
@@ -58,29 +58,29 @@ def routes(service: Service) -> list[Route]:
     ]
 
 
-async def _chat(service: Service, fields: Fields) -> Asked | None:
+async def _chat(service: Service, fields: Fields) -> ReplyRequest | None:
     """The reply that a chat asks for; None if it only has the pair loaded. Raises LocalSpecError."""
     messages, prefix = without_begun(joined([message async for message in _messages(fields)]))
     options = await _options(service, fields)
     if not messages:
         return None
-    return Asked(pair_id(fields), messages, replace(options, tools=tools_of(fields)), prefix)
+    return ReplyRequest(pair_id(fields), messages, replace(options, tools=tools_of(fields)), prefix)
 
 
-async def _text(service: Service, fields: Fields) -> Asked | None:
+async def _text(service: Service, fields: Fields) -> ReplyRequest | None:
     """The reply that a text asks for; None if it only has the pair loaded. Raises LocalSpecError."""
     model, prompt, options = pair_id(fields), fields.text("prompt", ""), await _options(service, fields)
     if fields.text("template", ""):
         fields.refuse("template", "empty: the model's own template counts")
     if suffix := fields.text("suffix", ""):
-        return Asked(model, Infill(prompt, suffix), options)
+        return ReplyRequest(model, Infill(prompt, suffix), options)
     if not prompt:
         return None
     if fields.flag("raw"):
-        return Asked(model, prompt, options)
+        return ReplyRequest(model, prompt, options)
     system = fields.text("system", "")
     above = [Message(Role.SYSTEM, system)] if system else []
-    return Asked(model, (*above, Message(Role.USER, await _with_images(fields, prompt))), options)
+    return ReplyRequest(model, (*above, Message(Role.USER, await _with_images(fields, prompt))), options)
 
 
 async def _options(service: Service, fields: Fields) -> ReplyOptions:
@@ -140,7 +140,7 @@ async def _with_images(fields: Fields, content: str) -> str:
     return "".join([*images, content])
 
 
-async def _answered(service: Service, request: Request, fields: Fields, asked: Asked | None, name: str) -> Response:
+async def _answered(service: Service, fields: Fields, asked: ReplyRequest | None, name: str) -> Response:
     """The answer; ``name`` is the field of its text."""
     model = pair_id(fields) or service.models()[0].id
     begun = time.perf_counter()
@@ -241,7 +241,7 @@ def _nanoseconds(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-async def _lines(service: Service, asked: Asked, answer: _Answer) -> AsyncGenerator[dict[str, Any]]:
+async def _lines(service: Service, asked: ReplyRequest, answer: _Answer) -> AsyncGenerator[dict[str, Any]]:
     await service.info(asked.model)
     answer.load_s = time.perf_counter() - answer.begun
     async with aclosing(service.reply(asked)) as events:

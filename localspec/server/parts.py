@@ -1,4 +1,4 @@
-"""A reply told apart while it grows: its reasoning, and its answer without the text of calls."""
+"""The split of a reply, while it grows, into its reasoning and its answer; the markup of calls is left out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Part:
 
 
 class _State(StrEnum):
-    """The place that the text held back is in."""
+    """The part of the reply that the text has reached."""
 
     BEGIN = auto()
     TAG = auto()

@@ -1,7 +1,7 @@
-"""The service that every API of the server stands on: requests in LocalSpec's own words, and who answers them.
+"""The interface between the APIs and the engines: requests in LocalSpec's own words, and the service that answers them.
 
-An API is a module that turns its JSON into ``Asked`` and the events of the reply into its own JSON. It knows neither
-processes nor queues.
+An API is a module that turns its JSON into a ``ReplyRequest``, and the events of the reply into its own JSON. It knows
+neither processes nor queues.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ServedModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReplyRequest:
     """One reply that a client asks for."""
 
     model: str
@@ -87,7 +87,7 @@ class Service(Protocol):
         """The pair, which is loaded if need be. Raises LocalSpecError."""
         ...
 
-    def reply(self, asked: Asked) -> AsyncGenerator[Event, None]:
+    def reply(self, asked: ReplyRequest) -> AsyncGenerator[Event, None]:
         """The events of a reply: ``Started`` first and ``Finished`` last. Closing it ends the reply within a round.
 
         Raises BusyError or another LocalSpecError, before the first event or between two.

@@ -32,7 +32,7 @@ class ServerOptions:
 
 
 class Operator(Protocol):
-    """The one who started the server, to be told how it goes."""
+    """The person at the terminal, who hears of the load, the start and the stop."""
 
     def progress(self, what: str, fraction: float) -> None:
         """The server's own pair is being loaded."""

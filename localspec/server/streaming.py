@@ -1,4 +1,4 @@
-"""Answers that are written while a reply is made."""
+"""Streamed responses, and the events of several replies as one stream."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from localspec.base.errors import CapacityError, LocalSpecError
 from localspec.engine.events import Event, Started
 from localspec.server.failures import openai_error
-from localspec.server.service import Asked, Service
+from localspec.server.service import ReplyRequest, Service
 
 
 class StreamResponse(Response):
@@ -37,7 +37,7 @@ class StreamResponse(Response):
         del self.headers["content-length"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI has it."""
+        """The call of ASGI."""
         async with aclosing(self._pieces) as pieces:
             first = await anext(pieces, b"")
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
@@ -68,7 +68,7 @@ _AT_ONCE = 8
 """Replies to one request that are under way at once; others may have requests, too."""
 
 
-async def replied(service: Service, asked: Asked) -> AsyncGenerator[Event]:
+async def replied(service: Service, asked: ReplyRequest) -> AsyncGenerator[Event]:
     """The events of a reply to all of a conversation: a program is told if its oldest messages have no room.
 
     Raises as ``Service.reply``, and CapacityError before the first event.
@@ -82,7 +82,7 @@ async def replied(service: Service, asked: Asked) -> AsyncGenerator[Event]:
             yield event
 
 
-async def merged(service: Service, asked: list[Asked]) -> AsyncGenerator[tuple[int, Event]]:
+async def merged(service: Service, asked: list[ReplyRequest]) -> AsyncGenerator[tuple[int, Event]]:
     """The events of several replies as they come, each with the index of its reply. Raises as ``replied``."""
     if len(asked) == 1:
         async with aclosing(replied(service, asked[0])) as events:

@@ -19,7 +19,7 @@ from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import Answer, Numbered
-from localspec.server.service import Asked, ServedModel
+from localspec.server.service import ReplyRequest, ServedModel
 
 PAIR = "small/pair"
 CREATED = 1_700_000_000
@@ -52,7 +52,7 @@ class FakeService:
     """Answers of ``ask``, in order."""
     config: ChatConfig = field(default_factory=lambda: ChatConfig(LoadOptions(Path("target.gguf")), pair_id=PAIR))
     pair: PairInfo = INFO
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[ReplyRequest] = field(default_factory=list)
     questions: list[Numbered] = field(default_factory=list)
     closed_n: int = 0
     """Replies that were closed before their last event."""
@@ -69,7 +69,7 @@ class FakeService:
         self.settings(model)
         return self.pair
 
-    async def reply(self, asked: Asked) -> AsyncGenerator[Event, None]:
+    async def reply(self, asked: ReplyRequest) -> AsyncGenerator[Event, None]:
         self.settings(asked.model)
         steps = self.replies[min(len(self.asked), len(self.replies) - 1)]
         self.asked.append(asked)

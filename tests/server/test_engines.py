@@ -26,7 +26,7 @@ from localspec.server.http_server import logged
 from localspec.server.keys import ApiKey, RateLimits, holder_of, read_keys
 from localspec.server.places import Places
 from localspec.server.served_pairs import ServedPairs
-from localspec.server.service import CLIENT, Asked, BusyError, RateLimitError
+from localspec.server.service import CLIENT, BusyError, RateLimitError, ReplyRequest
 from tests.runtime.worker.scripted_engine import counted
 
 OPENER = "tests.server.crowded_engine:open_pair"
@@ -62,7 +62,7 @@ async def service(
 
 
 def begun(engines: Engines, prompt: str, model: str = "") -> AsyncGenerator[Event, None]:
-    return engines.reply(Asked(model, prompt, ReplyOptions()))
+    return engines.reply(ReplyRequest(model, prompt, ReplyOptions()))
 
 
 async def whole(engines: Engines, prompt: str, model: str = "") -> str:

@@ -25,7 +25,7 @@ from localspec.runtime.messages import Infill, Message, Role, TokenIds, Tool
 from localspec.runtime.worker.messages import Score, Scored, Tokenize, Tokenized
 from localspec.server.app import make_app
 from localspec.server.exchange import EndsWithClient
-from localspec.server.service import Asked, BusyError
+from localspec.server.service import BusyError, ReplyRequest
 from tests.server.fakes import PAIR, FakeService, Step, said, served
 from tests.tiny_projectors import write_png
 
@@ -193,7 +193,7 @@ class TestChat:
         told_n = 0
 
         class Long(FakeService):
-            async def reply(self, asked: Asked) -> AsyncGenerator[Event, None]:
+            async def reply(self, asked: ReplyRequest) -> AsyncGenerator[Event, None]:
                 if self.asked:
                     raise EngineError("It fell over.")
                 self.asked.append(asked)

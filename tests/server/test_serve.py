@@ -26,7 +26,7 @@ from localspec.server import http_server, status
 from localspec.server.app import make_app
 from localspec.server.engines import Engines
 from localspec.server.http_server import HttpServer
-from localspec.server.service import Asked
+from localspec.server.service import ReplyRequest
 from tests.readme import DOCS
 from tests.server.fakes import FakeService
 from tests.server.test_engines import service, until
@@ -104,7 +104,7 @@ async def test_a_stop_lets_replies_end(tmp_path: Path, monkeypatch: pytest.Monke
 
 def replying(engines: Engines) -> Callable[[Request], Awaitable[Response]]:
     async def reply(request: Request) -> Response:
-        events = engines.reply(Asked("", "count 1 then wait", ReplyOptions()))
+        events = engines.reply(ReplyRequest("", "count 1 then wait", ReplyOptions()))
         await anext(events)
 
         async def text() -> AsyncGenerator[str]:
@@ -132,7 +132,7 @@ async def test_figures_have_no_text(tmp_path: Path) -> None:
     async with service(tmp_path) as engines:
         app = make_app(engines, routes=status.routes(engines.figures, engines.meters.page))
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://localhost") as client:
-            async for _ in engines.reply(Asked("", "count 3 then secret", ReplyOptions())):
+            async for _ in engines.reply(ReplyRequest("", "count 3 then secret", ReplyOptions())):
                 running = (await client.get("/localspec/v1/status")).text
             ended = (await client.get("/localspec/v1/status")).json()
             texts = running + (await client.get("/metrics")).text + str(ended)

@@ -62,7 +62,7 @@ class OpenAIPair:
             raise UsageError(*_NO_TOKENS)
         body = reply_body(self._kind, self._model, prompt, options, prefix)
         path = "/v1/completions" if isinstance(prompt, str) else "/v1/chat/completions"
-        heard = _Heard(self._connection)
+        streamed = _StreamedReply(self._connection)
         yield Started(0, 0, options.seed or 0)
         try:
             for line in self._connection.lines(path, json.dumps(body).encode(), silence_s=_SILENCE_S):
@@ -70,11 +70,11 @@ class OpenAIPair:
                 if data == b"[DONE]":
                     break
                 if data:
-                    yield from heard.receive(data)
+                    yield from streamed.receive(data)
         except Cancelled:
-            yield heard.finished(FinishReason.CANCELLED)
+            yield streamed.finished(FinishReason.CANCELLED)
             return
-        yield from heard.end()
+        yield from streamed.end()
 
     def inspect(
         self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], position: int
@@ -132,7 +132,7 @@ class _Call:
 
 
 @dataclass(slots=True)
-class _Heard:
+class _StreamedReply:
     """The chunks of one reply, and the events they make."""
 
     connection: Connection

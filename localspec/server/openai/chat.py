@@ -16,7 +16,7 @@ from localspec.server.fields import Fields
 from localspec.server.openai.figures import (
     FINGERPRINT,
     REASONS,
-    Followed,
+    ReplyFigures,
     TextTokens,
     chat_logprobs,
     llama_timings,
@@ -34,7 +34,7 @@ from localspec.server.openai.options import (
     wants_usage,
 )
 from localspec.server.parts import Part, PartKind, ReplySplitter
-from localspec.server.service import Asked, Service
+from localspec.server.service import ReplyRequest, Service
 from localspec.server.streaming import DONE, StreamResponse, merged, openai_failure, server_sent
 
 _FIELDS = {PartKind.REASONING: "reasoning_content", PartKind.ANSWER: "content"}
@@ -50,7 +50,7 @@ async def complete_chat(service: Service, request: Request) -> Response:
     return JSONResponse(await chat.whole())
 
 
-async def _asked(service: Service, fields: Fields) -> list[Asked]:
+async def _asked(service: Service, fields: Fields) -> list[ReplyRequest]:
     """The replies that a request asks for."""
     model = fields.text("model", "")
     base = service.settings(model).reply
@@ -58,7 +58,7 @@ async def _asked(service: Service, fields: Fields) -> list[Asked]:
     options = await options_of(fields, base, "max_completion_tokens", "max_tokens", "n_predict")
     options = with_tools(fields, replace(options, logprobs=chat_alternatives(fields)), tools_of(fields))
     messages, prefix = without_begun(messages)
-    return [Asked(model, messages, seeded(options, i), prefix) for i in range(reply_count(fields))]
+    return [ReplyRequest(model, messages, seeded(options, i), prefix) for i in range(reply_count(fields))]
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class _Choice:
     """One of the replies to a request, as its JSON grows."""
 
     with_logprobs: bool
-    reply: Followed = field(default_factory=Followed)
+    reply: ReplyFigures = field(default_factory=ReplyFigures)
     splitter: ReplySplitter = field(default_factory=ReplySplitter)
     said: TextTokens = field(default_factory=TextTokens)
     texts: dict[str, str] = field(default_factory=dict)
@@ -129,7 +129,7 @@ def call_json(call: ToolCall) -> dict[str, Any]:
 class _Chat:
     """The answer to one request."""
 
-    def __init__(self, service: Service, asked: list[Asked], *, origins: bool) -> None:
+    def __init__(self, service: Service, asked: list[ReplyRequest], *, origins: bool) -> None:
         self._service = service
         self._asked = asked
         self._origins = origins

@@ -19,7 +19,7 @@ from localspec.server.fields import Fields
 from localspec.server.openai.figures import (
     FINGERPRINT,
     REASONS,
-    Followed,
+    ReplyFigures,
     TextTokens,
     finite,
     llama_timings,
@@ -37,7 +37,7 @@ from localspec.server.openai.options import (
     wants_origins,
     wants_usage,
 )
-from localspec.server.service import Asked, Service
+from localspec.server.service import ReplyRequest, Service
 from localspec.server.streaming import DONE, StreamResponse, merged, openai_failure, server_sent
 
 _USUAL_N = 16
@@ -65,7 +65,7 @@ async def complete_text(service: Service, request: Request) -> Response:
         [await _echoed(service, model, prompt, options) for prompt in prompts] if echo else [_Shown() for _ in prompts]
     )
     texts = [_Text(shown[i // n], options.logprobs is not None) for i in range(n * len(prompts))]
-    asked = [Asked(model, prompts[i // n], seeded(options, i % n)) for i in range(n * len(prompts))]
+    asked = [ReplyRequest(model, prompts[i // n], seeded(options, i % n)) for i in range(n * len(prompts))]
     completion = _Completion(service, asked, texts, n, mute=mute, origins=wants_origins(fields))
     if fields.flag("stream"):
         return StreamResponse(completion.stream(with_usage=wants_usage(fields)), openai_failure)
@@ -154,7 +154,7 @@ class _Text:
 
     shown: _Shown
     with_logprobs: bool
-    reply: Followed = field(default_factory=Followed)
+    reply: ReplyFigures = field(default_factory=ReplyFigures)
     said: TextTokens = field(default_factory=TextTokens)
     length: int = 0
 
@@ -209,7 +209,7 @@ class _Completion:
     """The answer to one request."""
 
     def __init__(
-        self, service: Service, asked: list[Asked], texts: list[_Text], n: int, *, mute: bool, origins: bool
+        self, service: Service, asked: list[ReplyRequest], texts: list[_Text], n: int, *, mute: bool, origins: bool
     ) -> None:
         """``n`` replies to each prompt; ``mute`` shows the prompts alone."""
         self._service = service

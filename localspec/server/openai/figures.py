@@ -20,8 +20,8 @@ _LEAST = -9999.0
 
 
 @dataclass(slots=True)
-class Followed:
-    """One reply, as far as its figures need it."""
+class ReplyFigures:
+    """The events of one reply that its figures are made of."""
 
     tokens: list[Token] = field(default_factory=list)
     started: Started | None = None
@@ -46,7 +46,7 @@ def new_id(prefix: str) -> str:
 
 
 def usage(
-    replies: Iterable[Followed], read: str = "prompt_tokens", written: str = "completion_tokens"
+    replies: Iterable[ReplyFigures], read: str = "prompt_tokens", written: str = "completion_tokens"
 ) -> dict[str, Any]:
     """The tokens of replies to one prompt, which is counted once; two of the names are those of the API.
 

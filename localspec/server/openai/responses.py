@@ -17,11 +17,11 @@ from localspec.engine.events import Event, Finished, FinishReason, Round, Starte
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.server.failures import InvalidFieldError, sentence_of
 from localspec.server.fields import Fields
-from localspec.server.openai.figures import Followed, llama_timings, new_id, origins, usage
+from localspec.server.openai.figures import ReplyFigures, llama_timings, new_id, origins, usage
 from localspec.server.openai.messages import content_of, distinct, joined, tool_of, with_tools
 from localspec.server.openai.options import held_to_format, options_of, wants_origins
 from localspec.server.parts import Part, PartKind, ReplySplitter
-from localspec.server.service import Asked, Service
+from localspec.server.service import ReplyRequest, Service
 from localspec.server.streaming import StreamResponse, replied, server_sent
 
 _WITH_STATE = ("previous_response_id", "conversation", "background", "prompt")
@@ -39,7 +39,7 @@ async def respond(service: Service, request: Request) -> Response:
             raise InvalidFieldError(message, "Send the whole conversation as input.", param=name)
     model = fields.text("model", "")
     options = await _options(fields, service.settings(model).reply)
-    asked = Asked(model, await _messages(fields), options)
+    asked = ReplyRequest(model, await _messages(fields), options)
     answer = _Answer(service, asked, _echo(fields, options, model or service.models()[0].id), own=wants_origins(fields))
     if fields.flag("stream"):
         return StreamResponse(answer.stream(), answer.failure)
@@ -204,13 +204,13 @@ def _logprobs(kind: PartKind) -> Sent:
 class _Answer:
     """The answer to one request."""
 
-    def __init__(self, service: Service, asked: Asked, head: Sent, *, own: bool) -> None:
+    def __init__(self, service: Service, asked: ReplyRequest, head: Sent, *, own: bool) -> None:
         """``head`` repeats the request; with ``own`` the origins of tokens are told."""
         self._service = service
         self._asked = asked
         self._head = head
         self._own: list[Sent] | None = [] if own else None
-        self._reply = Followed()
+        self._reply = ReplyFigures()
         self._splitter = ReplySplitter()
         self._output = _Output()
         self._numbers = count()
