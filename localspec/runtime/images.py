@@ -91,9 +91,10 @@ def keep_image(png: bytes) -> ImageReference:
     if size is None:
         raise ValueError("no plain PNG")
     reference = ImageReference(*size, sha256(png).hexdigest())
-    if reference.path.exists():
+    try:
+        reference.read()
         reference.path.touch()
-    else:
+    except (NotFoundError, InputError):  # it is new, or the file is damaged
         replace_file(reference.path, png, private=True)
         reference.path.parent.chmod(0o700)
     return reference

@@ -116,6 +116,15 @@ def test_without_a_projector_an_image_is_refused_and_an_old_one_is_a_text(home: 
         assert min(later.tokens) >= 0
 
 
+def test_an_image_whose_file_is_damaged_is_whole_when_it_is_attached_again(home: Path) -> None:
+    reference = kept(home)
+    data = reference.read()
+    reference.path.write_bytes(data[:-9])
+    with pytest.raises(InputError, match="not the image that was attached"):
+        reference.read()
+    assert kept(home).read() == data
+
+
 def test_an_image_whose_file_is_gone(home: Path) -> None:
     reference = kept(home)
     reference.path.unlink()
