@@ -142,6 +142,9 @@ class AdaptiveDepth:
         self._tokens, self._seconds = float(_PLAIN_BEFORE_N), _PLAIN_BEFORE_N * self.costs.plain_s
         self._structure_change = StructureChange()
 
+    def may_read(self, drafter: str, written_n: int) -> bool:
+        return self.reading.may_read(drafter, written_n)
+
     def read(self, unread: Unread) -> ReadingDecision:
         return self.reading.read(unread)
 

@@ -24,6 +24,10 @@ class DepthPolicy(Protocol):
         """Start a reply."""
         ...
 
+    def may_read(self, drafter: str, written_n: int) -> bool:
+        """False if ``read`` need not be asked about ``drafter`` after so many tokens of the reply."""
+        ...
+
     def read(self, unread: Unread) -> ReadingDecision:
         """Decide what a drafter's model reads now, after a piece of the prompt or before a round."""
         ...
@@ -63,9 +67,12 @@ class FixedDepth:
     def begin(self) -> None:
         """Nothing to forget."""
 
+    def may_read(self, drafter: str, written_n: int) -> bool:
+        return self.value > 0 and not written_n
+
     def read(self, unread: Unread) -> ReadingDecision:
         """All of the prompt, together with the target, if it is ever asked."""
-        return ReadingDecision(unread.tokens_n if self.value and not unread.written_n else 0)
+        return ReadingDecision(unread.tokens_n if self.may_read(unread.drafter, unread.written_n) else 0)
 
     def have_read(self, drafter: str, tokens_n: int, spent_s: float) -> None:
         """Nothing to learn."""

@@ -169,6 +169,9 @@ class SharedDepth:
         self.alone.begin()
         self.expected, self._first, self._plan = _HOPED, True, None
 
+    def may_read(self, drafter: str, written_n: int) -> bool:
+        return self.planner.replies_n > 1 or self.alone.may_read(drafter, written_n)
+
     def read(self, unread: Unread) -> ReadingDecision:
         """With others, all of the prompt after the first token: the others' rounds go on meanwhile."""
         if self.planner.replies_n == 1:

@@ -202,11 +202,14 @@ class _Reply:
 
     def _read_with_drafters(self, text: Sequence[int]) -> None:
         """Let drafters read what the policy wants of ``text``, which ends before the token that a query reads."""
+        policy = self.request.policy
         for drafter in self._drafters():
             model = drafter.model
-            if model is None or (unread_n := len(text) - model.held(text)) <= 0:
+            if model is None or not policy.may_read(drafter.name, self.tally.predicted_n):
                 continue
-            reading = self.request.policy.read(self._unread(drafter.name, model, unread_n))
+            if (unread_n := len(text) - model.held(text)) <= 0:
+                continue
+            reading = policy.read(self._unread(drafter.name, model, unread_n))
             started = time.perf_counter()
             if reading.latest_n is not None and can_skip(model):
                 model.skip(text, reading.latest_n)
@@ -216,7 +219,7 @@ class _Reply:
                 drafter.prefill(text[: model.held(text) + reading.tokens_n])
             except LocalSpecError as error:
                 self.failures.append(DrafterFailure(drafter.name, error.message))
-            self.request.policy.have_read(drafter.name, reading.tokens_n, time.perf_counter() - started)
+            policy.have_read(drafter.name, reading.tokens_n, time.perf_counter() - started)
 
     def _unread(self, drafter: str, model: Model, tokens_n: int) -> Unread:
         return Unread(

@@ -180,15 +180,17 @@ class ReadingPolicy:
         """The reason why ``drafter`` has not read the text; empty if it has."""
         return self._behind.get(drafter, "")
 
+    def may_read(self, drafter: str, written_n: int) -> bool:
+        """False if a decision for ``drafter`` after so many tokens would surely be to read nothing."""
+        return drafter not in self._ready and written_n >= self._again_n.get(drafter, 0)
+
     def read(self, unread: Unread) -> ReadingDecision:
         """The tokens to read before the next round. The first token waits for nothing."""
         name = unread.drafter
-        if name in self._ready:
+        if not self.may_read(name, unread.written_n):
             return ReadingDecision()
         if not unread.written_n:
             self._behind[name] = f"{name} reads the text after the first token"
-            return ReadingDecision()
-        if unread.written_n < self._again_n.get(name, 0):
             return ReadingDecision()
         outlook = self.lengths.outlook(unread.written_n, unread.room)
         goal_n = self._goal_n(unread, outlook)

@@ -1,12 +1,14 @@
 """The built-in pair with its target behind an RPC server, over a network of chosen delay and loss.
 
     python -m tests.benchmarks.rpc SERVER [--delay MS] [--loss SHARE] [--repeats 2] [--draft-there]
+        [--target FILE --draft FILE]
 
 SERVER is the program ggml-rpc-server; llama.cpp has to be built with RPC, and the user has to be root on Linux. The
 server runs in a network namespace of its own and the pair in another; every packet between the two passes this process,
 which holds it back for half of the delay and loses some at random, so that the kernel's own TCP copes with both.
-Plain and automatic depth, greedy, in turns: medians of the ratio of tokens a second, and the number
-of replies with the same text.
+Plain and automatic depth, greedy, in turns, after the prompt was read: the reading of a prompt goes on behind a server
+while the first token is waited for. Medians of the ratio of tokens a second, and the number of replies with the same
+text.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ def main() -> None:
     given = _given()
     if given.inside:
         name = f"{given.delay:g} ms" + (f", {given.loss:.1%} lost" if given.loss else "")
-        measure(given.repeats, name, draft_there=given.draft_there)
+        files = (given.target, given.draft) if given.target else _builtin()
+        measure(files, given.repeats, name, draft_there=given.draft_there)
         return
     with network(given.delay / 1000, given.loss) as (here, there):
         server = subprocess.Popen(
@@ -68,13 +71,16 @@ def main() -> None:
             server.wait()
 
 
-def measure(repeats: int, name: str, *, draft_there: bool) -> None:
+def _builtin() -> tuple[Path, Path | None]:
+    files = load_catalogue().find(BUILTIN_ID).files()
+    return files.target, files.draft
+
+
+def measure(files: tuple[Path, Path | None], repeats: int, name: str, *, draft_there: bool) -> None:
     """Measure all prompts in turns, in the namespace of the pair."""
     target_device, draft_device = ("none", "RPC0") if draft_there else ("RPC0", "none")
-    files = load_catalogue().find(BUILTIN_ID).files()
     options = LoadOptions(
-        files.target,
-        files.draft,
+        *files,
         threads=1,
         rpc=f"{THERE}:{PORT}",
         device=target_device,
@@ -83,9 +89,12 @@ def measure(repeats: int, name: str, *, draft_there: bool) -> None:
     pair = open_pair(options, Cancellation())
     ratios: dict[str, list[float]] = {prompt: [] for prompt in PROMPTS}
     plain_speeds, lengths, same_n = [], [], 0
-    for _ in range(repeats):
+    for repeat in range(repeats):
         for prompt in PROMPTS:
-            guessing, plain = _reply(pair, prompt, None), _reply(pair, prompt, ())
+            _reply(pair, prompt, (), 1)
+            wishes: list[tuple[str, ...] | None] = [(), None] if repeat % 2 else [None, ()]
+            replies = {wish: _reply(pair, prompt, wish) for wish in wishes}
+            guessing, plain = replies[None], replies[()]
             plain_speeds.append(_speed(plain))
             ratios[prompt].append(_speed(guessing) / plain_speeds[-1])
             lengths.append(guessing.timings.mean_acceptance_length or 1.0)
@@ -99,8 +108,8 @@ def measure(repeats: int, name: str, *, draft_there: bool) -> None:
     )
 
 
-def _reply(pair: OpenPair, prompt: str, spec: tuple[str, ...] | None) -> Finished:
-    options = ReplyOptions(Sampling(temperature=0.0), spec, max_tokens=MAX_TOKENS)
+def _reply(pair: OpenPair, prompt: str, spec: tuple[str, ...] | None, max_tokens: int = MAX_TOKENS) -> Finished:
+    options = ReplyOptions(Sampling(temperature=0.0), spec, max_tokens=max_tokens)
     return next(each for each in pair.reply([Message(Role.USER, prompt)], options) if isinstance(each, Finished))
 
 
@@ -169,6 +178,8 @@ def _given() -> argparse.Namespace:
     parser.add_argument("--loss", type=float, default=0.0, help="share of packets that are lost, each way")
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--draft-there", action="store_true", help="the draft behind the server, the target here")
+    parser.add_argument("--target", type=Path, help="another target than the built-in one; its draft too")
+    parser.add_argument("--draft", type=Path)
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 

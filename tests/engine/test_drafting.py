@@ -50,6 +50,9 @@ class Whim:
     def begin(self) -> None:
         pass
 
+    def may_read(self, drafter: str, written_n: int) -> bool:
+        return True
+
     def read(self, unread: Unread) -> ReadingDecision:
         # By nothing that is left of other replies: a model may hold more of the text than the last time.
         some_n = min((self.seed + unread.written_n) % 7, unread.tokens_n)
