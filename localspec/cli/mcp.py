@@ -57,6 +57,7 @@ def add(
     name: str, command: tuple[str, ...], url: str | None, variables: tuple[str, ...], headers: tuple[str, ...]
 ) -> None:
     """Add a server to the settings file: localspec mcp add time uvx mcp-server-time."""
+    from localspec.config import read_config
     from localspec.config.file import write_server
     from localspec.config.servers import WrongServer, parse_server
 
@@ -71,6 +72,11 @@ def add(
         server = parse_server(name, data)
     except WrongServer as wrong:
         raise UsageError(f"{wrong}.", "localspec mcp add NAME COMMAND ..., or --url ADDRESS.") from None
+    if (known := read_config().servers.get(name)) is not None and known != server:
+        raise UsageError(
+            f"There is a server {name} already: {visible_line(known.place)}.",
+            f"Choose another name, or remove it first: localspec mcp remove {name}",
+        )
     config = write_server(name, server)
     print(
         f"{config.path}: {name} is there. `localspec mcp test {name}` tries it; --mcp {name} or /tools switches it on."

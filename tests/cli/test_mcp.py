@@ -33,6 +33,8 @@ def test_servers_are_added_listed_tried_and_removed(localspec: Localspec, tmp_pa
     assert added.code == 0, added.err
     file = config_file()
     file.write_text("# mine\n" + file.read_text() + "[tools]\ncall_timeout = 600\n")
+    again = localspec("mcp", "add", "tests", "other")
+    assert (again.code, "There is a server tests already" in again.err) == (2, True)
     listed = localspec("mcp", "list", "--json")
     assert json.loads(listed.out)[0]["name"] == "tests"
     assert "secret" not in listed.out

@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import re
+import shutil
 import sys
 import threading
 from base64 import b64decode
@@ -173,6 +174,7 @@ class ServerConnection:
                 f"{install_extra('tools')} installs it.",
             ) from None
         server = self.server
+        _check_command(server)
         if server.url is not None:
             import httpx2
 
@@ -231,7 +233,8 @@ class ServerConnection:
         reason = "it gave no answer in time" if isinstance(error, TimeoutError) else said
         last = self._complaints.last
         return ServerTrouble(
-            f"The server {self.server.name} {what}: {reason.rstrip('.')}.", f"It said last: {last}" if last else ""
+            f"The server {self.server.name} {what}: {reason.rstrip('.')}.",
+            f"It said last: {last.rstrip('.')}." if last else "",
         )
 
 
@@ -257,6 +260,16 @@ class _Complaints:
         with os.fdopen(descriptor, "rb", buffering=0) as stream:
             while data := stream.read(65536):
                 self._end = (self._end + data)[-_MOST_COMPLAINT:]
+
+
+def _check_command(server: McpServer) -> None:
+    """Raise UsageError for a program that no folder of the PATH has."""
+    command = server.command or os.sep
+    if os.sep not in command and shutil.which(command, path=server.env.get("PATH")) is None:
+        raise UsageError(
+            f"The server {server.name} could not be started: there is no program {visible_line(command)}.",
+            "Install it, or write its whole path into the settings file.",
+        )
 
 
 def _about(listed: Any) -> str:

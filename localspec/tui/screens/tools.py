@@ -46,7 +46,6 @@ class ToolsScreen(RowModal[None], CommandTarget):
         self._apply = apply
         self._browser = ToolBrowser(use, config, conversation)
         self._list: RowList[ToolRow] = RowList(_drawn)
-        self._marked: str | None = None
         self._said = ""
 
     def compose(self) -> ComposeResult:
@@ -57,14 +56,12 @@ class ToolsScreen(RowModal[None], CommandTarget):
             yield Static("", classes="tools-quiet", id="tools-keys", markup=False)
 
     def on_mount(self) -> None:
-        self._marked = self._browser.rows[0].id
         shown = (TOOL_SWITCH, TOOL_ASK, TOOL_CLOSE)
         self.query_one("#tools-keys", Static).update(hint_line([(key_of(self, each), each.title) for each in shown]))
         self._draw()
         self.set_interval(_LOOK_S, self._draw)  # servers come when they come
 
-    def on_row_list_marked(self, event: RowList.Marked) -> None:
-        self._marked = event.row_id
+    def on_row_list_marked(self) -> None:
         self._draw()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -77,17 +74,18 @@ class ToolsScreen(RowModal[None], CommandTarget):
 
     @handles(TOOL_SWITCH)
     def switch(self) -> None:
-        if self._marked is not None:
+        if (marked := self._list.marked) is not None:
+            self._said = ""
             try:
-                self._apply(self._browser.switch(self._marked))
+                self._apply(self._browser.switch(marked))
             except LocalSpecError as error:
                 self._said = str(error)
             self._draw()
 
     @handles(TOOL_ASK)
     def ask_again(self) -> None:
-        if self._marked is not None:
-            self._browser.ask_again(self._marked)
+        if (marked := self._list.marked) is not None:
+            self._browser.ask_again(marked)
             self._draw()
 
     @handles(TOOL_CLOSE)
@@ -96,8 +94,8 @@ class ToolsScreen(RowModal[None], CommandTarget):
 
     def _draw(self) -> None:
         rows = self._browser.rows
-        self._list.fill(rows, self._marked)
-        row = next((row for row in rows if row.id == self._marked), None)
+        self._list.fill(rows, marked := self._list.marked or rows[0].id)
+        row = next((row for row in rows if row.id == marked), None)
         about = f"{row.about}{f' · {row.note}' if row.note else ''}" if row is not None else ""
         reaching = "" if self._use.toolbox.ready else "Reaching the servers …"
         note = "\n".join(filter(None, (about, reaching, self._said, *self._browser.troubles)))

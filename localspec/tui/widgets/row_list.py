@@ -66,6 +66,11 @@ class RowList(QuietList, Generic[R], can_focus=False):
         self._rows: list[R] = []
         self._filling = False
 
+    @property
+    def marked(self) -> str | None:
+        """The id of the highlighted row, at once; ``Marked`` comes later. None without rows."""
+        return self._rows[self.highlighted].id if self.highlighted is not None and self._rows else None
+
     def fill(self, rows: Sequence[R], marked: str | None) -> None:
         """Draw the rows that differ, and highlight the row of this id."""
         self._filling = True

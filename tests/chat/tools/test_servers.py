@@ -134,8 +134,9 @@ def test_a_server_that_hangs_is_given_up_on(box: Open, tmp_path: Path) -> None:
 def test_servers_that_cannot_be_used_are_told(box: Open) -> None:
     """No such program, a program that ends at once, an address where nobody listens, a name without a server."""
     assert "could not be started" in box(McpServer("tests", "/nonexistent/program")).troubles[0]
+    assert "there is no program nonexistent-program." in box(McpServer("tests", "nonexistent-program")).troubles[0]
     (broken,) = box(server("broken")).troubles
-    assert broken.endswith("It said last: ␛[31mno key was given")
+    assert broken.endswith("It said last: ␛[31mno key was given.")
     (nobody,) = box(McpServer("tests", url="http://127.0.0.1:9/mcp")).troubles
     assert "could not be started" in nobody
     toolbox = box(tool=("lost.echo",))
