@@ -171,7 +171,14 @@ class Prompter:
         prepared = self._prepared(messages, prompts)
         self._images.check(messages[-1])
         head = [message for message in prepared[:1] if message.role is Role.SYSTEM]
-        return self._fitting(self._render(prompts), head, prepared[len(head) :], max_tokens, prefix)
+        try:
+            return self._fitting(self._render(prompts), head, prepared[len(head) :], max_tokens, prefix)
+        except CapacityError as error:
+            if not tools:
+                raise
+            n = f"{len(tools)} tool{'s' if len(tools) > 1 else ''}"
+            less = f"{n} described in it can be switched off with /tools. {error.hint}"
+            raise CapacityError(error.message, less) from None
 
     @property
     def call_form(self) -> CallForm:

@@ -14,7 +14,7 @@ from localspec.base.errors import CapacityError, InputError
 from localspec.engine.cancel import Cancelled
 from localspec.engine.model import InfillTokens
 from localspec.runtime.encoding import Encoder
-from localspec.runtime.messages import Infill, Message, ReplyOptions, Role, TokenIds
+from localspec.runtime.messages import Infill, Message, ReplyOptions, Role, TokenIds, Tool
 from localspec.runtime.prompting import Prompter, RenderedPrompt
 from localspec.runtime.template.marked_text import MarkedText
 from tests.builtin import open_target
@@ -423,6 +423,8 @@ class TestFitting:
     def test_a_last_message_that_leaves_no_room_is_refused(self) -> None:
         with pytest.raises(CapacityError, match="--ctx"):
             Prompter(FakeVocab(), 100).chat(thread("a", "b", "c" * 82))
+        with pytest.raises(CapacityError, match="1 tool described in it"):
+            Prompter(FakeVocab(), 100).chat(thread("a", "b", "c"), tools=(Tool("a", "b" * 99, "{}"),))
 
     def test_a_short_reply_needs_little_room(self) -> None:
         """Whoever asks for two tokens does not lose turns for ten."""

@@ -10,7 +10,7 @@ from localspec.chat.tools.offered import OfferedTool
 from localspec.chat.tools.servers import MOST_DESCRIPTION
 from localspec.runtime.messages import Tool, ToolCall
 from localspec.tui.screens.approval import ApprovalScreen
-from tests.tui.support import FakeEngine, make_app
+from tests.tui.support import FakeEngine, make_app, wait_until
 
 WORDS = ("word " * MOST_DESCRIPTION)[:MOST_DESCRIPTION]
 
@@ -28,3 +28,20 @@ async def test_a_long_description_leaves_room_for_arguments_and_answers(size: tu
         for widget in (arguments, app.screen.query_one(OptionList), app.screen.query_one("#approval-keys")):
             assert widget.region.height
             assert app.screen.region.contains_region(widget.region), widget
+
+
+async def test_long_arguments_can_be_read_before_the_answer() -> None:
+    """With the keys of pages, which are named; the answers stay on the screen."""
+    call = ActiveCall(ToolCall("c", "read", f'{{"text": "{WORDS}"}}'), OfferedTool(Tool("read", WORDS, "{}")))
+    app = make_app(FakeEngine())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.push_screen(ApprovalScreen(call))
+        await pilot.pause()
+        keys, arguments = app.screen.query_one("#approval-keys", Static), app.screen.query_one("#approval-arguments")
+        await wait_until(pilot, lambda: "Page Down" in str(keys.render()))
+        for widget in (arguments, app.screen.query_one(OptionList), keys):
+            assert app.screen.region.contains_region(widget.region), widget
+        await pilot.press("pagedown", "pagedown")
+        down = arguments.scroll_y
+        await pilot.press("pageup")
+        assert down > arguments.scroll_y > 0

@@ -153,10 +153,12 @@ async def test_tools_are_switched_in_their_list() -> None:
         assert app.screen.query_one(OptionList).option_count == 5
         await pilot.press("space", "down", "enter")
         assert read_config().values["tools.tool"] == ("count_words", "get_time")
-        app.screen.move(1)
-        app.screen.switch()  # before the list has said what is marked now
+        screen = app.screen
+        assert isinstance(screen, ToolsScreen)
+        screen.move(1)
+        screen.switch()  # before the list has said what is marked now
         assert read_config().values["tools.tool"] == ("calculate", "count_words", "get_time")
-        app.screen.switch()
+        screen.switch()
         await pilot.press("escape")
         await send(pilot, "/tools get_time")
         await wait_until(pilot, lambda: read_config().values.get("tools.tool") == ("count_words",))

@@ -36,6 +36,7 @@ CALLS = (
     ToolCall("c1", "count_words", '{"text": "the quick brown fox jumps over the lazy dog, as ever"}'),
     ToolCall("c2", "read_file", '{"path": "garden/tomatoes.txt"}'),
 )
+LONG = (ToolCall("c1", "add", '{"text": "' + "Water the tomatoes. " * 30 + '"}'),)
 
 
 class Box(Toolbox):
@@ -43,7 +44,7 @@ class Box(Toolbox):
 
     @property
     def known(self) -> Sequence[OfferedTool]:  # type: ignore[override]
-        about = {"find": "Find notes by words.", "add": "Write a note."}
+        about = {"find": "Find notes by words.", "add": f"Write a note.\n\n{'It is kept with the others. ' * 20}"}
         return tuple(OfferedTool(Tool(name, says, "{}"), "notes", "uvx", name) for name, says in about.items())
 
     def prepare(self) -> None:
@@ -55,6 +56,7 @@ class Box(Toolbox):
     [
         ("asked", MEDIUM, DARK.name),
         ("asked", LARGE, LIGHT.name),
+        ("long", MEDIUM, DARK.name),
         ("folded", MEDIUM, LIGHT.name),
         ("unfolded", LARGE, DARK.name),
         ("list", MEDIUM, DARK.name),
@@ -68,7 +70,8 @@ def test_looks(scene: str, size: tuple[int, int], theme: str, snap_compare: Any,
     (tmp_path / "garden").mkdir()
     (tmp_path / "garden" / "tomatoes.txt").write_text("Water them in the morning.\nTie them up in June.")
     engine = FakeEngine()
-    choice = ToolChoice(tool=("count_words", "read_file"), tool_folder=tmp_path)
+    mcp = ("notes",) if scene == "long" else ()
+    choice = ToolChoice(tool=("count_words", "read_file"), mcp=mcp, tool_folder=tmp_path)
     app = make_app(engine, replace(LAUNCH, tools=choice))
     app.theme = theme
     app.session.tool_use.approvals = Approvals(tmp_path / "approvals.json")
@@ -80,18 +83,22 @@ def test_looks(scene: str, size: tuple[int, int], theme: str, snap_compare: Any,
             await send(pilot, "/tools")
             await wait_until(pilot, lambda: isinstance(app.screen, ToolsScreen))
         else:
-            await called(pilot, engine, unfold=scene == "unfolded", answer=scene != "asked")
+            calls = LONG if scene == "long" else CALLS
+            if scene == "long":
+                app.session.tool_use.toolbox = box = Box()
+                box.offered = tuple(box.known)
+            await called(pilot, engine, *calls, unfold=scene == "unfolded", answer=scene in ("folded", "unfolded"))
         await hold_still(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=prepare)
 
 
-async def called(pilot: Pilot[Any], engine: FakeEngine, *, unfold: bool, answer: bool) -> None:
+async def called(pilot: Pilot[Any], engine: FakeEngine, *calls: ToolCall, unfold: bool, answer: bool) -> None:
     """Have two tools called, of which one needs an answer."""
     await send(pilot, "How many words, and what about the tomatoes?")
     await wait_until(pilot, lambda: engine.prompts)
     engine.start()
-    engine.call(*CALLS, said="Let me look.")
+    engine.call(*calls, said="Let me look.")
     await wait_until(pilot, lambda: isinstance(pilot.app.screen, ApprovalScreen))
     if not answer:
         return

@@ -32,7 +32,7 @@ class ToolRow:
     """The name in the settings: that of one of our own tools, of a server, or SERVER.TOOL."""
     on: bool
     about: str
-    """The description; of a server its program or address. Text of strangers."""
+    """The description on one line; of a server its program or address. Text of strangers."""
     note: str = ""
     """The rule by which calls are approved, or the trouble of a server."""
     within: bool = False
@@ -92,7 +92,7 @@ class ToolBrowser:
     def _own(self) -> Iterator[ToolRow]:
         chosen = self._chosen("tool")
         for tool in _own_tools():
-            yield ToolRow(tool.full_name, tool.full_name in chosen, tool.tool.description, self._note(tool))
+            yield ToolRow(tool.full_name, tool.full_name in chosen, _on_one_line(tool), self._note(tool))
 
     def _of(self, server: McpServer) -> Iterator[ToolRow]:
         whole, chosen = server.name in self._chosen("mcp"), self._chosen("tool")
@@ -101,7 +101,7 @@ class ToolBrowser:
         yield ToolRow(server.name, whole, server.place, note)
         for tool in tools:
             on = whole or tool.full_name in chosen
-            yield ToolRow(tool.full_name, on, tool.tool.description, self._note(tool), within=True)
+            yield ToolRow(tool.full_name, on, _on_one_line(tool), self._note(tool), within=True)
 
     def _note(self, tool: OfferedTool) -> str:
         approval = self._use.approvals.approval(tool, self._conversation)
@@ -110,3 +110,7 @@ class ToolBrowser:
 
 def _own_tools() -> Sequence[OfferedTool]:
     return [OfferedTool(own.tool, harmless=own.harmless) for own in OWN_TOOLS.values()]
+
+
+def _on_one_line(tool: OfferedTool) -> str:
+    return " ".join(tool.tool.description.split())

@@ -234,7 +234,7 @@ class ServerConnection:
         last = self._complaints.last
         return ServerTrouble(
             f"The server {self.server.name} {what}: {reason.rstrip('.')}.",
-            f"It said last: {last.rstrip('.')}." if last else "",
+            f"It said last: {last}" if last else "",
         )
 
 
@@ -246,9 +246,10 @@ class _Complaints:
 
     @property
     def last(self) -> str:
-        """The last line, made visible."""
+        """The last line, made visible, with an end like a sentence's."""
         lines = self._end.decode("utf-8", errors="replace").strip().splitlines()
-        return visible_line(lines[-1])[:200] if lines else ""
+        line = visible_line(lines[-1]) if lines else ""
+        return f"{line[:200]}…" if len(line) > 200 else line and f"{line.rstrip('.')}."
 
     def stream(self) -> TextIO:
         """A stream for a server; a thread reads it to its end, so that a flood of text fills nothing."""

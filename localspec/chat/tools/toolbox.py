@@ -115,7 +115,7 @@ class Toolbox:
     def prepare(self) -> None:
         """Begin to start the servers that are needed and do not run, and to list their tools; see ``ready``."""
         if self.ready and (self.wanted_servers or self._connections):
-            self._preparing = self._submit(self._prepare(self.wanted_servers))
+            self._preparing = self._submit(self._prepare())
 
     def wait(self) -> None:
         """Wait until the servers are ready. KeyboardInterrupt leaves them be."""
@@ -139,11 +139,14 @@ class Toolbox:
 
     # In the thread
 
-    async def _prepare(self, wanted: tuple[str, ...]) -> None:
-        for name in [name for name in self._connections if name not in wanted or self._changed(name)]:
-            await self._connections.pop(name).close()
-        troubles = await asyncio.gather(*(self._reach(name) for name in wanted))
-        self._offer([trouble for trouble in troubles if trouble])
+    async def _prepare(self) -> None:
+        done: object = None
+        while done != (chosen := (self.wanted_servers, self._servers)):  # others may be chosen meanwhile
+            done, wanted = chosen, chosen[0]
+            for name in [name for name in self._connections if name not in wanted or self._changed(name)]:
+                await self._connections.pop(name).close()
+            troubles = await asyncio.gather(*(self._reach(name) for name in wanted))
+            self._offer([trouble for trouble in troubles if trouble])
 
     def _changed(self, name: str) -> bool:
         return self._connections[name].server != self._servers.get(name)

@@ -12,7 +12,15 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 
 from localspec.base.visible import visible, visible_line
-from localspec.chat.commands.places import APPROVAL_CHOOSE, APPROVAL_DOWN, APPROVAL_STOP, APPROVAL_UP, IN_APPROVAL
+from localspec.chat.commands.places import (
+    APPROVAL_CHOOSE,
+    APPROVAL_DOWN,
+    APPROVAL_PAGE_DOWN,
+    APPROVAL_PAGE_UP,
+    APPROVAL_STOP,
+    APPROVAL_UP,
+    IN_APPROVAL,
+)
 from localspec.chat.tools.approvals import Approval
 from localspec.chat.tools.chain import ActiveCall
 from localspec.tui.keys.bindings import bindings_of, hint_line, key_of
@@ -44,7 +52,10 @@ class ApprovalScreen(RowModal[Approval | None], CommandTarget):
     }
     ApprovalScreen #approval-title { color: $accent; text-style: bold; height: auto; max-height: 2; }
     ApprovalScreen .approval-quiet { color: $quiet; height: auto; max-height: 4; }
-    ApprovalScreen #approval-arguments { height: auto; max-height: 8; margin: 1 0; scrollbar-size-vertical: 1; }
+    ApprovalScreen #approval-arguments {
+        height: auto; max-height: 20vh; margin: 1 0; scrollbar-size-vertical: 1;
+        scrollbar-color: $panel; scrollbar-background: $surface;
+    }
     ApprovalScreen #approval-arguments Static { height: auto; }
     ApprovalScreen OptionList, ApprovalScreen OptionList:ansi, ApprovalScreen OptionList:focus {
         height: auto; border: none; padding: 0; background: $surface; color: $foreground;
@@ -66,6 +77,7 @@ class ApprovalScreen(RowModal[Approval | None], CommandTarget):
     def __init__(self, call: ActiveCall) -> None:
         super().__init__()
         self._call = call
+        self._arguments = VerticalScroll(id="approval-arguments", can_focus=False)
         self._list = ReadableBar(*(words for _, words in _CHOICES), markup=False)
 
     def compose(self) -> ComposeResult:
@@ -74,19 +86,27 @@ class ApprovalScreen(RowModal[Approval | None], CommandTarget):
         of = f" of the server {tool.server} ({tool.place})" if tool.server else ""
         with Vertical(id="approval"):
             yield Static(Content(visible_line(f"The model calls {self._call.call.name}")), id="approval-title")
-            about = shorten(visible_line(f"A tool{of}: {tool.tool.description}"), _LONGEST_ABOUT, placeholder=" …")
-            yield Static(Content(about), classes="approval-quiet")
+            about = shorten(f"A tool{of}: {tool.tool.description}", _LONGEST_ABOUT, placeholder=" …")
+            yield Static(Content(visible_line(about)), classes="approval-quiet")
             if self._call.changed:
                 yield Static(Content("It has changed since you allowed it always."), classes="approval-quiet")
-            with VerticalScroll(id="approval-arguments", can_focus=False):
+            with self._arguments:
                 yield Static(Content(visible(self._call.call.arguments)))
             yield self._list
             yield Static("", classes="approval-quiet", id="approval-keys", markup=False)
 
     def on_mount(self) -> None:
         self._list.highlighted = 0
-        shown = (APPROVAL_CHOOSE, APPROVAL_STOP)
-        self.query_one("#approval-keys", Static).update(hint_line([(key_of(self, each), each.title) for each in shown]))
+        self.call_after_refresh(self._hint)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._hint)
+
+    def _hint(self) -> None:
+        """Show the keys, that for more arguments where they do not fit."""
+        more = (APPROVAL_PAGE_DOWN,) if self._arguments.max_scroll_y else ()
+        hints = [(key_of(self, each), each.title) for each in (APPROVAL_CHOOSE, *more, APPROVAL_STOP)]
+        self.query_one("#approval-keys", Static).update(hint_line(hints))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(_CHOICES[event.option_index][0])
@@ -95,6 +115,11 @@ class ApprovalScreen(RowModal[Approval | None], CommandTarget):
     @handles(APPROVAL_DOWN, 1)
     def move(self, step: int) -> None:
         self._list.highlighted = max(0, min(len(_CHOICES) - 1, (self._list.highlighted or 0) + step))
+
+    @handles(APPROVAL_PAGE_UP, -1)
+    @handles(APPROVAL_PAGE_DOWN, 1)
+    def scroll_arguments(self, step: int) -> None:
+        self._arguments.scroll_relative(y=step * max(1, self._arguments.size.height - 1), animate=False)
 
     @handles(APPROVAL_CHOOSE)
     def choose(self) -> None:

@@ -33,9 +33,10 @@ class ToolsScreen(RowModal[None], CommandTarget):
     DEFAULT_CSS = """
     ToolsScreen { align: center middle; background: $background 60%; }
     ToolsScreen #tools { width: 90%; max-width: 92; height: auto; max-height: 90%; background: $surface; padding: 1 2; }
-    ToolsScreen RowList { height: auto; max-height: 16; background: $surface; }
-    ToolsScreen .tools-quiet { color: $quiet; height: auto; margin: 1 0 0 0; }
-    ToolsScreen #tools-note { max-height: 8; }
+    ToolsScreen RowList {
+        height: auto; max-height: 40vh; background: $surface; text-wrap: nowrap; text-overflow: ellipsis;
+    }
+    ToolsScreen .tools-quiet { color: $quiet; height: auto; max-height: 4; margin: 1 0 0 0; }
     ToolsScreen #tools-title { color: $accent; text-style: bold; margin: 0 0 1 0; }
     """
 
@@ -96,7 +97,7 @@ class ToolsScreen(RowModal[None], CommandTarget):
         rows = self._browser.rows
         self._list.fill(rows, marked := self._list.marked or rows[0].id)
         row = next((row for row in rows if row.id == marked), None)
-        about = f"{row.about}{f' · {row.note}' if row.note else ''}" if row is not None else ""
+        about = " · ".join(filter(None, (row.note, row.about))) if row is not None else ""
         reaching = "" if self._use.toolbox.ready else "Reaching the servers …"
         note = "\n".join(filter(None, (about, reaching, self._said, *self._browser.troubles)))
         self.query_one("#tools-note", Static).update(Content("\n".join(map(visible_line, note.split("\n")))))

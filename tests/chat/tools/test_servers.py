@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -129,6 +131,17 @@ def test_a_server_that_hangs_is_given_up_on(box: Open, tmp_path: Path) -> None:
     waiting = toolbox.call(tool, ToolCall("1", "sleep", "{}"))
     waiting.cancel()
     assert call(toolbox, "echo", text="a").text == "echo: a"
+
+
+def test_a_server_that_is_chosen_while_another_starts_is_there_with_it() -> None:
+    first, second = server("plain"), replace(server("plain"), name="others")
+    both = {first.name: first, second.name: second}
+    with closing(Toolbox()) as toolbox:
+        for chosen in ((first.name,), tuple(both)):
+            toolbox.choose(ToolChoice(mcp=chosen), both)
+            toolbox.prepare()
+        toolbox.wait()
+        assert {each.server for each in toolbox.offered} == both.keys()
 
 
 def test_servers_that_cannot_be_used_are_told(box: Open) -> None:
