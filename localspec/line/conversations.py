@@ -174,8 +174,8 @@ def export(state: State, argument: str) -> None:
 
 def import_(state: State, argument: str) -> None:
     """Import the conversations of a file, all or none; those already here stay as they are."""
+    from localspec.chat.importing import file_argument, imported
     from localspec.store.files import read_conversations
-    from localspec.store.files.importing import file_argument, imported
 
     added = state.chat.store.add(read_conversations(file_argument(argument)))
     state.output.say(imported(added), imported=list(added.new), known=list(added.known))

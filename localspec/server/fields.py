@@ -123,7 +123,7 @@ def fields_of_json(body: bytes) -> Fields:
         value = json.loads(body)
         _check_whole(value)
     except (ValueError, RecursionError):
-        message = "The body of the request is no JSON, or has a number that is too large."
+        message = "The body of the request is no JSON, or has half a character or an infinite number in it."
         raise InvalidFieldError(message, "Send a JSON object, in UTF-8.") from None
     if not isinstance(value, dict):
         raise InvalidFieldError("The body of the request is no JSON object.", "Send one.")

@@ -31,13 +31,13 @@ def _lacks(chat_config: ChatConfig, info: PairInfo, *, once: bool) -> list[str]:
             f"{visible_line(info.target_name)} of {info.server} tells text alone: where its tokens came from is not "
             "known, and depth, drafters, the race and the inspector are not for it."
         )
-    unsent = [name for name in unsent_sampling(chat_config, info) if name != "grammar"]
+    unsent = [name for name in _unsent_sampling(chat_config, info) if name != "grammar"]
     if unsent:
         lacks.append(f"{info.server} does not take these settings, which have no effect: {', '.join(unsent)}.")
     return lacks
 
 
-def unsent_sampling(chat_config: ChatConfig, info: PairInfo) -> list[str]:
+def _unsent_sampling(chat_config: ChatConfig, info: PairInfo) -> list[str]:
     """The settings of sampling that are in force, and that the server has no place for."""
     if info.passes_on is None:
         return []
