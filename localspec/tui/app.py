@@ -322,7 +322,8 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
             self.push_screen(CommandSearch(providers=[ThemeChoices], placeholder="Search for themes…"))
             return
         try:
-            made_theme(name.lower(), user_paths().config / THEMES)  # a file that is none is not chosen
+            if name.lower() in self.theme_choices:  # a file that is none is not chosen
+                made_theme(name.lower(), user_paths().config / THEMES)
             self._change_settings(self._settings.choose_theme(name))
         except LocalSpecError as error:
             self._chat.refuse(error)

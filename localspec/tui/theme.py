@@ -17,6 +17,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 from localspec.base.bounded_file import read_file
 from localspec.base.errors import InputError
 from localspec.base.visible import visible_line
+from localspec.config.statements import NOT_TOML
 from localspec.tui.tokens.palette import MIN_CONTRAST, contrast, luminance, readable
 
 DARK = Theme(
@@ -122,7 +123,7 @@ def read_theme(path: Path) -> Theme:
         found = tomllib.loads(read_file(path, _MOST_BYTES).decode())
     except OSError as error:
         raise _no_theme(path, f"cannot be read ({error.strerror or error})") from None
-    except ValueError as error:
+    except NOT_TOML as error:
         raise _no_theme(path, f"is not TOML ({visible_line(str(error))})") from None
     for name, value in found.items():
         if name not in (*_TEXTS, *_GROUNDS, "quiet"):

@@ -152,6 +152,7 @@ PLAIN = 'background = "#000000"\nforeground = "#ffffff"\naccent = "#00ff00"\n'
             'error #330000 on background #000000, a contrast of 1.1, and text needs 4.5. error = "#',
         ),
         ("x" * 20_000, "cannot be read"),
+        (f"quiet = {'[' * 4000}", "is not TOML"),
     ],
 )
 def test_a_file_that_is_no_theme_is_a_sentence(text: str, why: str, tmp_path: Path) -> None:
@@ -177,6 +178,8 @@ async def test_a_theme_of_ones_own_is_chosen_and_survives_its_file() -> None:
         await send(pilot, "/theme bad")
         await wait_until(pilot, lambda: "is not TOML" in notice_text(pilot))
         assert read_config().values["screen.theme"] == "own"
+        await send(pilot, f"/theme {'a' * 300}")
+        await wait_until(pilot, lambda: "it should be one of" in notice_text(pilot))
     (folder / "own.toml").write_text("bad")
     again = make_app(FakeEngine(), chat_config('[screen]\ntheme = "own"\n'))
     async with again.run_test() as pilot:
