@@ -14,7 +14,7 @@ from datetime import datetime
 from localspec.base.errors import StoreError
 from localspec.base.fuzzy import fuzzy
 from localspec.chat.undo import DeletedConversations
-from localspec.store import Heading, Store, Summary
+from localspec.store import Heading, ListedConversation, Store
 from localspec.store.filing import Filing, FilingFilter
 
 EMPTY = "No conversations yet. What you say is kept, and will be listed here."
@@ -77,7 +77,7 @@ class History:
         self._store = store
         self._deleted = deleted or DeletedConversations(store)
         self._unfolded = set() if unfolded is None else unfolded
-        self._summaries: list[Summary] = []
+        self._entries: list[ListedConversation] = []
         self._text = ""
         self._marked: str | None = None
         self._selected: set[str] = set()
@@ -86,10 +86,10 @@ class History:
     def refresh(self) -> str:
         """Read the list anew; returns a sentence if that fails."""
         try:
-            self._summaries = self._store.conversations()
+            self._entries = self._store.conversations()
         except StoreError as error:
             return str(error)
-        self._selected &= {summary.heading.id for summary in self._summaries}
+        self._selected &= {entry.heading.id for entry in self._entries}
         return ""
 
     @property
@@ -97,37 +97,39 @@ class History:
         """The rows that are shown: with a filter what it keeps, else pinned ones, those in no folder, and folders."""
         if not self._text.strip():
             return self._filed()
-        return [self._row(*each) for each in _matches(self._summaries, self._text)]
+        return [self._row(*each) for each in _matches(self._entries, self._text)]
 
     def _filed(self) -> list[HistoryRow | FolderRow]:
         rows: list[HistoryRow | FolderRow] = []
-        folders: defaultdict[str, list[Summary]] = defaultdict(list)
-        archive: list[Summary] = []
-        for summary in self._summaries:
-            heading = summary.heading
+        folders: defaultdict[str, list[ListedConversation]] = defaultdict(list)
+        archive: list[ListedConversation] = []
+        for entry in self._entries:
+            heading = entry.heading
             if heading.archived:
-                archive.append(summary)
+                archive.append(entry)
             elif heading.folder and not heading.pinned:
-                folders[heading.folder].append(summary)
+                folders[heading.folder].append(entry)
             else:
-                rows.append(self._row(summary))
+                rows.append(self._row(entry))
         for name in sorted(folders, key=str.casefold):
             rows += self._folder(name, folders[name])
         return rows + (self._folder(_ARCHIVE, archive) if archive else [])
 
-    def _folder(self, name: str, held: Sequence[Summary]) -> list[HistoryRow | FolderRow]:
+    def _folder(self, name: str, held: Sequence[ListedConversation]) -> list[HistoryRow | FolderRow]:
         unfolded = name in self._unfolded
-        selected_n = sum(summary.heading.id in self._selected for summary in held)
-        row = FolderRow(name, tuple(summary.heading for summary in held), unfolded, selected_n)
-        return [row, *(self._row(summary, in_folder=True) for summary in held)] if unfolded else [row]
+        selected_n = sum(entry.heading.id in self._selected for entry in held)
+        row = FolderRow(name, tuple(entry.heading for entry in held), unfolded, selected_n)
+        return [row, *(self._row(entry, in_folder=True) for entry in held)] if unfolded else [row]
 
-    def _row(self, summary: Summary, positions: tuple[int, ...] = (), *, in_folder: bool = False) -> HistoryRow:
-        heading = summary.heading
-        return HistoryRow(heading, summary.messages_n, positions, in_folder, heading.id in self._selected)
+    def _row(
+        self, entry: ListedConversation, positions: tuple[int, ...] = (), *, in_folder: bool = False
+    ) -> HistoryRow:
+        heading = entry.heading
+        return HistoryRow(heading, entry.messages_n, positions, in_folder, heading.id in self._selected)
 
     def empty(self, search: str) -> str:
         """The text in place of an empty list; ``search`` is the key that searches."""
-        return f"{NO_MATCH} {search} searches all messages." if self._summaries else EMPTY
+        return f"{NO_MATCH} {search} searches all messages." if self._entries else EMPTY
 
     @property
     def marked(self) -> HistoryRow | FolderRow | None:
@@ -137,13 +139,13 @@ class History:
 
     def has(self, conversation: str) -> bool:
         """True if it is in the store, shown or not."""
-        return any(summary.heading.id == conversation for summary in self._summaries)
+        return any(entry.heading.id == conversation for entry in self._entries)
 
     @property
     def chosen(self) -> tuple[Heading, ...]:
         """The conversations that a change is made to."""
         if self._selected:
-            return tuple(summary.heading for summary in self._summaries if summary.heading.id in self._selected)
+            return tuple(entry.heading for entry in self._entries if entry.heading.id in self._selected)
         return () if (row := self.marked) is None else row.headings
 
     @property
@@ -258,15 +260,15 @@ class History:
         return self.refresh() or done
 
 
-def kept(summaries: Sequence[Summary], text: str) -> list[Summary]:
+def kept(entries: Sequence[ListedConversation], text: str) -> list[ListedConversation]:
     """The conversations that a filter keeps: letters of the title, and words of ``FilingFilter``."""
-    return [summary for summary, _ in _matches(summaries, text)]
+    return [entry for entry, _ in _matches(entries, text)]
 
 
-def _matches(summaries: Sequence[Summary], text: str) -> list[tuple[Summary, tuple[int, ...]]]:
+def _matches(entries: Sequence[ListedConversation], text: str) -> list[tuple[ListedConversation, tuple[int, ...]]]:
     filing, letters = FilingFilter.parse(text)
-    held = [summary for summary in summaries if filing.holds(summary.heading)]
-    found = fuzzy(letters.strip(), [summary.heading.title for summary in held])
+    held = [entry for entry in entries if filing.holds(entry.heading)]
+    found = fuzzy(letters.strip(), [entry.heading.title for entry in held])
     return [(held[match.index], match.positions) for match in found]
 
 

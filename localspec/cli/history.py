@@ -20,7 +20,7 @@ from localspec.cli.values import ValueParam
 from localspec.config.kinds import Number
 
 if TYPE_CHECKING:
-    from localspec.store import Store, Summary
+    from localspec.store import ListedConversation, Store
 
 _AS_JSON = "as_json"
 
@@ -68,7 +68,7 @@ def list_conversations(text: str | None, archived: bool, limit: int | None, dele
             print(_nothing(text if everything else None, archived=archived, deleted=deleted))
 
 
-def _listed(store: Store, shown: Sequence[Summary], *, deleted: bool) -> Iterator[str]:
+def _listed(store: Store, shown: Sequence[ListedConversation], *, deleted: bool) -> Iterator[str]:
     from localspec.cli.history_text import cut
     from localspec.cli.tables import columns
     from localspec.store.filing import Filing

@@ -6,7 +6,7 @@ and the screen draws from a ``Tree``.
 
 from localspec.store.adding import Added
 from localspec.store.conversation import StoredConversation
-from localspec.store.documents import ConversationDocument, Heading, Summary
+from localspec.store.documents import ConversationDocument, Heading, ListedConversation
 from localspec.store.ids import abbreviated
 from localspec.store.recorder import Recorder
 from localspec.store.records import RecordFilter, ReplyRecord
@@ -23,6 +23,7 @@ __all__ = [
     "ConversationDocument",
     "Heading",
     "Hit",
+    "ListedConversation",
     "ModelFileRecord",
     "Node",
     "Recap",
@@ -35,7 +36,6 @@ __all__ = [
     "Store",
     "StoredConversation",
     "StoredReply",
-    "Summary",
     "SummaryRecorder",
     "Tree",
     "abbreviated",

@@ -60,7 +60,7 @@ class ConversationDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ListedConversation:
     """An entry of a list of conversations."""
 
     heading: Heading

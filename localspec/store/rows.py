@@ -15,7 +15,7 @@ from localspec.engine.wire import event_to_dict
 from localspec.runtime.messages import Role, ToolCall
 from localspec.store import provenance
 from localspec.store.database import Database, Row, Statement, storable
-from localspec.store.documents import ConversationDocument, Heading, MessageDocument, Summary
+from localspec.store.documents import ConversationDocument, Heading, ListedConversation, MessageDocument
 from localspec.store.replies import ReplyPart
 from localspec.store.replies_json import (
     about_from_dict,
@@ -143,7 +143,7 @@ def end_part(
     )
 
 
-def headings(database: Database, *, deleted: bool) -> list[Summary]:
+def headings(database: Database, *, deleted: bool) -> list[ListedConversation]:
     """The conversations, pinned ones first, then by the time of the last message."""
     rows = database.query(
         f"""SELECT {_HEADING},
@@ -152,7 +152,7 @@ def headings(database: Database, *, deleted: bool) -> list[Summary]:
         FROM conversation WHERE (deleted IS NOT NULL) = ? ORDER BY pinned DESC, updated DESC, number DESC""",
         (deleted,),
     )
-    return [Summary(_heading(row[:-1]), row[-1]) for row in rows]
+    return [ListedConversation(_heading(row[:-1]), row[-1]) for row in rows]
 
 
 def numbered_headings(database: Database) -> list[tuple[int, Heading]]:

@@ -17,7 +17,7 @@ from localspec.store import rows
 from localspec.store.adding import Added, add
 from localspec.store.conversation import StoredConversation
 from localspec.store.database import Database, storable
-from localspec.store.documents import ConversationDocument, Heading, Summary
+from localspec.store.documents import ConversationDocument, Heading, ListedConversation
 from localspec.store.ids import Ids, abbreviated, new_id
 from localspec.store.opening import Opened, open_again, open_file, open_memory
 from localspec.store.recorder import Monotonic
@@ -135,7 +135,7 @@ class Store:
         heading = rows.heading_of(self._database, conversation)
         return self._opened(heading, Tree(rows.nodes_of(self._database, conversation), heading.leaf), stored=True)
 
-    def conversations(self, *, deleted: bool = False) -> list[Summary]:
+    def conversations(self, *, deleted: bool = False) -> list[ListedConversation]:
         """All conversations, or the deleted ones that can be restored: pinned first, then the latest."""
         return rows.headings(self._database, deleted=deleted)
 
