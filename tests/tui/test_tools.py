@@ -15,9 +15,11 @@ from textual.widgets import Markdown, OptionList, Static
 
 from localspec.chat.thread import Thread
 from localspec.chat.tools.approvals import Approvals
+from localspec.chat.tools.browser import ToolBrowser
 from localspec.chat.tools.chain import NOT_MADE, REFUSED
 from localspec.chat.tools.offered import Resource, ServerPrompt
 from localspec.chat.tools.toolbox import Toolbox
+from localspec.chat.tools.use import ToolUse
 from localspec.config import read_config
 from localspec.runtime.chat_config import ToolChoice
 from localspec.runtime.messages import Message, Role, ToolCall
@@ -27,6 +29,7 @@ from localspec.tui.screens.approval import ApprovalScreen
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.tools import ToolsScreen
 from localspec.tui.tokens.token_view import TokenView
+from tests.config.support import configure
 from tests.store.support import open_store
 from tests.tui.support import (
     LAUNCH,
@@ -162,6 +165,16 @@ async def test_tools_are_switched_in_their_list() -> None:
         await pilot.press("escape")
         await send(pilot, "/tools get_time")
         await wait_until(pilot, lambda: read_config().values.get("tools.tool") == ("count_words",))
+
+
+def test_the_list_tells_what_the_command_line_has_switched_on() -> None:
+    """The switches are those of the file."""
+    configure('[mcp.notes]\ncommand = "uvx"\n')
+    use, config = ToolUse(), read_config()
+    for chosen, note in ((("notes",), "on from the command line"), ((), "")):
+        use.toolbox.choose(ToolChoice(mcp=chosen), config.servers)
+        row = ToolBrowser(use, config, "").rows[-1]
+        assert (row.id, row.on, row.note) == ("notes", False, note)
 
 
 async def test_a_server_that_cannot_be_reached_is_told() -> None:

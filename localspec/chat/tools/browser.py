@@ -97,7 +97,12 @@ class ToolBrowser:
     def _of(self, server: McpServer) -> Iterator[ToolRow]:
         whole, chosen = server.name in self._chosen("mcp"), self._chosen("tool")
         tools = [tool for tool in self._use.toolbox.known if tool.server == server.name]
-        note = f"{len(tools)} tools" if tools else "starts with the next message" if whole else ""
+        in_file = whole or any(name.startswith(f"{server.name}.") for name in chosen)
+        note = f"{len(tools)} tool{'' if len(tools) == 1 else 's'}" if tools else ""
+        if not in_file and server.name in self._use.toolbox.wanted_servers:
+            note = " · ".join(filter(None, ("on from the command line", note)))
+        elif whole and not tools:
+            note = "starts with the next message"
         yield ToolRow(server.name, whole, server.place, note)
         for tool in tools:
             on = whole or tool.full_name in chosen

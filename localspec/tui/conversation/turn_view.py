@@ -40,6 +40,7 @@ class TurnView(Vertical, SingleLayoutPane):
     TurnView.-queued .prompt { text-style: dim; }
     TurnView.-queued ReplyView { display: none; }
     TurnView.-unasked .prompt { display: none; }
+    TurnView.-unasked ReplyView { margin: 0 0 0 2; }
     TurnView.-selected .prompt, TurnView.-selected.-unasked .note { background: $panel; }
     """
 
