@@ -12,7 +12,7 @@ NAMES = "think|thinking|thought|reasoning|reason|seed:think"
 """The tags around reasoning, as a regular expression."""
 _OPENED = re.compile(rf"\s*(?:<({NAMES})>|\[(THINK)\])")
 _BEGUN = re.compile(rf"(?:<({NAMES})>|\[THINK\])\s*\Z")
-_CLOSED_ALONE = re.compile(r"^\s*</think>[ \t]*$", re.MULTILINE)
+_CLOSED_ALONE = re.compile(r"^[^\S\n]*</think>[ \t]*$", re.MULTILINE)
 """A closing tag alone: some templates, as that of DeepSeek-R1, write the opening one into the prompt."""
 
 

@@ -279,6 +279,10 @@ GRAMMARS = [
     ('start ::= "a"', "'root'"),
     ('root ::= root "a"', "left recursion"),
     ('root ::= "{3,1}" "a"{3, 1}', r"\{3,1\} counts"),
+    (f'root ::= "a"{{{"9" * 5000}}}', "18 digits"),
+    (f'root ::= "a"{{1, {"9" * 5000}}}', "18 digits"),
+    ("root ::= " + "[" * 1_000_000, "unexpected end"),
+    ('root ::= "' + "[" * 1_000_000 + "\\", "."),
     ("root ::= " + "(" * 100_000 + '"a"' + ")" * 100_000, "brackets"),
 ]
 

@@ -39,7 +39,9 @@ def test_thoughts_that_never_ended_have_no_answer() -> None:
     assert found == Reasoning("Hm", len("<think>Hm"), False)
 
 
-@pytest.mark.parametrize("reply", ["Yes.", "Use <think> tags.", "`</think>` closes them.", "", "A < b"])
+@pytest.mark.parametrize(
+    "reply", ["Yes.", "Use <think> tags.", "`</think>` closes them.", "", "A < b", "a" + "\n" * 300_000]
+)
 def test_a_plain_answer_has_no_thoughts(reply: str) -> None:
     assert Reasoning.find(reply) is None
 

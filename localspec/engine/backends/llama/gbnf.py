@@ -36,7 +36,9 @@ _MOST_PARTS = 50_000
 """Literals, alternatives and rules: llama.cpp's time grows with their square."""
 _reading = Lock()
 """Held while standard error is elsewhere: of two threads that put it back one would put back the other's file."""
-_LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|#[^\n]*')
+_LITERAL = re.compile(r'"(?:\\.|[^"\\])*(?:"|\\?\Z)|\[(?:\\.|[^\]\\])*(?:\]|\\?\Z)|#[^\n]*', re.DOTALL)
+"""Texts, sets and comments; one that is not closed ends with the grammar, or each would be searched to the end."""
+_HUGE_COUNT = re.compile(r"\{[\s\d,]*\d{19}")
 _COUNTS = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
 
 
@@ -118,6 +120,8 @@ def _beyond_llama(text: str) -> str | None:
     bare = _LITERAL.sub('""', text)
     if bare.count('""') + bare.count("|") + bare.count("::=") > _MOST_PARTS:
         return f"it has more than {_MOST_PARTS:,} literals, alternatives and rules"
+    if _HUGE_COUNT.search(bare):
+        return "a count of repetitions has more than 18 digits"
     for least, most in _COUNTS.findall(bare):
         if int(least) > int(most):
             return f"{{{least},{most}}} counts from more to less"
