@@ -21,6 +21,7 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -63,40 +64,43 @@ _EMPTY_LINE = b"\n"
 
 def routes(service: Service) -> list[Route]:
     """The endpoints over ``service``."""
-
-    async def pairs(request: Request) -> Response:
-        return JSONResponse({"localspec": version("localspec"), "pairs": [_pair(each) for each in service.models()]})
-
-    async def load(request: Request) -> Response:
-        async def answers() -> AsyncGenerator[Answer, None]:
-            yield Loaded(_nameless(await service.info(pair)))
-
-        pair = request.query_params.get("pair", "")
-        await request.body()  # none, but only then is the client watched
-        return await _answered(request, answers(), None)
-
-    async def ask(request: Request) -> Response:
-        asked = _request(await request.body())
-        pair = request.query_params.get("pair", "")
-        info = next((each.info for each in service.models() if each.id == pair), None)
-        _check(asked, info)
-        return await _answered(request, _answers(service, pair, asked), asked.request_id)
-
-    async def keep(request: Request) -> Response:
-        try:
-            kept = await asyncio.to_thread(keep_image, await request.body())
-        except ValueError:
-            raise InputError("The image is no PNG of the form that LocalSpec keeps.", _VERSIONS) from None
-        except OSError as error:
-            raise StoreError(*refused("The image cannot be kept", error, OWN_FOLDER)) from error
-        return JSONResponse({"sha256": kept.sha256})
-
     return [
-        Route(IMAGES, keep, methods=["POST"]),
-        Route(PAIRS, pairs, methods=["GET"]),
-        Route(LOAD, load, methods=["POST"]),
-        Route(ASK, ask, methods=["POST"]),
+        Route(IMAGES, _keep, methods=["POST"]),
+        Route(PAIRS, partial(_pairs, service), methods=["GET"]),
+        Route(LOAD, partial(_load, service), methods=["POST"]),
+        Route(ASK, partial(_ask, service), methods=["POST"]),
     ]
+
+
+async def _pairs(service: Service, request: Request) -> Response:
+    return JSONResponse({"localspec": version("localspec"), "pairs": [_pair(each) for each in service.models()]})
+
+
+async def _load(service: Service, request: Request) -> Response:
+    async def answers() -> AsyncGenerator[Answer, None]:
+        yield Loaded(_nameless(await service.info(pair)))
+
+    pair = request.query_params.get("pair", "")
+    await request.body()  # none, but only then is the client watched
+    return await _answered(request, answers(), None)
+
+
+async def _ask(service: Service, request: Request) -> Response:
+    asked = _request(await request.body())
+    pair = request.query_params.get("pair", "")
+    info = next((each.info for each in service.models() if each.id == pair), None)
+    _check(asked, info)
+    return await _answered(request, _answers(service, pair, asked), asked.request_id)
+
+
+async def _keep(request: Request) -> Response:
+    try:
+        kept = await asyncio.to_thread(keep_image, await request.body())
+    except ValueError:
+        raise InputError("The image is no PNG of the form that LocalSpec keeps.", _VERSIONS) from None
+    except OSError as error:
+        raise StoreError(*refused("The image cannot be kept", error, OWN_FOLDER)) from error
+    return JSONResponse({"sha256": kept.sha256})
 
 
 def _failed(error: LocalSpecError, request_id: int | None) -> Failed:

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -15,6 +15,8 @@ from localspec.base.errors import CapacityError, LocalSpecError
 from localspec.engine.events import Event, Started
 from localspec.server.failures import openai_error
 from localspec.server.service import ReplyRequest, Service
+
+T = TypeVar("T")
 
 
 class StreamResponse(Response):
@@ -90,7 +92,6 @@ async def merged(service: Service, asked: list[ReplyRequest]) -> AsyncGenerator[
                 yield 0, event
         return
     arrived: asyncio.Queue[tuple[int, Event]] = asyncio.Queue(len(asked))
-
     places = asyncio.Semaphore(_AT_ONCE)
 
     async def follow(index: int) -> None:
@@ -101,17 +102,23 @@ async def merged(service: Service, asked: list[ReplyRequest]) -> AsyncGenerator[
     following = [asyncio.create_task(follow(index)) for index in range(len(asked))]
     everything: asyncio.Future[Any] = asyncio.gather(*following)
     try:
-        while not (everything.done() and arrived.empty()):
-            if everything.done():
-                await everything  # one that failed is not to wait for the others
-            coming: asyncio.Future[Any] = asyncio.ensure_future(arrived.get())
-            await asyncio.wait((coming, everything), return_when=asyncio.FIRST_COMPLETED)
-            if coming.done():
-                yield coming.result()
-            else:
-                coming.cancel()
-        await everything
+        async for each in _taken(arrived, everything):
+            yield each
     finally:
         for task in following:
             task.cancel()
         await asyncio.gather(*following, everything, return_exceptions=True)
+
+
+async def _taken(arrived: asyncio.Queue[T], everything: asyncio.Future[Any]) -> AsyncGenerator[T]:
+    """What arrives until everything is done. Raises at once what one of those raises that put it there."""
+    while not (everything.done() and arrived.empty()):
+        if everything.done():
+            await everything
+        coming = asyncio.ensure_future(arrived.get())
+        await asyncio.wait((coming, everything), return_when=asyncio.FIRST_COMPLETED)
+        if coming.done():
+            yield coming.result()
+        else:
+            coming.cancel()
+    await everything
