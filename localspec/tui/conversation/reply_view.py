@@ -34,6 +34,7 @@ class ReplyView(Vertical, SingleLayoutPane):
 
     DEFAULT_CSS = """
     ReplyView { height: auto; }
+    ReplyView.-unsaid { display: none; }
     ReplyView .lead { height: auto; }
     ReplyView Markdown { padding: 0; margin: 0; background: transparent; }
     ReplyView Markdown > MarkdownBlock:last-child { margin-bottom: 0; }
@@ -116,8 +117,8 @@ class ReplyView(Vertical, SingleLayoutPane):
         text = self._turn.said
         markdown = reply_format.markdown and len(text) <= MARKDOWN_CHARACTERS
         self.tokens.mark(reply_format.mode, keep_ghosts=ghosts is GhostMode.KEEP)
+        self.set_class(self._finished and not text and bool(self._turn.text), "-unsaid")
         if not self._finished or not text:
-            self.display = not self._finished or not self._turn.text  # nothing but calls
             return
         if markdown and self._markdown is None:
             await self._make_markdown(text)
