@@ -28,6 +28,10 @@ class Block:
     confidence: NDArray[np.float32] | None = None
     """The head's own word for how likely each place is accepted, if it has been trained to tell; shape (n,)."""
 
+    def copy(self) -> Block:
+        """The same, valid for good."""
+        return Block(self.scores.copy(), self.confidence)
+
 
 class BlockHead(HeadNetwork, Protocol):
     """A head that guesses several places at once."""

@@ -74,7 +74,8 @@ def place_models(
     if options.require_gpu:
         require_gpu(present)
     plan = Placement(_target(options, target, present), _draft(options, target, draft, present) if draft else None)
-    plan = _for_sequences(plan, sequences) if sequences > 1 else plan
+    if sequences > 1:
+        plan = _for_sequences(plan, sequences, places_n=MAX_DEPTH + 1 if _is_block_head(draft) else 1)
     for settings, header in ((plan.target, target), (plan.draft, draft)):
         if settings and header:
             _check_quantised(settings, header)
@@ -85,9 +86,16 @@ def place_models(
     return _fitting(plan, options, target, draft, _image_bytes(projector))
 
 
-def _for_sequences(plan: Placement, n: int) -> Placement:
-    """With scores for the rows of ``n`` sequences: a verification's of the target, the last ones of what drafts."""
-    draft = plan.draft and replace(plan.draft, sequences=n, max_outputs=max(n, plan.draft.max_outputs))
+def _is_block_head(draft: GgufHeader | None) -> bool:
+    return draft is not None and drafter_kind(draft) == DFLASH
+
+
+def _for_sequences(plan: Placement, n: int, places_n: int) -> Placement:
+    """With scores for the rows of ``n`` sequences: a verification's of the target, ``places_n`` of what drafts."""
+    draft = plan.draft
+    if draft:
+        rows_n = max(n * places_n, draft.max_outputs)
+        draft = replace(draft, sequences=n, max_outputs=rows_n, batch_tokens=max(rows_n, draft.batch_tokens))
     return replace(plan, target=replace(plan.target, sequences=n, max_outputs=n * (MAX_DEPTH + 1)), draft=draft)
 
 

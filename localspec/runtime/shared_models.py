@@ -9,16 +9,18 @@ from functools import partial
 from typing import Any
 
 from localspec.base.errors import CapacityError, DrafterUnavailableError
+from localspec.engine.backends.llama.block_head import LlamaBlockHead
 from localspec.engine.backends.llama.head import LlamaHead
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.sequences import LlamaSequence, LlamaSequences
-from localspec.engine.batched_head import SequenceHead
+from localspec.engine.batched_head import SequenceBlockHead, SequenceHead
 from localspec.engine.batching import BatchNetwork, ContinuousBatch
+from localspec.engine.block_head import BlockHead
 from localspec.engine.cancel import Cancellation
 from localspec.engine.drafter import DrafterInputs
 from localspec.engine.head import Head, HeadInputs
 from localspec.engine.suffix_automaton import SuffixAutomaton
-from localspec.gguf.draft_heads import DRAFT, EAGLE3, MTP
+from localspec.gguf.draft_heads import DFLASH, DRAFT, EAGLE3, MTP
 from localspec.runtime.options import Progress
 from localspec.runtime.pair_drafters import PairDrafters
 from localspec.runtime.placement import Placement
@@ -41,7 +43,7 @@ class SharedModels:
     target: LlamaSequences
     draft: LlamaSequences | None = None
     """A draft model."""
-    heads: dict[str, LlamaHead] = field(default_factory=dict)
+    heads: dict[str, LlamaHead | LlamaBlockHead] = field(default_factory=dict)
     """By kind, which is also the name of their drafter."""
     unavailable: dict[str, DrafterUnavailableError] = field(default_factory=dict)
     """As ``OpenedModels.unavailable``."""
@@ -52,7 +54,7 @@ class SharedModels:
         return [*self.heads.values(), *([self.draft] if self.draft else []), self.target]
 
     @property
-    def drafting(self) -> LlamaSequences | LlamaHead | None:
+    def drafting(self) -> LlamaSequences | LlamaHead | LlamaBlockHead | None:
         """The draft model, or the head from a file of its own."""
         return self.draft or next((head for kind, head in self.heads.items() if kind != MTP), None)
 
@@ -72,13 +74,16 @@ class SharedModels:
         """The models and drafters of one sequence; ``past`` are the replies of other conversations."""
         target = LlamaSequence(batch, self.target, number)
         draft = LlamaSequence(batch, self.draft, number) if self.draft else None
-        heads = {kind: self._inputs(head, batch, number) for kind, head in self.heads.items()}
-        inputs = DrafterInputs(target.vocab, draft, past, eagle3=heads.get(EAGLE3), mtp=heads.get(MTP))
+        inputs = DrafterInputs(target.vocab, draft, past)
+        for kind, head in self.heads.items():
+            hidden, n_ctx = self.target.keep_hidden(number, head.read_layers), self.target.n_ctx
+            if isinstance(head, LlamaBlockHead):
+                block_head: BlockHead = SequenceBlockHead(batch, head, number, n_ctx)
+                inputs = replace(inputs, dflash=HeadInputs(block_head, hidden))
+            else:
+                one: HeadInputs[Head] = HeadInputs(SequenceHead(batch, head, number, n_ctx), hidden)
+                inputs = replace(inputs, mtp=one) if kind == MTP else replace(inputs, eagle3=one)
         return SequenceModels(target, draft, PairDrafters(inputs, self.unavailable))
-
-    def _inputs(self, head: LlamaHead, batch: ContinuousBatch, number: int) -> HeadInputs[Head]:
-        hidden = self.target.keep_hidden(number, head.read_layers)
-        return HeadInputs(SequenceHead(batch, head, number, self.target.n_ctx), hidden)
 
 
 def open_shared_models(
@@ -116,7 +121,11 @@ def _open_head(
     # No cells are taken from a sequence of a head, so there are enough for all.
     settings = replace(settings, n_ctx=settings.sequences * models.target.n_ctx)
     try:
-        head = LlamaHead.load(settings, models.target, cancel, progress, encodes=kind == EAGLE3)
+        head: LlamaHead | LlamaBlockHead
+        if kind == DFLASH:
+            head = LlamaBlockHead.load(settings, models.target, cancel, progress)
+        else:
+            head = LlamaHead.load(settings, models.target, cancel, progress, encodes=kind == EAGLE3)
         resources.callback(head.close)
         models.target.keep_hidden(0, head.read_layers)
         models.heads[kind] = head

@@ -23,7 +23,7 @@ from localspec.engine.events import Event
 from localspec.engine.goodput import GoodputPlanner, SharedDepth
 from localspec.gguf import GgufHeader
 from localspec.gguf.dimensions import Hyperparameters
-from localspec.gguf.draft_heads import DRAFT, EAGLE3, drafter_kind
+from localspec.gguf.draft_heads import DFLASH, DRAFT, EAGLE3, drafter_kind, is_dspark
 from localspec.runtime.calibration_file import CalibrationFile
 from localspec.runtime.loaded_pair import LoadedPair
 from localspec.runtime.messages import Listener, Message, Prompt, ReplyOptions, Tool
@@ -223,9 +223,15 @@ class _OthersCells:
 
 def _can_share(headers: Headers) -> bool:
     """True for models that keep a cell for every token, without a projector, and heads that keep one too."""
-    if headers.projector or (headers.draft and drafter_kind(headers.draft) not in (DRAFT, EAGLE3)):
+    if headers.projector or (headers.draft and not _drafts_for_several(headers.draft)):
         return False
     return all(_keeps_cells(header) for header in (*headers.target_parts, headers.draft) if header)
+
+
+def _drafts_for_several(draft: GgufHeader) -> bool:
+    """False for an assistant, which looks into the target's cells, and for blocks whose places know of each other."""
+    kind = drafter_kind(draft)
+    return kind in (DRAFT, EAGLE3) or (kind == DFLASH and not is_dspark(draft))
 
 
 def _keeps_cells(header: GgufHeader) -> bool:

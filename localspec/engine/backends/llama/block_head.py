@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from localspec.engine.backends.llama.batch import Batch, PairBatch
+from localspec.engine.backends.llama.batch import PairBatch, SequenceBatch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.sequences import LlamaSequences
+from localspec.engine.batched_head import BlockQuestion
 from localspec.engine.block_head import Block, BlockHead
 from localspec.engine.cancel import Cancellation
 from localspec.engine.head import HeadInputs
 from localspec.engine.hidden import Rows
 
+_SEQUENCE = 0
 _DEFAULT_BLOCK_SIZE = 16
 """Tokens of a block where the file does not name their number."""
 BLOCK_BATCH_TOKENS = 64
@@ -25,13 +28,13 @@ BLOCK_BATCH_TOKENS = 64
 
 
 class LlamaBlockHead(HeadContext):
-    """A block head behind the engine's ``BlockHead``. It must be closed before its target is.
+    """A block head behind the engine's ``BlockHead`` and ``BatchBlockHead``. It must be closed before its target is.
 
     A DFlash block has the last token of the text in front, whose place proposes nothing, and so have some DSpark
     blocks; others propose at that place too (``sample_from_anchor``).
     """
 
-    def __init__(self, loaded: LoadedModel, settings: LoadSettings, target: LlamaModel) -> None:
+    def __init__(self, loaded: LoadedModel, settings: LoadSettings, target: LlamaModel | LlamaSequences) -> None:
         super().__init__(loaded)
         metadata = _Metadata(loaded)
         self._n_scores = min(self.vocab.n_vocab, target.vocab.n_vocab)
@@ -44,7 +47,10 @@ class LlamaBlockHead(HeadContext):
         if self._confident:
             self._functions.set_final(self._context, True, True)
         self._c.llama_set_causal_attn(self._context, metadata.flag("attention.causal", default=False))
-        self._tokens = Batch(self._c, size)
+        # Where attention is not causal, llama.cpp ends the process over more tokens than it evaluates at once.
+        self.batch_n = min(int(self._c.llama_n_batch(self._context)), int(self._c.llama_n_ubatch(self._context)))
+        """The most rows, or tokens of blocks, that one evaluation may have."""
+        self._tokens = SequenceBatch(self._c, min(self.batch_n, loaded.max_outputs))
         self._rows: PairBatch | None = None
 
     @staticmethod
@@ -54,51 +60,93 @@ class LlamaBlockHead(HeadContext):
         cancel: Cancellation,
         progress: Callable[[float], None] | None = None,
     ) -> tuple[LlamaBlockHead, HeadInputs[BlockHead]]:
-        """A head from its file, and what its drafter is made from.
+        """A head as by ``load``, and what its drafter is made from.
 
-        Raises DrafterUnavailableError if llama.cpp or the target cannot serve it, and what ``load`` raises.
+        Raises DrafterUnavailableError too if the target cannot serve it.
         """
-        hidden_functions()
-        loaded = load(native(), settings, cancel, progress, target=target.loaded)
+        head = LlamaBlockHead.load(settings, target, cancel, progress)
         try:
-            head = LlamaBlockHead(loaded, settings, target)
-            return head, HeadInputs(head, target.keep_hidden(head.target_layers))
+            return head, HeadInputs(head, target.keep_hidden(head.read_layers))
         except BaseException:
-            loaded.free()
+            head.close()
             raise
 
+    @staticmethod
+    def load(
+        settings: LoadSettings,
+        target: LlamaModel | LlamaSequences,
+        cancel: Cancellation,
+        progress: Callable[[float], None] | None = None,
+    ) -> LlamaBlockHead:
+        """A head from its file. Raises DrafterUnavailableError if llama.cpp cannot serve it, and what ``load`` does."""
+        hidden_functions()
+        return LlamaBlockHead(load(native(), settings, cancel, progress, target=target.loaded), settings, target)
+
+    @property
+    def read_layers(self) -> list[int]:
+        """The layers of the target that it reads, as for ``keep_hidden``."""
+        return self.target_layers
+
     def inject(self, features: Rows, position: int) -> None:
-        self._cut(position)
-        if self._rows is None:
-            self._rows = PairBatch(self._c, BLOCK_BATCH_TOKENS, features.shape[1])
-        for at in range(0, len(features), BLOCK_BATCH_TOKENS):
-            self._rows.clear()
-            self._rows.add(None, features[at : at + BLOCK_BATCH_TOKENS], position + at, scored=False)
-            self._check(self._c.llama_decode(self._context, self._rows.native))
+        self._inject([BlockQuestion(_SEQUENCE, position, features)])
 
     def guess(self, token: int, position: int, n: int) -> Block:
-        self._cut(position)
-        size = n + self._anchor_n
-        # DSpark's chain runs over the scores of the whole block, so all are asked for.
-        self._tokens.fill([token, *[self._mask] * (size - 1)], position, size, self.vocab.n_vocab)
-        self._check(self._c.llama_decode(self._context, self._tokens.native))
-        return self._block(size)
+        (block,) = self._guess([BlockQuestion(_SEQUENCE, position, token=token, n=n)]).values()
+        return block
+
+    def answer(self, questions: Sequence[BlockQuestion]) -> Sequence[Block | None]:
+        """As ``BatchNetwork.answer``."""
+        self._inject([question for question in questions if question.rows is not None])
+        blocks = self._guess([question for question in questions if question.rows is None])
+        return [blocks.get(question) for question in questions]
 
     def close(self) -> None:
         self._tokens.free()
         super().close()
 
-    def _block(self, size: int) -> Block:
-        """The guesses of the last evaluation."""
-        rows = self._scores(0, size)[self._anchor_n :, : self._n_scores]
+    def _inject(self, questions: Sequence[BlockQuestion]) -> None:
+        """Hold the rows of all questions."""
+        for question in questions:
+            self._cut(question.position, question.sequence)
+        parts = [(question, question.rows) for question in questions if question.rows is not None]
+        if not parts:
+            return
+        if self._rows is None:
+            self._rows = PairBatch(self._c, self.batch_n, parts[0][1].shape[1])
+        batch = self._rows
+
+        def add(part: tuple[BlockQuestion, Rows], first: int, end: int) -> None:
+            question, rows = part
+            batch.add(None, rows[first:end], question.position + first, question.sequence, scored=False)
+
+        self._evaluate_all(batch, ((part, len(part[1])) for part in parts), add)
+
+    def _guess(self, questions: Sequence[BlockQuestion]) -> dict[BlockQuestion, Block]:
+        """The blocks of all questions."""
+        self._tokens.clear()
+        places = {}
+        for question in questions:
+            self._cut(question.position, question.sequence)
+            size = question.n + self._anchor_n
+            tokens = [question.token, *[self._mask] * (size - 1)]
+            # DSpark's chain runs over the scores of the whole block, so all are asked for.
+            places[question] = self._tokens.add(tokens, question.position, question.sequence, size, self.vocab.n_vocab)
+        if questions:
+            self._decode(self._tokens)
+        return {question: self._block(place, question.n) for question, place in places.items()}
+
+    def _block(self, place: int, n: int) -> Block:
+        """The guesses of the last evaluation for the block that begins at this place."""
+        first, end = place + self._anchor_n, place + self._anchor_n + n
+        rows = self._scores(first, n)[:, : self._n_scores]
         # Tokens that the head cannot propose have minus infinity; a maximum shows what is not a number.
         if not np.isfinite(rows.max(axis=1)).all():
             raise not_numbers()
         if not self._confident:
             return Block(rows)
         width = int(self._c.llama_model_n_embd(self._loaded.model))
-        confidence = np.ctypeslib.as_array(self._functions.get_final(self._context), (size, width))
-        return Block(rows, confidence[self._anchor_n :, 0].copy())
+        confidence = self._views.of(self._functions.get_final(self._context), end, width)
+        return Block(rows, confidence[first:end, 0].copy())
 
 
 class _Metadata:

@@ -6,6 +6,7 @@ Each has a context of its own that knows the target's, whose embeddings or cache
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import isfinite
 
 import numpy as np
@@ -165,28 +166,14 @@ class LlamaHead(HeadContext):
         # compute the scores or the hidden rows of all, and hand over as many as are wanted from the first on.
         together = scored and sum(len(question.tokens) for question in questions) <= self._loaded.max_outputs
         if not together:
-            self._read_unscored(questions)
+            unscored = ((question, len(question.tokens) - question.scored) for question in questions)
+            self._evaluate_all(self._pairs, unscored, partial(self._add, scored=False))
         self._pairs.clear()
         places = {question: self._add(question, 0) for question in (questions if together else ())}
         places |= {question: self._add(question, len(question.tokens) - 1) for question in scored if not together}
         if places:
-            self._decode()
+            self._decode(self._pairs)
         return {question: self._step(places[question]) for question in scored}
-
-    def _read_unscored(self, questions: Sequence[HeadQuestion]) -> None:
-        """Read all pairs but the last of those questions that are scored."""
-        self._pairs.clear()
-        for question in questions:
-            first, end = 0, len(question.tokens) - question.scored
-            while first < end:
-                n = min(end - first, self._pairs.capacity - self._pairs.used)
-                self._add(question, first, first + n, scored=False)
-                first += n
-                if self._pairs.used == self._pairs.capacity:
-                    self._decode()
-                    self._pairs.clear()
-        if self._pairs.used:
-            self._decode()
 
     def _add(self, question: HeadQuestion, first: int, end: int | None = None, *, scored: bool = True) -> int:
         """Put pairs of a question into the batch; returns the place of the last."""
@@ -195,9 +182,6 @@ class LlamaHead(HeadContext):
         known[(known < 0) | (known >= self.vocab.n_vocab)] = 0
         rows, position = question.rows[first:end], question.position + first
         return self._pairs.add(known, rows, position, question.sequence, scored=scored)
-
-    def _decode(self) -> None:
-        self._check(self._c.llama_decode(self._context, self._pairs.native))
 
     def _step(self, place: int) -> HeadStep:
         """The answer to the pair at this place of the batch."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from localspec.engine.backends.llama.batch import PairBatch, SequenceBatch
 from localspec.engine.backends.llama.context import LlamaContext
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel
 
 _SEQUENCE = 0
+Q = TypeVar("Q")
+"""A question to a head."""
 
 
 class HeadContext(LlamaContext):
@@ -42,6 +46,29 @@ class HeadContext(LlamaContext):
     def _cut(self, position: int, sequence: int = _SEQUENCE) -> None:
         """Forget what a sequence has read at ``position`` and behind."""
         self._c.llama_memory_seq_rm(self._memory, sequence, position, -1)
+
+    def _evaluate_all(
+        self, batch: PairBatch, parts: Iterable[tuple[Q, int]], add: Callable[[Q, int, int], object]
+    ) -> None:
+        """Evaluate the first so many rows of each question, for no scores, in as few batches as they fit into.
+
+        ``add`` puts a question's rows from one number up to another into the batch.
+        """
+        batch.clear()
+        for question, n in parts:
+            first = 0
+            while first < n:
+                end = min(n, first + batch.capacity - batch.used)
+                add(question, first, end)
+                first = end
+                if batch.used == batch.capacity:
+                    self._decode(batch)
+                    batch.clear()
+        if batch.used:
+            self._decode(batch)
+
+    def _decode(self, batch: PairBatch | SequenceBatch) -> None:
+        self._check(self._c.llama_decode(self._context, batch.native))
 
     def _check(self, code: int) -> None:
         """Raise for a failure."""
