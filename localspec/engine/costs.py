@@ -50,6 +50,11 @@ class QueryCost:
         """Seconds for a proposal after the first."""
         return self.step_s if self.row_s is None else self.row_s
 
+    @property
+    def beside_s(self) -> float:
+        """Seconds for a proposal more in the same evaluation."""
+        return self.catch_up_s if self.row_s is None else self.row_s
+
     def of(self, lag: int, proposals_n: int = 1) -> float:
         """Seconds for a query that reads ``lag`` tokens first and gives ``proposals_n`` proposals."""
         rows_s = (proposals_n - 1) * (self.row_s or 0.0)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from localspec.engine.adaptive import AdaptiveDepth
-from localspec.engine.costs import Costs
+from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.drafter import CERTAIN, NextProposal
 from localspec.engine.drafting import DrafterQuery, Plan
 from localspec.engine.events import Round
@@ -33,6 +33,8 @@ _FAIRNESS = 0.25
 """The power of a reply's pace by which its proposals have to be likelier than another's: 1 is proportional fairness."""
 _PACE_RATE = 0.1
 """The weight of the latest round in a reply's pace."""
+_FEW_N = 16
+"""Tokens that a query reads on its way."""
 _AHEAD_N = 8
 """Proposals that are thought of ahead for each reply."""
 
@@ -73,7 +75,8 @@ class GoodputPlanner:
 
     def drafted(self, drafter: str, replies_n: int, spent_s: float) -> None:
         """Learn that one pass of a drafter served so many replies."""
-        if self.replies_n > 1 and (cost := self.costs.queries.get(drafter)) is not None:
+        cost = self.costs.queries.get(drafter)
+        if self.replies_n > 1 and cost is not None and cost.row_s is None:  # rows that are read would pass for blocks
             cost.observe(1, spent_s * cost.step_s / (cost.step_s + (replies_n - 1) * cost.catch_up_s))
 
     def round_s(self, rows_n: int) -> float:
@@ -84,10 +87,10 @@ class GoodputPlanner:
         slope_s = (self.costs.round_s(largest) - self.costs.round_s(1)) / max(1, largest - 1)
         return self.costs.round_s(largest) + slope_s * (rows_n - largest)
 
-    def share(self, policy: SharedDepth, drafter: str, chance: float) -> tuple[int, float]:
+    def share(self, policy: SharedDepth, drafter: str, chance: float, *, computed: bool = False) -> tuple[int, float]:
         """Rows for further proposals of ``policy``, whose next has this chance, and the tokens a second that all make.
 
-        The passes of ``drafter`` count as if all that may propose further had it.
+        The passes of ``drafter`` count as if all that may propose further had it; none does once they are ``computed``.
         """
         wishes: list[tuple[float, int, SharedDepth]] = []
         for member in self._members:
@@ -95,21 +98,25 @@ class GoodputPlanner:
         wishes.sort(key=lambda wish: -wish[0] / wish[2].pace ** _FAIRNESS)
         rows_n = sum(1 + member.proposed_n for member in self._members)
         tokens = sum(member.expected_n for member in self._members)
-        cost = self.costs.queries.get(drafter)
-        step_s, row_s = (cost.step_s, cost.catch_up_s) if cost else (0.0, 0.0)
-        mine_n = best_mine_n = deepest_n = 0
-        queries = [member.queries_n for member in self._members]
-        # What is spent on this round already is part of the time that its tokens take.
-        drafted_s = max(queries) * (step_s - row_s) + sum(queries) * row_s
+        cost = self.costs.queries.get(drafter) or QueryCost(0.0, 0.0)
+        pass_s, row_s = (0.0, 0.0) if computed else (cost.step_s - cost.beside_s, cost.beside_s)
+        drafted_s = self._drafted_s(cost)
         rate = tokens / (drafted_s + self.round_s(rows_n))
+        mine_n = best_mine_n = passes_n = 0
         for n, (gain, ahead_n, member) in enumerate(wishes, 1):
             tokens += gain
-            deepest_n = max(deepest_n, ahead_n)
+            passes_n = max(passes_n, ahead_n if cost.row_s is None else 1)
             mine_n += member is policy
-            spent_s = drafted_s + self.round_s(rows_n + n) + deepest_n * (step_s - row_s) + n * row_s
+            spent_s = drafted_s + self.round_s(rows_n + n) + passes_n * pass_s + n * row_s
             if tokens / spent_s > rate:
                 rate, best_mine_n = tokens / spent_s, mine_n
         return best_mine_n, rate
+
+    def _drafted_s(self, cost: QueryCost) -> float:
+        """The time that drafting has taken in this round, which is part of what its tokens take."""
+        passes_n = max(member.queries_n for member in self._members)
+        rows_n = sum(member.computed_n for member in self._members)
+        return passes_n * (cost.step_s - cost.beside_s) + rows_n * cost.beside_s
 
 
 @dataclass(slots=True)
@@ -146,6 +153,11 @@ class SharedDepth:
         return self._plan.queries_n if self._plan else 0
 
     @property
+    def computed_n(self) -> int:
+        """Proposals that these gave, whether they are made or not."""
+        return self._plan.computed_n if self._plan else 0
+
+    @property
     def expected_n(self) -> float:
         """Tokens that the round under way is expected to bring with the proposals so far."""
         return self._plan.expected_n if self._plan else 1.0
@@ -173,10 +185,13 @@ class SharedDepth:
         return self.planner.replies_n > 1 or self.alone.may_read(drafter, written_n)
 
     def read(self, unread: Unread) -> ReadingDecision:
-        """With others, all of the prompt after the first token: the others' rounds go on meanwhile."""
+        """With others, all of the prompt after the first token: the others' rounds go on meanwhile.
+
+        A few tokens are left to the next query, which reads them in the same pass.
+        """
         if self.planner.replies_n == 1:
             return self.alone.read(unread)
-        return ReadingDecision(unread.tokens_n if unread.written_n else 0)
+        return ReadingDecision(unread.tokens_n if unread.written_n and unread.tokens_n > _FEW_N else 0)
 
     def have_read(self, drafter: str, tokens_n: int, spent_s: float) -> None:
         if self.planner.replies_n == 1:
@@ -218,8 +233,12 @@ class SharedPlan:
         self._paid = False
         self._drafter = next(iter(policy.planner.costs.queries), "")
         """The drafter that was queried last at a price."""
+        self._computed = False
+        """True if it has given a block, whose further proposals cost no further pass."""
         self.queries_n = 0
         """Queries at a price."""
+        self.computed_n = 0
+        """Proposals that these gave."""
         self.limit = limit
         self.proposed_n = 0
         self.survival = 1.0
@@ -253,7 +272,8 @@ class SharedPlan:
         return chance
 
     def should_propose(self, chance: float) -> bool:
-        rows_n, rate = self._policy.planner.share(self._policy, self._drafter, chance)
+        planner = self._policy.planner
+        rows_n, rate = planner.share(self._policy, self._drafter, chance, computed=self._computed)
         if not rows_n:
             self.over = True
             self._say(f"the next has {chance:.0%}, too little for a row", rate)
@@ -266,7 +286,9 @@ class SharedPlan:
         return True
 
     def block(self, drafter: str) -> int:
-        return self.limit
+        rows_n, _ = self._policy.planner.share(self._policy, drafter, self._policy.expected)
+        self._computed = True
+        return min(self.limit, self.proposed_n + max(1, rows_n))
 
     def queried(self, query: DrafterQuery) -> None:
         if self._policy.idle_n >= _IDLE_N:
@@ -274,6 +296,7 @@ class SharedPlan:
         self._paid = True
         self._drafter = query.drafter
         self.queries_n += 1
+        self.computed_n += query.proposals_n
 
     def _say(self, reason: str, rate: float) -> None:
         self.why = f"{self.proposed_n} proposals{': ' if reason else ''}{reason}, at {rate:.0f} tokens a second of all"

@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from localspec.engine.backends.llama.head import OUTPUTS_N, LlamaHead
+from localspec.engine.backends.llama.block_head import LlamaBlockHead
+from localspec.engine.backends.llama.head import LlamaHead
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.sequences import LlamaSequences
-from localspec.engine.batched_head import SequenceHead
+from localspec.engine.batched_head import SequenceBlockHead, SequenceHead
 from localspec.engine.batching import ContinuousBatch, TextQuestion
+from localspec.engine.block_head import BlockModel
 from localspec.engine.cancel import Cancellation
 from localspec.engine.head import HeadInputs, HeadModel
 from tests.tiny_heads import TinyHead, write_head, write_mtp_target
@@ -28,8 +30,8 @@ SEQUENCES_N = 4
 N_CTX = 256
 NOISE = 0.05
 """How far scores may differ between batches of other shapes."""
-KINDS = ("eagle3", "glm4moe")
-"""An EAGLE-3 head, and an MTP layer."""
+KINDS = ("eagle3", "glm4moe", "dflash")
+"""An EAGLE-3 head, an MTP layer, and a DFlash head."""
 
 Scores = NDArray[np.float32]
 
@@ -39,22 +41,33 @@ class Both:
 
     def __init__(self, kind: str, folder: Path) -> None:
         target, head = files(kind, folder)
-        encodes, name = kind == "eagle3", "eagle3" if kind == "eagle3" else "mtp"
+        self.kind = kind
         one = LoadSettings(target, 17, n_ctx=N_CTX, threads=1, flash_attn=False, mtp=head == target)
         many = replace(one, n_ctx=N_CTX * SEQUENCES_N, sequences=SEQUENCES_N, max_outputs=64)
-        cancel, self.shift = Cancellation(), 1 if encodes else 0
+        cancel = Cancellation()
         self.pool = LlamaSequences.open(many, cancel, n_ctx=N_CTX)
-        self.head = LlamaHead.load(replace(many, path=head, max_outputs=8), self.pool, cancel, encodes=encodes)
+        self.head: Any = self._opened(LlamaHead.load, LlamaBlockHead.load, replace(many, path=head), self.pool)
         self.batch = ContinuousBatch([self.head, self.pool])
         self.models = [self._model(sequence) for sequence in range(SEQUENCES_N)]
         self.alone = LlamaModel.open(one, cancel)
-        settings = replace(one, path=head, max_outputs=OUTPUTS_N[name])
-        self.alone_head, self.inputs = LlamaHead.open(settings, self.alone, cancel, encodes=encodes)
+        self.alone_head, self.inputs = self._opened(
+            LlamaHead.open, LlamaBlockHead.open, replace(one, path=head), self.alone
+        )
 
-    def _model(self, sequence: int) -> HeadModel:
-        head = SequenceHead(self.batch, self.head, sequence, N_CTX)
-        hidden = self.pool.keep_hidden(sequence, self.head.read_layers)
-        return HeadModel(HeadInputs(head, hidden), shift=self.shift)
+    def _opened(self, head: Any, block_head: Any, settings: LoadSettings, target: Any) -> Any:
+        if self.kind == "dflash":
+            return block_head(settings, target, Cancellation())
+        return head(replace(settings, max_outputs=8), target, Cancellation(), encodes=self.kind == "eagle3")
+
+    def _model(self, sequence: int) -> HeadModel | BlockModel:
+        kind = SequenceBlockHead if self.kind == "dflash" else SequenceHead
+        head = kind(self.batch, self.head, sequence, N_CTX)
+        return self._over(HeadInputs(head, self.pool.keep_hidden(sequence, self.head.read_layers)))
+
+    def _over(self, inputs: HeadInputs[Any]) -> HeadModel | BlockModel:
+        if self.kind == "dflash":
+            return BlockModel(inputs)
+        return HeadModel(inputs, shift=1 if self.kind == "eagle3" else 0)
 
     def read(self, texts: dict[int, list[int]]) -> None:
         """Have the target evaluate the texts of these sequences together."""
@@ -65,7 +78,7 @@ class Both:
         found: dict[int, Scores] = {}
 
         def ask(sequence: int, context: list[int]) -> None:
-            found[sequence] = finite(self.models[sequence].logits(context, 1)[0])
+            found[sequence] = self._scores(self.models[sequence], context)
 
         for asked in contexts.items():
             self.batch.begin(partial(ask, *asked), Cancellation())
@@ -78,7 +91,13 @@ class Both:
         self.alone.hold_at_most(0)
         self.alone_head.forget()
         self.alone.logits(text, 1)
-        return finite(HeadModel(self.inputs, shift=self.shift).logits(context, 1)[0])
+        return self._scores(self._over(self.inputs), context)
+
+    def _scores(self, model: HeadModel | BlockModel, context: Sequence[int]) -> Scores:
+        """After the context, or for the places after the text of a block head, whose guesses are of no use to it."""
+        if isinstance(model, BlockModel):
+            return finite(model.block(context, 3).scores)
+        return finite(model.logits(context, 1)[0])
 
     def close(self) -> None:
         for each in (self.alone_head, self.alone, self.head, self.pool):
@@ -86,8 +105,8 @@ class Both:
 
 
 def files(kind: str, folder: Path) -> tuple[Path, Path]:
-    if kind == "eagle3":
-        return write_tiny(folder / "target.gguf", "llama"), write_head(folder / "head.gguf", TinyHead())
+    if kind in ("eagle3", "dflash"):
+        return write_tiny(folder / "target.gguf", "llama"), write_head(folder / "head.gguf", TinyHead(kind))
     return (write_mtp_target(folder / "target.gguf", kind),) * 2
 
 
@@ -117,7 +136,7 @@ def test_each_sequence_has_the_scores_of_a_head_alone(both: Both) -> None:
             kept = texts[sequence][: chance.choice([200, 200, 15, 3])][-150:]
             texts[sequence] = [*kept, *drawn(chance, chance.choice([1, 2, 5, 40]))]
         both.read({sequence: texts[sequence] for sequence in asking})
-        for ahead_n in range(1, 3):
+        for ahead_n in range(1, 2 if both.kind == "dflash" else 3):
             contexts = {sequence: [*texts[sequence], *range(5, 5 + ahead_n)] for sequence in asking}
             for sequence, scores in both.scores(contexts).items():
                 alone = both.alone_scores(texts[sequence], contexts[sequence])

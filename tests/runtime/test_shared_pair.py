@@ -17,7 +17,8 @@ from localspec.runtime.load import ConcurrentPair, InspectablePair, open_pair
 from localspec.runtime.messages import Listener, Message, Prompt, ReplyOptions, Role, TokenIds
 from localspec.runtime.options import LoadOptions
 from tests.builtin import DRAFT, HEADS, NOISE, TARGET, write_with_mtp
-from tests.tiny_heads import write_step35_target
+from tests.tiny_heads import TinyHead, write_head, write_step35_target
+from tests.tiny_models import write_tiny
 
 PROMPTS = (
     "Write a poem about rain.",
@@ -26,7 +27,7 @@ PROMPTS = (
     "Write a Python function for the factorial.",
 )
 """The target is never torn between two tokens of its answers: batches of other sizes move its scores by ``NOISE``."""
-KINDS = ("draft", "eagle3", "mtp")
+KINDS = ("draft", "eagle3", "mtp", "dflash")
 GREEDY = Sampling(temperature=0.0)
 REPLIES_N = 3
 
@@ -202,10 +203,15 @@ def test_closing_ends_what_is_under_way() -> None:
     assert played.reason is FinishReason.CANCELLED
 
 
-@pytest.mark.parametrize("kind", ["dflash", "several MTP layers"])
+@pytest.mark.parametrize("kind", ["DSpark", "several MTP layers"])
 def test_pairs_that_cannot_share_make_one_reply_at_a_time(kind: str, tmp_path: Path) -> None:
-    target = TARGET if kind in HEADS else write_step35_target(tmp_path / "target.gguf")
-    pair = opened(2, HEADS.get(kind), target)
+    draft, target = None, tmp_path / "target.gguf"
+    if kind == "DSpark":
+        write_tiny(target, "llama")
+        draft = write_head(tmp_path / "head.gguf", TinyHead("dflash", markov_rank=8))
+    else:
+        write_step35_target(target)
+    pair = opened(2, draft, target)
     assert not isinstance(pair, ConcurrentPair)
     assert pair.info.replies == 1
     pair.close()
