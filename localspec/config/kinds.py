@@ -208,6 +208,13 @@ class Addresses(Text):
     pattern: str = r"[^,\s:]+:\d{1,5}(\s*,\s*[^,\s:]+:\d{1,5})*"
     noun: str = "HOST:PORT[,HOST:PORT]"
 
+    def check(self, value: object) -> Value:
+        text = str(Text.check(self, value))
+        for port in re.findall(r":(\d+)", text):
+            if not 1 <= int(port) <= _LAST_PORT:
+                raise RefusedValue(f"a port is a number from 1 to {_LAST_PORT}, not {port}")
+        return text
+
     def from_option(self, text: str) -> Any:
         return self.check(text)
 

@@ -49,6 +49,8 @@ class PairEngine:
         """None until the pair is loaded, and after the process has died."""
         self.progress: LoadProgress | None = None
         """The load under way."""
+        self.silence = ""
+        """A clause on the RPC server that is waited for in vain; empty where none is."""
         self.users_n = 0
         """Requests that need the engine, waiting ones included."""
         self.used_at = 0.0
@@ -143,6 +145,9 @@ class PairEngine:
         self._answers.sleep()
 
     def _hear(self, answer: Answer) -> None:
+        if isinstance(answer, Silence) and not self.silence:  # it is told again while it lasts
+            logger.warning("%s: %s", self.chat_config.title, answer.what)
+        self.silence = answer.what if isinstance(answer, Silence) else ""
         if isinstance(answer, Failed) and answer.died and (self.info is not None or self.progress is not None):
             logger.error("%s: %s", self.chat_config.title, answer.message)
             self.info = self.progress = None

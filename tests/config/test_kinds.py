@@ -34,6 +34,7 @@ def test_what_is_meant(key: str, given: object, taken: Value) -> None:
         *(("audit_log", wrong) for wrong in (5, "", "\n", False)),
         *(("logit_bias", wrong) for wrong in ("5", "x=1", "5=x", ["5=ban", "6=loud"], "5=1=2")),
         *(("redact", wrong) for wrong in (["("], ["ok", "[a"], [""], 5)),
+        *(("rpc", wrong) for wrong in ("gpu", "gpu:0", "gpu:65536", "gpu:1,:2", "gpu:1,gpu:99999", 50052)),
     ],
 )
 def test_what_is_refused(key: str, given: object) -> None:

@@ -19,7 +19,7 @@ from localspec.insight.observers.observers import Observers
 from localspec.models.pairs import Pair
 from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.resolver import SettingsResolver
-from localspec.runtime.worker.messages import Tokenize, Tokenized
+from localspec.runtime.worker.messages import Silence, Tokenize, Tokenized
 from localspec.server import served_pairs
 from localspec.server.engines import Engines, ServiceLimits
 from localspec.server.http_server import logged
@@ -100,6 +100,23 @@ async def test_a_reply_and_a_question(tmp_path: Path) -> None:
         with pytest.raises(NotFoundError):
             await whole(engines, "count 1", "another")
         assert await whole(engines, "count 2", "small") == counted(2)
+
+
+async def test_an_rpc_server_that_is_silent_is_named_until_it_answers(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """On the status page, and once in the log."""
+    async with service(tmp_path) as engines:
+        assert await whole(engines, "count 1") == counted(1)
+        (engine,) = engines._engines.values()
+        for seconds in (15, 16):
+            engine._answers.put(Silence(f"no answer from the RPC server gpu:50052 for {seconds} s"))
+        await until(lambda: "for 16 s" in engines.figures()["pairs"][0]["silence"])
+        assert await whole(engines, "count 1") == counted(1)
+        assert engines.figures()["pairs"][0]["silence"] == ""
+    assert [record.message for record in caplog.records if "no answer" in record.message] == [
+        "own: no answer from the RPC server gpu:50052 for 15 s"
+    ]
 
 
 async def test_two_hundred_at_once(tmp_path: Path) -> None:
