@@ -130,3 +130,13 @@ def labels(tree: FileTree) -> list[str]:
     lines = [tree.get_node_at_line(n) for n in range(tree.last_line + 1)]
     plain = [tree.render_label(node, tree.rich_style, tree.rich_style).plain for node in lines if node is not None]
     return [text[2:] for text in plain]
+
+
+def test_a_folder_has_no_size(tmp_path: Path) -> None:
+    """Nor one with a dot in its name, as many repositories have."""
+    (tmp_path / "Qwen3-0.6B").mkdir()
+    (tmp_path / "a.gguf").write_bytes(b"x" * 3_000_000)
+    tree = FileTree(tmp_path)
+    assert len(list(tree.filter_paths(tmp_path.iterdir()))) == 2
+    assert tree.size_of(tmp_path / "Qwen3-0.6B") == ""
+    assert tree.size_of(tmp_path / "a.gguf") != ""

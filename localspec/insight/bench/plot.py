@@ -65,20 +65,23 @@ def _speedups(axes: Any, name: str, cells: Sequence[Cell]) -> None:
         colour = _COLOURS[index % len(_COLOURS)]
         axes.bar(places, heights, width * 0.92, yerr=spreads, label=label, color=colour, capsize=2)
     axes.axhline(1, color="0.3", linewidth=1)
-    axes.set_xticks(range(len(subjects)), subjects)
+    # Names are no formulas: "$" is a character of them.
+    axes.set_xticks(range(len(subjects)), subjects, parse_math=False)
     axes.set_ylabel("speed-up over plain")
-    axes.set_title(name)
-    axes.legend(fontsize="small", frameon=False)
+    axes.set_title(name, parse_math=False)
+    axes.legend(fontsize="small")
 
 
 def _acceptance(axes: Any, cells: Sequence[Cell]) -> None:
+    deepest = 0
     for index, (label, own) in enumerate(_series(cells).items()):
         for cell in own:
             if cell.subject == ALL and cell.acceptance_per_pos:
-                positions = range(1, len(cell.acceptance_per_pos) + 1)
+                depth = len(cell.acceptance_per_pos)
                 colour = _COLOURS[index % len(_COLOURS)]
-                axes.plot(positions, cell.acceptance_per_pos, marker="o", color=colour, label=label)
-                axes.set_xticks(positions)
+                axes.plot(range(1, depth + 1), cell.acceptance_per_pos, marker="o", color=colour, label=label)
+                deepest = max(deepest, depth)
+    axes.set_xticks(range(1, deepest + 1))
     axes.set_ylim(0, 1.02)
     axes.set_xlabel("position in the draft")
     axes.set_ylabel("accepted of those judged")

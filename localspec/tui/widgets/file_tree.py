@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Self
 
 from rich.style import Style
@@ -98,8 +99,9 @@ class FileTree(DirectoryTree, can_focus=False, inherit_bindings=False):
         """Called in another thread: sizes are asked for here."""
         for path in choosable(paths):
             with suppress(OSError):
-                if path.suffix:
-                    self._sizes[path] = path.stat().st_size
+                status = path.stat()
+                if not S_ISDIR(status.st_mode):
+                    self._sizes[path] = status.st_size
             yield path
 
     def reset_node(self, node: TreeNode[DirEntry], label: TextType, data: DirEntry | None = None) -> Self:
