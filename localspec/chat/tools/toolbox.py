@@ -6,7 +6,6 @@ Servers and calls live in one thread with an event loop of its own, which begins
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future
@@ -21,6 +20,7 @@ from localspec.chat.tools.servers import ServerConnection
 from localspec.config.servers import McpServer
 from localspec.runtime.chat_config import ToolChoice
 from localspec.runtime.messages import Tool, ToolCall
+from localspec.runtime.template.values import json_object
 
 MOST_RESULT = 40_000
 """The most characters of a result; the rest is cut off, and the model is told."""
@@ -178,21 +178,19 @@ class Toolbox:
         self.offered, self.troubles = tuple(named(chosen)), tuple(troubles)
 
     async def _call(self, tool: OfferedTool, call: ToolCall) -> CallResult:
+        arguments, connection = json_object(call.arguments or "{}"), self._connections.get(tool.server)
+        if arguments is None:
+            return CallResult("The arguments of a call are a JSON object.", failed=True)
+        if tool.server and connection is None:
+            return CallResult(f"The server {tool.server} does not run any more.", failed=True)
         try:
-            arguments = json.loads(call.arguments or "{}")
-            if not isinstance(arguments, dict):
-                return CallResult("The arguments of a call are a JSON object.", failed=True)
-            if tool.server:
-                text, failed = await self._connections[tool.server].call(tool.own_name, arguments)
+            if connection is not None:
+                text, failed = await connection.call(tool.own_name, arguments)
             else:
                 own, folder = OWN_TOOLS[tool.tool.name], self._choice.tool_folder
                 text, failed = await asyncio.to_thread(own.call, arguments, folder), False
         except LocalSpecError as error:
             return CallResult(str(error), failed=True)
-        except (ValueError, RecursionError):
-            return CallResult("The arguments of a call are a JSON object.", failed=True)
-        except KeyError:
-            return CallResult(f"The server {tool.server} does not run any more.", failed=True)
         return CallResult(_cut(text), failed)
 
     async def _close_all(self) -> None:

@@ -18,8 +18,6 @@ STATES = {
     CallState.RUNNING: "is called …",
 }
 """The states of calls that have no result yet, in words."""
-
-
 UNREADABLE = "A call that cannot be read"
 """In place of the name of a tool."""
 
@@ -29,7 +27,7 @@ def called(call: ActiveCall) -> str:
     if not call.call.name:
         return UNREADABLE
     server = f" of the server {call.tool.server}" if call.tool is not None and call.tool.server else ""
-    return visible_line(f"Call of {call.call.name or 'a tool'}{server}, with {call.call.arguments}")
+    return visible_line(f"Call of {call.call.name}{server}, with {call.call.arguments}")
 
 
 def result_text(result: str) -> str:
