@@ -77,7 +77,8 @@ def conversation_lines(conversation: StoredConversation, nodes: Sequence[Node], 
     for node in nodes:
         yield ""
         yield coloured(_header(tree, node, before), DIM)
-        yield from wrapped(node.said.strip("\n"))
+        if node.said.strip():
+            yield from wrapped(node.said.strip("\n"))
         before = node.id
 
 
