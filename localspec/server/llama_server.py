@@ -17,8 +17,8 @@ from starlette.routing import Route
 from localspec import __version__
 from localspec.gguf import read_header
 from localspec.runtime.worker.messages import Detokenize, Detokenized, Render, Rendered, Tokenize, Tokenized
-from localspec.server.completion import complete, fill_in, generation_settings
 from localspec.server.fields import Fields
+from localspec.server.llama_completions import complete, fill_in, generation_settings
 from localspec.server.openai.api import list_models
 from localspec.server.openai.chat import complete_chat
 from localspec.server.openai.messages import messages_of, tools_of, without_begun

@@ -15,7 +15,7 @@ from localspec.engine.events import FinishReason
 from localspec.runtime.worker.messages import Tokenized
 from localspec.server.app import make_app
 from localspec.server.fields import Fields, fields_of_json
-from localspec.server.openai.page import POSTS
+from localspec.server.openai.openapi import POSTS
 from tests.server.fakes import PAIR, FakeService, said
 
 CANDIDATES: tuple[Any, ...] = (-5, 1, 1.5, 10**9, "wrong", [5], [{"a": 5}], {"a": 5}, True, None)

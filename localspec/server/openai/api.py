@@ -13,7 +13,7 @@ from starlette.routing import Route
 from localspec.base.errors import NotFoundError
 from localspec.server.openai.chat import complete_chat
 from localspec.server.openai.completions import complete_text
-from localspec.server.openai.page import openapi_page
+from localspec.server.openai.openapi import openapi_page
 from localspec.server.openai.responses import respond
 from localspec.server.service import ServedModel, Service
 
