@@ -106,7 +106,7 @@ class _Connection:
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive, self._send = receive, send
         self._read = asyncio.Event()
-        """Set when the body is whole: only then may somebody else than the app receive."""
+        """Set when the body is whole: only then may others than the app receive."""
         self._gone = asyncio.Event()
         self._answered = False
         self.cut = False

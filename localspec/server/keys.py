@@ -74,7 +74,7 @@ def _parsed(path: Path, number: int, line: str) -> ApiKey:
 
 
 def holder_of(given: str, keys: Sequence[ApiKey]) -> ApiKey | None:
-    """The key that a client gives, or None. It takes the same time whichever it is, and if it is none."""
+    """The key that a client gives, or None. The time it takes does not depend on which one it is."""
     digest, found = _digest(given), None
     for key in keys:
         if hmac.compare_digest(key.digest, digest):

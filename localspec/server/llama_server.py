@@ -55,7 +55,7 @@ async def _props(service: Service, request: Request) -> Response:
 
 
 async def _slots(service: Service, request: Request) -> Response:
-    """The places for replies: those in use come first. What stands in them is told to nobody."""
+    """The slots: those in use come first. Their texts are not shown."""
     pair = await _loaded(service, request.query_params.get("model", ""))
     return JSONResponse([_slot(pair, i) for i in range(pair.places_n)])
 

@@ -54,7 +54,7 @@ def pair_id(fields: Fields, name: str = "model") -> str:
 
 
 def _listed(model: ServedModel) -> dict[str, Any]:
-    """A pair as its clients list it; they tell versions by the digest, and show the begin of it."""
+    """A pair as its clients list it; they tell versions by the digest, and show its beginning."""
     return {
         "name": model.id,
         "model": model.id,

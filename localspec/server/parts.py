@@ -58,7 +58,7 @@ class ReplySplitter:
         return self._answer_at if self._state in (_State.BEGIN, _State.ANSWER) else len(self._text)
 
     def begin(self, event: Started) -> None:
-        """Take in the begin of the reply."""
+        """Take in the beginning of the reply."""
         if event.reasons:
             self._state, self._closings = _State.TAG, tuple(_TAGS.values())
 

@@ -1,4 +1,4 @@
-"""The places of replies in one engine, and the queue for them."""
+"""The places of replies in one engine, which llama-server calls slots, and the queue for them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import deque
 
 
 class Places:
-    """As many places as an engine makes replies at once. Whoever finds none free waits.
+    """One place for each reply that an engine makes at once; a request that finds none free waits.
 
     The requests of one client are served in their order, and clients take turns: one that asks a hundred things does
     not keep another waiting for them all.

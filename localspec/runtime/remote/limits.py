@@ -14,7 +14,7 @@ from localspec.runtime.remote.address import ServerAddress
 def remote_notes(chat_config: ChatConfig, info: PairInfo, *, once: bool = False) -> list[str]:
     """The sentences to say when a pair of a server is connected; none for a pair of this machine.
 
-    ``once`` is for a single reply, which nobody looks into afterwards.
+    ``once`` is for a single reply, whose tokens are not looked into afterwards.
     """
     if info.server is None or chat_config.load.server is None:
         return []

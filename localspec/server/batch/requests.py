@@ -61,7 +61,7 @@ def read_batch(path: Path) -> Iterator[Line]:
 
 
 def without_model(line: Line) -> Line:
-    """The same request to the pair of the command, whichever it names."""
+    """The same request without its model, so that the pair of the command answers it."""
     if not isinstance(line, BatchRequest):
         return line
     return replace(line, body={name: value for name, value in line.body.items() if name != "model"})

@@ -41,7 +41,7 @@ from localspec.server.service import ReplyRequest, Service
 from localspec.server.streaming import DONE, StreamResponse, merged, openai_failure, server_sent
 
 _USUAL_N = 16
-"""OpenAI's most tokens where nobody says anything: a text has no end of its own."""
+"""OpenAI's limit of tokens where neither request nor settings have one: a text has no end of its own."""
 _SCORED_N = 512
 """Tokens of a prompt that are asked about at once, so that other replies come in between."""
 

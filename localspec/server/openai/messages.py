@@ -76,7 +76,7 @@ async def content_of(fields: Fields, role: Role, name: str = "content") -> str:
     content = ""
     for part in fields.objects(name):
         text = await _part(part, role)
-        # An image is named at the begin of a line.
+        # An image is named at the beginning of a line.
         breaks = images_in(text) and content and not content.endswith("\n")
         content += f"\n{text}" if breaks else text
     return content
