@@ -100,7 +100,7 @@ def _for_sequences(plan: Placement, n: int, places_n: int) -> Placement:
 
 
 def _devices(options: LoadOptions) -> tuple[Device, ...]:
-    """Those of other machines first, as llama.cpp orders them: the first layers' input comes from here anyway."""
+    """The devices of other machines, then those of this one, which is llama.cpp's order of layers."""
     remote = remote_devices(native(), addresses_of(options.rpc)) if options.rpc else ()
     return remote + list_devices(native())
 
@@ -184,7 +184,7 @@ def _draft(
 
 
 def _draft_devices(options: LoadOptions, header: GgufHeader, present: Sequence[Device]) -> tuple[Device, ...]:
-    """A draft model drafts here unless told otherwise: over a network every single token would wait for an answer.
+    """The devices of a draft model are those here unless told otherwise: over a network each token waits for an answer.
 
     A head computes with the target's own tensors, and stays with them.
     """

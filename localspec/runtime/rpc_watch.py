@@ -1,8 +1,8 @@
-"""Watching the connections to RPC servers: llama.cpp waits for their answers without any limit of time.
+"""A watch over the connections to RPC servers, for whose answers llama.cpp waits without any limit of time.
 
-Their sockets are llama.cpp's own; they are found among the descriptors of this process. The kernel is asked to notice
-machines that are gone, whereupon llama.cpp ends the process. A server that lives and is silent is told of, and ends
-the process only where nobody waits for its answer any more.
+The sockets are llama.cpp's own; they are found among the descriptors of this process. The kernel is set to notice
+machines that are gone; then llama.cpp ends the process. A server that lives and is silent is reported, and the process
+is ended only where nobody waits for the answer any more.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from localspec.engine.backends.llama.rpc import addresses_of
 
 _DESCRIPTORS = Path("/dev/fd")
 SILENT_S = 15.0
-"""Seconds without a byte from any server after which that is said."""
+"""Seconds without a byte from or to any server after which that is reported."""
 _LOOK_S = 1.0
 _GONE_S = 20
 """Seconds after which the kernel gives up a machine that acknowledges nothing."""
@@ -79,7 +79,7 @@ class RpcWatch:
 
     def look(self, now_s: float) -> None:
         """Look at the connections; called every second with the time."""
-        silences_s = list(self._silences_s())
+        silences_s = list(self._silences_s())  # also while nothing is waited for: the kernel watches from then on
         since_s = self._since()
         if since_s is None or not silences_s:
             return
@@ -92,18 +92,22 @@ class RpcWatch:
             self._say(f"no answer from the RPC server {self._names} for {silent_s:.0f} s")
 
     def _silences_s(self) -> Iterator[float]:
-        """The silence of each connection of this process to one of the servers; the kernel is had to watch it."""
+        """Seconds of silence of each connection of this process to one of the servers. The kernel is set to watch it.
+
+        Connections are known by the server's port: its name may have any of several addresses.
+        """
         for file in _DESCRIPTORS.iterdir():
             with suppress(OSError, ValueError):
                 if not stat.S_ISSOCK(os.fstat(int(file.name)).st_mode):
                     continue
                 with socket.socket(fileno=os.dup(int(file.name))) as connection:
                     if connection.family == socket.AF_INET and connection.getpeername()[1] in self._ports:
-                        _have_kernel_watch(connection)
+                        _set_kernel_watch(connection)
                         yield _silence_s(connection)
 
 
-def _have_kernel_watch(connection: socket.socket) -> None:
+def _set_kernel_watch(connection: socket.socket) -> None:
+    """Have the kernel break a connection whose other machine is gone."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in (("KEEPIDLE", 5), ("KEEPINTVL", 5), ("KEEPCNT", 3), ("USER_TIMEOUT", _GONE_S * 1000)):
         if (number := getattr(socket, f"TCP_{option}", None)) is not None:
@@ -119,7 +123,7 @@ def _silence_s(connection: socket.socket) -> float:
 
 
 def _end(why: str) -> None:
-    """End this process as llama.cpp does, which whoever started it explains."""
+    """End this process as llama.cpp does; whoever started it explains the last words."""
     with suppress(OSError):
         os.write(2, f"\n{why}\n".encode())
     os.abort()

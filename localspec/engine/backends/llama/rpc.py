@@ -11,7 +11,7 @@ import ctypes
 import socket
 import struct
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 
 from localspec.base.errors import CapacityError, EngineError
 from localspec.engine.backends.llama.devices import Device, free_bytes
@@ -19,19 +19,21 @@ from localspec.engine.backends.llama.native import Native
 
 PROTOCOL = (7, 0)
 """The version that the llama.cpp of our llama-cpp-python speaks: it takes servers of this major version, and of no
-later minor one. Its library does not tell (RPC_PROTO_MAJOR_VERSION in ggml-rpc.h)."""
+later minor one. The library has no function for it (RPC_PROTO_MAJOR_VERSION in ggml-rpc.h)."""
 _HELLO = 14
 _CAPABILITIES_N = 24
 _REQUEST = struct.pack(f"<BQ{_CAPABILITIES_N}x", _HELLO, _CAPABILITIES_N)
 _ANSWER = struct.Struct(f"<QBBBx{_CAPABILITIES_N}x")
+_SIZE_BYTES = 8
+"""The size at the begin of an answer does not count itself."""
 _RESET, _CLOSED = struct.pack("ii", 1, 0), struct.pack("ii", 0, 0)
-"""The ends of a connection. A busy server reads our greeting when we have long gone: answering to a connection that was
-closed would end it (SIGPIPE), and to one that was reset does not."""
+"""Values of SO_LINGER: how a connection ends. A busy server reads our greeting after we have given up. Its answer would
+end it (SIGPIPE) where the connection was closed, and does not where it was reset."""
 ANSWER_S = 5.0
 """Seconds that a server may take to accept a connection, and to greet."""
-_MOST = 16
+_SERVERS_MOST = 16
 """llama.cpp's GGML_RPC_MAX_SERVERS."""
-_BUILD = "Build rpc-server there from the same version of llama.cpp: docs/guide.md says how."
+_BUILD = "Build ggml-rpc-server there from the same version of llama.cpp: docs/guide.md says how."
 
 
 def addresses_of(wish: str) -> tuple[str, ...]:
@@ -50,8 +52,8 @@ def remote_devices(native: Native, addresses: Sequence[str], answer_s: float = A
             "In a checkout: make chat CMAKE_ARGS=-DGGML_RPC=on. Elsewhere: CMAKE_ARGS=-DGGML_RPC=on pip install "
             "--force-reinstall --no-deps --no-cache-dir --no-binary llama-cpp-python llama-cpp-python==0.3.36",
         )
-    if len(addresses) > _MOST:
-        raise CapacityError(f"llama.cpp takes at most {_MOST} RPC servers.", "Leave some out of --rpc.")
+    if len(addresses) > _SERVERS_MOST:
+        raise CapacityError(f"llama.cpp takes at most {_SERVERS_MOST} RPC servers.", "Leave some out of --rpc.")
     greet(addresses, answer_s)
     return _numbered(native, addresses)
 
@@ -59,8 +61,8 @@ def remote_devices(native: Native, addresses: Sequence[str], answer_s: float = A
 def greet(addresses: Sequence[str], answer_s: float = ANSWER_S) -> None:
     """Exchange greetings with all servers; raises EngineError for the first that does not answer as it should.
 
-    All connections are held until the last has answered: a server serves one at a time, so two names of the same
-    server, for which llama.cpp would wait for ever, are found out.
+    All connections are held until the last server has answered. A server serves one at a time, so the second of two
+    names of one server, for which llama.cpp would wait for ever, gets no answer.
     """
     with ExitStack() as connections:
         for address in addresses:
@@ -71,7 +73,7 @@ def greet(addresses: Sequence[str], answer_s: float = ANSWER_S) -> None:
                 reason = "it does not answer" if isinstance(error, TimeoutError) else _reason(error)
                 raise EngineError(
                     f"No RPC server can be reached at {address}: {reason}.",
-                    "Start llama.cpp's rpc-server there, or leave it out of --rpc.",
+                    "Start llama.cpp's ggml-rpc-server there, or leave it out of --rpc.",
                 ) from error
             _check_version(address, _answer(connection, address))
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _CLOSED)
@@ -97,7 +99,7 @@ def _reason(error: Exception) -> str:
 
 
 def _answer(connection: socket.socket, address: str) -> bytes:
-    """The answer of the server to a greeting, cut short where it is silent or closes the connection."""
+    """The server's answer to a greeting, cut short where it closes the connection. Raises EngineError for silence."""
     answer = b""
     try:
         connection.sendall(_REQUEST)
@@ -115,24 +117,23 @@ def _answer(connection: socket.socket, address: str) -> bytes:
 
 
 def _check_version(address: str, answer: bytes) -> None:
-    with suppress(struct.error):
-        size, major, minor, patch = _ANSWER.unpack(answer)
-        if size == _ANSWER.size - 8:
-            if major == PROTOCOL[0] and minor <= PROTOCOL[1]:
-                return
-            raise EngineError(
-                f"The RPC server at {address} speaks version {major}.{minor}.{patch} of the protocol, and this "
-                f"llama.cpp {PROTOCOL[0]}.{PROTOCOL[1]}.",
-                _BUILD,
-            )
-    raise EngineError(
-        f"What answers at {address} is no RPC server of llama.cpp, or a much older one.",
-        f"Check the port. {_BUILD}",
-    )
+    """Raises EngineError for an answer that is not of a server of our version."""
+    size, major, minor, patch = _ANSWER.unpack(answer) if len(answer) == _ANSWER.size else (0, 0, 0, 0)
+    if size != _ANSWER.size - _SIZE_BYTES:
+        raise EngineError(
+            f"What answers at {address} is no RPC server of llama.cpp, or a much older one.",
+            f"Check the port. {_BUILD}",
+        )
+    if major != PROTOCOL[0] or minor > PROTOCOL[1]:
+        raise EngineError(
+            f"The RPC server at {address} speaks version {major}.{minor}.{patch} of the protocol, and this "
+            f"llama.cpp {PROTOCOL[0]}.{PROTOCOL[1]}.",
+            _BUILD,
+        )
 
 
 def _numbered(native: Native, addresses: Sequence[str]) -> tuple[Device, ...]:
-    """llama.cpp's handles; they stay with the process, and their connections are made when they are used."""
+    """The devices of all servers. llama.cpp keeps its handles as long as the process lives."""
     ggml = native.ggml
     for name, result, arguments in (
         ("rpc_add_server", ctypes.c_void_p, [ctypes.c_char_p]),
