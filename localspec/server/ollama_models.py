@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -21,6 +22,10 @@ from localspec.server.fields import Fields
 from localspec.server.service import ServedModel, Service
 
 _LATEST = ":latest"
+_LAYERS = re.compile(r"(\d+)/([1-9]\d*) layers")
+"""The share of a model that is on a device, as ``PairInfo.device`` has it."""
+_FAR = "9999-12-31T23:59:59Z"
+"""The end of a loaded pair: of one without, Ollama's own client says that it is being stopped."""
 _LONGEST_SHOWN = 1_000
 """Characters of a text among the facts of a model."""
 
@@ -69,8 +74,9 @@ def _running(model: ServedModel) -> dict[str, Any]:
     info = model.info
     if info is None:
         return _listed(model)
-    on_device = {} if not info.device.startswith("CPU") else {"size_vram": 0}
-    return {**_listed(model), "context_length": info.n_ctx, **on_device}
+    layers = _LAYERS.search(info.device)
+    on_device = model.size_bytes * int(layers[1]) // int(layers[2]) if layers else 0
+    return {**_listed(model), "context_length": info.n_ctx, "size_vram": on_device, "expires_at": _FAR}
 
 
 def _time(seconds: int) -> str:

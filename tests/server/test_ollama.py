@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from localspec.runtime.options import LoadOptions
 from localspec.server.app import make_app
 from localspec.server.service import BusyError
 from tests.builtin import TARGET
-from tests.server.fakes import CREATED, PAIR, FakeService, Step, said, served
+from tests.server.fakes import CREATED, INFO, PAIR, FakeService, Step, said, served
 from tests.tiny_projectors import write_png
 
 HELLO: list[Any] = [{"role": "user", "content": "Hello"}]
@@ -132,12 +133,15 @@ async def test_images_schemas_begun_replies_and_probabilities(tmp_path: Path, mo
 
 async def test_pairs_are_listed_and_described() -> None:
     config = ChatConfig(LoadOptions(TARGET), pair_id=PAIR)
-    async with client_of(config=config) as (client, _):
+    async with client_of(config=config, pair=replace(INFO, device="CUDA0, 11/33 layers")) as (client, _):
         (listed,) = (await client.list()).models
         (running,) = (await client.ps()).models
         shown = await client.show(PAIR)
     assert listed.digest == running.digest
     assert len(listed.digest or "") == 64  # its own client shows the first twelve characters, and fails without them
+    assert running.size_vram == 1_000
+    assert running.expires_at is not None
+    assert running.expires_at > datetime.now(UTC)
     assert (listed.model, listed.size, running.model, running.context_length) == (PAIR, 3_000, PAIR, 512)
     assert listed.modified_at is not None
     assert listed.modified_at.timestamp() == CREATED
