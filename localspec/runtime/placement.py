@@ -247,11 +247,11 @@ def _fitting(
 
 
 def _smaller(plan: Placement, snapshots: int) -> Placement:
-    """With windows kept no longer than they are seen, and so many recurrent states."""
+    """With windows kept no longer than they are seen, so many recurrent states, and no context for short texts."""
     return replace(
         plan,
-        target=replace(plan.target, swa_full=False, snapshots=snapshots),
-        draft=replace(plan.draft, swa_full=False) if plan.draft else None,
+        target=replace(plan.target, swa_full=False, short_fused=False, snapshots=snapshots),
+        draft=replace(plan.draft, swa_full=False, short_fused=False) if plan.draft else None,
     )
 
 
