@@ -31,6 +31,8 @@ from localspec.server.service import CLIENT, BusyError, NoRoomError, RateLimitEr
 
 _CHECK_S = 0.02
 """The pause between two looks at a check that holds the end of a reply."""
+_SILENT_S = 15.0
+_SILENT_HINT = "Try again when that machine answers."
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class Engines:
             )
             number = self.activity.begin(self._pairs.id_of(asked.model), active)
             try:
-                async with aclosing(self._followed(events, active, deadline)) as followed:
+                async with aclosing(self._followed(engine, events, active, deadline)) as followed:
                     async for event in followed:
                         yield event
             finally:
@@ -123,7 +125,7 @@ class Engines:
         with engine.in_use():
             await self._waited_for(engine, self._deadline())
             if engine.questions_n > self._limits.queue:
-                raise self._refusal(engine.chat_config.pair_id, "queue_full")
+                raise self._refusal(engine, "queue_full")
             return await engine.ask(request)
 
     def stop(self) -> None:
@@ -223,9 +225,11 @@ class Engines:
         """A wait for an engine. Raises BusyError if too many wait, if it takes too long, or if the server stops."""
         pair_id = engine.chat_config.pair_id
         if self._stopping:
-            raise self._refusal(pair_id, "stopping")
+            raise self._refusal(engine, "stopping")
+        if engine.stalled:
+            raise self._refusal(engine, "silent")
         if not at_once and len(self._waits) >= self._limits.queue:
-            raise self._refusal(pair_id, "queue_full")
+            raise self._refusal(engine, "queue_full")
         self._count_waiting(1, pair_id)
         limit = asyncio.timeout_at(deadline)
         self._waits.add(limit)
@@ -233,7 +237,7 @@ class Engines:
             async with limit:
                 yield
         except TimeoutError:
-            raise self._refusal(pair_id, "stopping" if self._stopping else "timeout") from None
+            raise self._refusal(engine, "stopping" if self._stopping else "timeout") from None
         finally:
             self._waits.discard(limit)
             self._count_waiting(-1, pair_id)
@@ -242,8 +246,8 @@ class Engines:
         for name in ("vllm:num_requests_waiting", "llamacpp:requests_deferred"):
             self.meters.count(name, change, pair_id)
 
-    def _refusal(self, pair_id: str | None, reason: str) -> BusyError:
-        self._count_refused(pair_id, reason)
+    def _refusal(self, engine: PairEngine, reason: str) -> BusyError:
+        self._count_refused(engine.chat_config.pair_id, reason)
         after_s = self.activity.mean_s / self._limits.replies
         match reason:
             case "stopping":
@@ -251,24 +255,29 @@ class Engines:
             case "queue_full":
                 text = f"{self._limits.queue} requests wait already, which is as many as may."
                 return BusyError(text, "Try again later.", retry_after_s=after_s)
+            case "silent":
+                text = f"{engine.chat_config.title} cannot answer: {engine.stalled}."
+                return BusyError(text, _SILENT_HINT, retry_after_s=_SILENT_S)
             case _:
-                return self._too_slow(after_s)
+                return self._too_slow(engine, after_s)
 
-    def _too_slow(self, after_s: float) -> BusyError:
-        text = f"It took longer than {self._limits.timeout_s:g} s, the most that this server gives to a reply."
-        return BusyError(text, "Ask for fewer tokens, or when the server has less to do.", retry_after_s=after_s)
+    def _too_slow(self, engine: PairEngine, after_s: float) -> BusyError:
+        text = f"It took longer than {self._limits.timeout_s:g} s, the most that this server gives to a reply"
+        if engine.stalled:
+            return BusyError(f"{text}: {engine.stalled}.", _SILENT_HINT, retry_after_s=_SILENT_S)
+        return BusyError(f"{text}.", "Ask for fewer tokens, or when the server has less to do.", retry_after_s=after_s)
 
     def _count_refused(self, pair_id: str | None, reason: str) -> None:
         self.activity.refused_n += 1
         self.meters.count("localspec:refused_requests", 1, pair_id, reason)
 
     async def _followed(
-        self, events: AsyncGenerator[Event, None], active: ActiveReply, deadline: float | None
+        self, engine: PairEngine, events: AsyncGenerator[Event, None], active: ActiveReply, deadline: float | None
     ) -> AsyncGenerator[Event, None]:
         """The events that the owner's check lets pass, after the observers have seen them. Ends the reply."""
         try:
             async with aclosing(events):
-                async for event in self._timed(events, deadline):
+                async for event in self._timed(engine, events, deadline):
                     for passed in active.passed(event):
                         active.receive(passed)
                         yield passed
@@ -283,7 +292,9 @@ class Engines:
         finally:
             active.cut_short()
 
-    async def _timed(self, events: AsyncGenerator[Event, None], deadline: float | None) -> AsyncGenerator[Event, None]:
+    async def _timed(
+        self, engine: PairEngine, events: AsyncGenerator[Event, None], deadline: float | None
+    ) -> AsyncGenerator[Event, None]:
         while True:
             try:
                 async with asyncio.timeout_at(deadline):
@@ -291,7 +302,7 @@ class Engines:
             except StopAsyncIteration:
                 return
             except TimeoutError:
-                raise self._too_slow(self.activity.mean_s) from None
+                raise self._too_slow(engine, self.activity.mean_s) from None
             yield event
 
     async def _ready(self, engine: PairEngine) -> PairInfo:
@@ -360,9 +371,11 @@ class Engines:
 
 def _as_it_is(model: ServedModel, engine: PairEngine | None) -> ServedModel:
     """A listed pair with the state of its engine."""
-    if engine is None or engine.info is None:
+    if engine is None:
         return model
-    places = engine.places
+    model, places = replace(model, silence=engine.stalled), engine.places
+    if engine.info is None:
+        return model
     return replace(model, loaded=True, info=engine.info, replies_n=places.taken_n, places_n=places.places_n)
 
 

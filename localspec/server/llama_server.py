@@ -23,7 +23,7 @@ from localspec.server.openai.api import list_models
 from localspec.server.openai.chat import complete_chat
 from localspec.server.openai.messages import messages_of, tools_of, without_begun
 from localspec.server.openai.responses import respond
-from localspec.server.service import ServedModel, Service
+from localspec.server.service import BusyError, ServedModel, Service
 
 
 async def _loaded(service: Service, model: str) -> ServedModel:
@@ -35,6 +35,9 @@ async def _loaded(service: Service, model: str) -> ServedModel:
 
 
 async def _health(service: Service, request: Request) -> Response:
+    """Status 503 while the server's own pair waits for another machine, which is named to nobody without a key."""
+    if service.models()[0].silence:
+        raise BusyError("A machine that computes the pair does not answer.", "GET /localspec/v1/status has more.")
     return JSONResponse({"status": "ok"})
 
 

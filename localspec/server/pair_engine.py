@@ -71,6 +71,11 @@ class PairEngine:
         """Questions that wait for their answers."""
         return len(self._questions)
 
+    @property
+    def stalled(self) -> str:
+        """``silence`` while an answer of the process is waited for, empty otherwise."""
+        return self.silence if self._replies or self._questions or self._load_answered else ""
+
     @contextmanager
     def in_use(self) -> Iterator[None]:
         """Keep the engine from being put away."""

@@ -57,6 +57,8 @@ class ServedModel:
     """Replies that it makes now."""
     places_n: int = 0
     """Replies that it makes at once, at most; 0 while it is not loaded."""
+    silence: str = ""
+    """A clause while it waits in vain for another machine: "no answer from ... for 20 s"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import asyncio
 import socket
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import uvicorn
@@ -52,13 +52,15 @@ class FakeService:
     """Answers of ``ask``, in order."""
     config: ChatConfig = field(default_factory=lambda: ChatConfig(LoadOptions(Path("target.gguf")), pair_id=PAIR))
     pair: PairInfo = INFO
+    silence: str = ""
     asked: list[ReplyRequest] = field(default_factory=list)
     questions: list[Numbered] = field(default_factory=list)
     closed_n: int = 0
     """Replies that were closed before their last event."""
 
     def models(self) -> Sequence[ServedModel]:
-        return [ServedModel(PAIR, "A small pair", CREATED, 3_000, loaded=True, info=self.pair, replies_n=1, places_n=2)]
+        model = ServedModel(PAIR, "A small pair", CREATED, 3_000, loaded=True, info=self.pair, replies_n=1, places_n=2)
+        return [replace(model, silence=self.silence)]
 
     def settings(self, model: str) -> ChatConfig:
         if model not in ("", PAIR):

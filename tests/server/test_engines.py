@@ -184,6 +184,28 @@ async def test_a_place_is_handed_on_by_whoever_leaves_in_that_moment() -> None:
     assert (places.taken_n, places.waiting_n) == (0, 0)
 
 
+async def test_requests_are_refused_while_replies_wait_for_a_silent_machine(tmp_path: Path) -> None:
+    """With the reason, which replies whose time is up are told, too; when it answers, requests are answered."""
+    async with service(tmp_path, limits=ServiceLimits(replies=2, timeout_s=PATIENCE_S)) as engines:
+        events = begun(engines, "count 1 then wait")
+        await until_round(events)
+        (engine,) = engines._engines.values()
+
+        def told() -> bool:
+            """True once the silence is known; it is told again while it lasts."""
+            engine._answers.put(Silence("no answer from the RPC server gpu:50052 for 20 s"))
+            return bool(engines.models()[0].silence)
+
+        await until(told)
+        for asked in (whole(engines, "count 1"), engines.ask("", Tokenize(0, "a b"))):
+            with pytest.raises(BusyError, match="cannot answer: no answer from the RPC server gpu:50052 for 20 s"):
+                await asked
+        assert "no answer from" in engines._too_slow(engine, 1.0).message
+        await events.aclose()
+        await until(lambda: not engines.models()[0].silence)
+        assert await whole(engines, "count 3") == counted(3)
+
+
 @pytest.mark.parametrize("replies", [1, 2])
 async def test_a_client_that_hangs_up(tmp_path: Path, replies: int) -> None:
     """Its reply ends, and so does its wait; others are served by the same engine, whose pair stays loaded."""

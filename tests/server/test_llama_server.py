@@ -50,6 +50,15 @@ async def test_health_facts_and_places() -> None:
     assert unknown.status_code == 404
 
 
+async def test_health_while_another_machine_is_silent() -> None:
+    """A load balancer asks somebody else, and is told no address."""
+    async with client_of(silence="no answer from the RPC server spare:50052 for 20 s") as (client, _):
+        answer = await client.get("/health")
+    assert (answer.status_code, answer.json()["error"]["type"]) == (503, "server_error")
+    assert "does not answer" in answer.text
+    assert "spare" not in answer.text
+
+
 async def test_tokens_and_prompts() -> None:
     answers = [
         Tokenized(0, (1, 2), (b"a", b"\xc3")),
