@@ -1,4 +1,4 @@
-"""HTTP under the app: the socket, time limits for what clients send, signals, and a stop that lets replies end."""
+"""HTTP under the app: the socket, limits of connections and of time, signals, and a stop that lets replies end."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from localspec.base.signals import discard_terminal_output, ending_signals
+from localspec.server.failures import failure_response
+from localspec.server.service import BusyError
 
 STOP_S = 10.0
 """The time that replies under way have to end when the server is to stop."""
@@ -25,6 +28,10 @@ HEADERS_S = 10.0
 """The time for a client to send the line and the headers of its first request."""
 STALLED_S = 60.0
 """The time after which a client that takes nothing of its answer is hung up on."""
+_CONNECTIONS = 256
+"""Connections beside those of requests that wait: replies under way, questions, idle clients, pages of figures."""
+_OTHER_FILES = 64
+"""Files that the server may have open beside its connections."""
 _LOG_BYTES = 4_000_000
 
 
@@ -44,8 +51,19 @@ class HttpServer(uvicorn.Server):
     one ends them at once.
     """
 
-    def __init__(self, app: ASGIApp, service: Stoppable, on_stop: Callable[[bool], object] = lambda busy: None) -> None:
-        """``on_stop`` is called when the server begins to stop, with True if replies are under way."""
+    def __init__(
+        self,
+        app: ASGIApp,
+        service: Stoppable,
+        on_stop: Callable[[bool], object] = lambda busy: None,
+        *,
+        connections: int = _CONNECTIONS,
+    ) -> None:
+        """``on_stop`` is called when the server begins to stop, with True if replies are under way.
+
+        With more than so many ``connections`` the one that has been idle for longest is closed; with so many requests
+        under way, further ones get status 503.
+        """
         config = uvicorn.Config(
             app,
             http=_Protocol,
@@ -53,6 +71,7 @@ class HttpServer(uvicorn.Server):
             lifespan="off",
             log_config=None,
             access_log=False,
+            limit_concurrency=connections,
             server_header=False,
             # A client could name another address than its own.
             proxy_headers=False,
@@ -110,9 +129,17 @@ class _Protocol(H11Protocol):
 
     _impatience: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
+    _idle_since = 0.0
+
+    def __init__(self, config: uvicorn.Config, *state: Any, **named_state: Any) -> None:
+        super().__init__(config, *state, **named_state)
+        # Uvicorn would count idle connections and answer in a shape that no API has.
+        self._most, self.limit_concurrency = config.limit_concurrency or _CONNECTIONS, None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._idle_since = self.loop.time()
+        self._close_idle()
         self._impatience = self.loop.call_later(HEADERS_S, self._give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -130,9 +157,14 @@ class _Protocol(H11Protocol):
             self._stall.cancel()
         super().resume_writing()
 
+    def on_response_complete(self) -> None:
+        self._idle_since = self.loop.time()
+        super().on_response_complete()
+
     def data_received(self, data: bytes) -> None:
+        self.app = _refuse if len(self.tasks) >= self._most else self.config.loaded_app
         super().data_received(data)
-        if self.cycle is None or self.cycle.response_complete:
+        if self._idle:
             # Uvicorn has stopped its own clock at the first byte of a further request.
             if self._impatience is None:
                 self._impatience = self.loop.call_later(HEADERS_S, self._give_up)
@@ -140,9 +172,45 @@ class _Protocol(H11Protocol):
             self._impatience.cancel()
             self._impatience = None
 
+    @property
+    def _idle(self) -> bool:
+        """True if no request is under way."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _close_idle(self) -> None:
+        """Close the connection that has been idle for longest, but not this one, if there are too many."""
+        opened = [each for each in self.connections if isinstance(each, _Protocol) and not each.transport.is_closing()]
+        idle = [each for each in opened if each is not self and each._idle]
+        if idle and len(opened) > self._most:
+            min(idle, key=lambda each: each._idle_since)._give_up()
+
     def _give_up(self) -> None:
         if not self.transport.is_closing():
             self.transport.close()
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    """The app while there are too many requests."""
+    refusal = BusyError("As many requests are under way as this server has connections for.", "Try again later.")
+    answer = failure_response(Request(scope), refusal)
+    answer.headers["Connection"] = "close"
+    await answer(scope, receive, send)
+
+
+def connections_for(waiting_n: int) -> int:
+    """The most connections of a server where so many requests may wait, as far as this process may open files."""
+    wanted = _CONNECTIONS + 2 * waiting_n
+    try:
+        import resource
+    except ImportError:  # Windows
+        return wanted
+    files = wanted + _OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if resource.RLIM_INFINITY != soft < files:
+        soft = files if hard == resource.RLIM_INFINITY else min(files, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        return max(1, soft - _OTHER_FILES)
+    return wanted
 
 
 def url_of(listening: socket.socket) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import closing
 from dataclasses import dataclass, field
 from socket import socket
 from typing import Protocol
 
+from localspec.base.gc_scheduler import GcScheduler, freeze_heap, give_back
 from localspec.base.paths import user_paths
 from localspec.insight.observers.metering import Metering
 from localspec.insight.observers.observers import Observers
@@ -16,11 +18,11 @@ from localspec.server import status
 from localspec.server.access import AccessRules
 from localspec.server.app import make_app
 from localspec.server.engines import Engines, ServiceLimits
-from localspec.server.http_server import HttpServer, logged
+from localspec.server.http_server import HttpServer, connections_for, logged
 from localspec.server.keys import RateLimits
 from localspec.server.served_pairs import ServedPairs
 
-_PROGRESS_S, _NEWS_S = 0.1, 5.0
+_PROGRESS_S, _TEND_S = 0.1, 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +70,29 @@ async def serve(chat_config: ChatConfig, options: ServerOptions, listening: sock
         )
         try:
             await _load(engines, operator)
+            freeze_heap()
             operator.ready()
-            telling = asyncio.create_task(_tell(observers, operator))
+            tending = asyncio.create_task(_tend(observers, operator))
             app = make_app(
                 engines,
                 routes=status.routes(engines.figures, engines.meters.page),
                 middleware=options.access.middleware(),
             )
-            await HttpServer(app, engines, operator.stopping).serve([listening])
-            telling.cancel()
+            connections = connections_for(options.limits.queue)
+            await HttpServer(app, engines, operator.stopping, connections=connections).serve([listening])
+            tending.cancel()
         finally:
             await engines.close()
 
 
-async def _tell(observers: Observers, operator: Operator) -> None:
+async def _tend(observers: Observers, operator: Operator) -> None:
+    """Tell the operator what observers have to say, and give memory back; little is searched for garbage."""
+    scheduler = GcScheduler(time.monotonic)
     while True:
         operator.news(observers)
-        await asyncio.sleep(_NEWS_S)
+        if scheduler.due(busy=False):
+            give_back()
+        await asyncio.sleep(_TEND_S)
 
 
 async def _load(engines: Engines, operator: Operator) -> None:

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from localspec.server import exchange, http_server
 from localspec.server.access import AccessRules
 from localspec.server.app import make_app
-from localspec.server.http_server import HttpServer, logged
+from localspec.server.http_server import HttpServer, connections_for, logged
 from localspec.server.keys import ApiKey
 from localspec.server.service import CLIENT
 from tests.server.fakes import FakeService
@@ -83,13 +83,16 @@ class Served:
 
 
 @asynccontextmanager
-async def served(host: str = "127.0.0.1", keys: tuple[ApiKey, ...] = (), *origins: str) -> AsyncGenerator[Served]:
+async def served(
+    host: str = "127.0.0.1", keys: tuple[ApiKey, ...] = (), *origins: str, connections: int = 100
+) -> AsyncGenerator[Served]:
     found, service = Served(), _Idle()
     routes = [
         Route(f"/v1/{name}", getattr(found, name), methods=["GET", "POST"]) for name in ("echo", "wait", "stream")
     ]
     rules = AccessRules(host, keys, origins)
-    server = HttpServer(make_app(FakeService(), routes=routes, middleware=rules.middleware()), service)
+    app = make_app(FakeService(), routes=routes, middleware=rules.middleware())
+    server = HttpServer(app, service, connections=connections)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         found.port = listening.getsockname()[1]
         serving = asyncio.create_task(server.serve([listening]))
@@ -247,3 +250,53 @@ async def test_a_reader_that_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
         await server.ended.wait()
         assert server.sent_n < 200  # of 100 kB; what the system's own buffers take
         writer.transport.abort()
+
+
+async def test_silent_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as there may be stay; of more the oldest are closed, and whoever asks is answered."""
+    monkeypatch.setattr(http_server, "HEADERS_S", PATIENCE_S)
+    async with served(connections=5) as server:
+        silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(40)]
+        halves = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(3)]
+        for _, writer in halves:
+            writer.write(b"POST /v1/echo HTTP/1.1\r\nHost: loc")
+        assert (await server.answer(post()))[0] == 200
+        for reader, _ in silent[:-1]:
+            assert await reader.read() == b""
+        assert not silent[-1][0].at_eof()
+        for _, writer in halves:
+            writer.write(post().removeprefix(b"POST /v1/echo HTTP/1.1\r\nHost: loc"))
+        assert [(await reader.read())[:15] for reader, _ in halves] == [b"HTTP/1.1 200 OK"] * 3
+        for _, writer in silent + halves:
+            writer.close()
+
+
+async def test_too_many_requests_under_way() -> None:
+    """Each API's own shape tells of it; when one has ended, another is answered."""
+    async with served(connections=3) as server:
+        slow = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(3)]
+        for (_, writer), path in zip(slow, ("/v1/wait", "/v1/echo", "/v1/echo"), strict=True):
+            writer.write(post("Content-Length: 3", body=b"", path=path))
+        slow[0][1].write(b"{ }")
+        await server.begun.wait()
+        for path, said in (("/v1/echo", "server_busy"), ("/v1/messages", "overloaded_error"), ("/api/chat", "error")):
+            status, text = await server.answer(post(path=path))
+            assert (status, said in text, "retry-after: 1" in text) == (503, True, True)
+        slow[0][1].transport.abort()
+        await server.ended.wait()
+        assert (await server.answer(post()))[0] == 200
+        for reader, writer in slow[1:]:
+            writer.write(b"{ }")
+            assert (await reader.read()).endswith(b":3")
+            writer.close()
+
+
+def test_connections_have_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Room for all that may wait, unless the system allows fewer files; this process's own limit is raised."""
+    resource = pytest.importorskip("resource")
+    allowed: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, limits: allowed.append(limits))
+    for soft, hard, connections in ((1024, 4096, 384), (256, 4096, 384), (256, 300, 236)):
+        monkeypatch.setattr(resource, "getrlimit", lambda kind, limits=(soft, hard): limits)
+        assert connections_for(64) == connections
+    assert allowed == [(448, 4096), (300, 300)]
