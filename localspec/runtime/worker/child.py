@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from localspec.base.errors import LocalSpecError, NotFoundError
+from localspec.base.gc_scheduler import GcScheduler, give_back
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.events import Event, Finished, FinishReason
 from localspec.engine.tally import Tally
@@ -203,6 +204,7 @@ class EngineServer:
         self._opener = opener
         self._log_file = log_file
         self._ending = ending
+        self._scheduler = GcScheduler(time.monotonic)
         self._pair: InspectablePair | None = None
         self._absent: LocalSpecError = _nothing_loaded()
         """Why no pair is open, when none is."""
@@ -218,6 +220,8 @@ class EngineServer:
         while isinstance(self._pair, ConcurrentPair) and not self._inbox.closed and self._pair.step():
             if (work := self._inbox.poll(self._may_begin)) is not None:
                 return work
+        if self._scheduler.due(busy=False):
+            give_back()
         return self._inbox.take()
 
     def _may_begin(self, work: Work) -> bool:
