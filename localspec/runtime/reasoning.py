@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from localspec.engine.events import Token
 
-NAMES = "think|thinking|thought|reasoning|reason|seed:think"
+NAMES = "think|thinking|thought|reasoning|reason|seed:think|mm:think|think:opensource"
 """The tags around reasoning, as a regular expression."""
-_OPENED = re.compile(rf"\s*(?:<({NAMES})>|\[(THINK)\])")
-_BEGUN = re.compile(rf"(?:<({NAMES})>|\[THINK\])\s*\Z")
+TAGS: Mapping[str, str] = {
+    **{f"<{name}>": f"</{name}>" for name in NAMES.split("|")},
+    "[THINK]": "[/THINK]",
+    "<|START_THINKING|>": "<|END_THINKING|>",
+    "<|inner_prefix|>": "<|inner_suffix|>",
+    "<|channel>thought": "<channel|>",
+}
+"""The tags that open reasoning, each with the one that closes it."""
+_TAG = "|".join(map(re.escape, TAGS))
+_OPENED, _BEGUN = re.compile(rf"\s*({_TAG})"), re.compile(rf"(?:{_TAG})\s*\Z")
 _CLOSED_ALONE = re.compile(r"^[^\S\n]*</think>[ \t]*$", re.MULTILINE)
 """A closing tag alone: some templates, as that of DeepSeek-R1, write the opening one into the prompt."""
 
@@ -38,7 +46,7 @@ class Reasoning:
         if opened is None:
             alone = _CLOSED_ALONE.search(reply)
             return Reasoning(reply[: alone.start()].strip(), alone.end(), True) if alone else None
-        tag = f"</{opened[1]}>" if opened[1] else f"[/{opened[2]}]"
+        tag = TAGS[opened[1]]
         close = reply.find(tag, opened.end())
         if close < 0:
             return Reasoning(reply[opened.end() :].strip(), len(reply), False)
@@ -52,6 +60,12 @@ def begun_by(prompt: str) -> bool:
     True
     """
     return _BEGUN.search(prompt) is not None
+
+
+def tags_in(controls: Mapping[bytes, int]) -> dict[int, bytes]:
+    """Control tokens that are tags around reasoning, which a reply shows, so that its answer can be told apart."""
+    written = {tag.removesuffix("thought").encode() for pair in TAGS.items() for tag in pair}
+    return {token: text for text, token in controls.items() if text in written}
 
 
 def tokens_before(tokens: Sequence[Token], end: int) -> int:

@@ -30,6 +30,7 @@ from localspec.runtime.pair_drafters import PairDrafters
 from localspec.runtime.past_replies import ReplyMemory
 from localspec.runtime.prompt_images import PromptImages
 from localspec.runtime.prompting import Prompter, RenderedPrompt
+from localspec.runtime.reasoning import tags_in
 from localspec.runtime.sampling import check_ranges
 from localspec.runtime.speed.recording import SpeedRecorder
 
@@ -99,6 +100,8 @@ class Replier:
             self._caches.before_reply(context, self.cancel)
         if not prefix and not isinstance(prompt, TokenIds | Infill):
             self.inspector.remember(prompt, options, context, held)
+        if not isinstance(prompt, str | TokenIds | Infill):
+            request.written_out = tags_in(self._target.vocab.written_controls)
         try:
             for event in self._events(request, drafters, calls, asked=not prefix and ready.end.endswith(ASKED)):
                 if isinstance(event, Started):
@@ -137,7 +140,7 @@ class Replier:
     ) -> Iterator[Event]:
         """``asked``: the prompt asks for a recipient."""
         if calls is not None:
-            request.written_out = calls.written_out
+            request.written_out = {**request.written_out, **calls.written_out}
         events = generate(self._target, drafters, request, self.cancel)
         events = without_recipient(events) if asked else events
         return calls.follow(events) if calls is not None else events

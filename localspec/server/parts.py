@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum, auto
 
 from localspec.engine.events import Finished, Round, Started
-from localspec.runtime.reasoning import NAMES
-
-_TAGS = {f"<{name}>": f"</{name}>" for name in NAMES.split("|")} | {"[THINK]": "[/THINK]"}
-"""The tags that open reasoning and close it."""
+from localspec.runtime.reasoning import TAGS
 
 
 class PartKind(StrEnum):
@@ -60,7 +57,7 @@ class ReplySplitter:
     def begin(self, event: Started) -> None:
         """Take in the beginning of the reply."""
         if event.reasons:
-            self._state, self._closings = _State.TAG, tuple(_TAGS.values())
+            self._state, self._closings = _State.TAG, tuple(TAGS.values())
 
     def receive(self, event: Round) -> Iterator[Part]:
         """The pieces that a round makes certain."""
@@ -92,11 +89,11 @@ class ReplySplitter:
     def _begin(self, end: int) -> None:
         """Leave the state if enough is there."""
         begun = self._text[:end].lstrip()
-        opened = next((tag for tag in _TAGS if begun.startswith(tag)), None)
+        opened = next((tag for tag in TAGS if begun.startswith(tag)), None)
         if opened is not None:
-            self._state, self._closings = _State.TAG, (_TAGS[opened],)
+            self._state, self._closings = _State.TAG, (TAGS[opened],)
             self._taken_n = end - len(begun) + len(opened)
-        elif begun and not any(tag.startswith(begun) for tag in _TAGS):
+        elif begun and not any(tag.startswith(begun) for tag in TAGS):
             self._state = _State.ANSWER
 
     def _skip_space(self, end: int) -> bool:

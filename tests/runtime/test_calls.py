@@ -37,6 +37,7 @@ from localspec.runtime.load import InspectablePair, open_pair
 from localspec.runtime.messages import Message, Reply, ReplyOptions, Role, Tool
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.prompting import Prompter
+from localspec.runtime.reasoning import TAGS, Reasoning, begun_by, tags_in
 from localspec.runtime.template import ChatTemplate
 from localspec.runtime.template.marked_text import MarkedText
 from localspec.tui.conversation.turn_notes import turn_note
@@ -564,6 +565,16 @@ def test_a_call_that_cannot_be_read_is_told_to_the_model_in_a_message() -> None:
     assert f"<|im_start|>user\n{error}<|im_end|>" in text
 
 
+def test_reasoning_is_told_apart_by_the_tags_of_its_model() -> None:
+    controls = {tag.encode(): number for number, tag in enumerate(("<|channel>", "<channel|>", "[THINK]", "<|turn|>"))}
+    assert tags_in(controls) == {0: b"<|channel>", 1: b"<channel|>", 2: b"[THINK]"}
+    for opening, closing in TAGS.items():
+        found = Reasoning.find(f"{opening}\nHm.\n{closing}Yes.")
+        assert found is not None
+        assert (found.text, found.end, found.closed) == ("Hm.", len(opening + closing) + 5, True)
+        assert begun_by(f"<assistant>{opening}\n")
+
+
 def test_what_the_reply_shows_of_control_tokens() -> None:
     """Those that are part of calls are written out, but for the end of the turn."""
     gpt = BY_NAME["gpt-oss"]
@@ -682,6 +693,24 @@ def test_the_built_in_pair_calls_a_tool_and_tells_its_result(
         assert second.prompt is not None
         assert first.prompt is not None
         assert second.prompt.cache_n > first.prompt.prompt_n
+
+
+def test_tags_around_reasoning_that_are_control_tokens_are_shown(
+    pair: InspectablePair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With tools and without, so that the reasoning can be told apart."""
+    opening, closing = "<|START_THINKING|>", "<|END_THINKING|>"
+    options = ReplyOptions(Sampling(temperature=0), max_tokens=6)
+    asked = (Message(Role.USER, "Count from 1 to 5"),)
+    first, second, *_ = follow(pair, asked, options).tokens
+    written = {first.id: opening.encode(), second.id: closing.encode()}
+    monkeypatch.setattr("localspec.runtime.replier.tags_in", lambda controls: written)
+    for tools in ((), TOOLS):
+        told = follow(pair, asked, replace(options, tools=tools))
+        assert told.text.startswith(opening + closing)
+        reasoning = Reasoning.find(told.text)
+        assert reasoning is not None
+        assert (reasoning.text, reasoning.closed) == ("", True)
 
 
 def test_the_built_in_pair_calls_the_tool_of_the_tour(pair: InspectablePair) -> None:

@@ -6,7 +6,6 @@ rendered without raw HTML and without images. The images of messages are in the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
@@ -16,6 +15,7 @@ from localspec.engine.events import Origin, Round
 from localspec.runtime.figures import sentence
 from localspec.runtime.images import split_images
 from localspec.runtime.messages import Role
+from localspec.runtime.reasoning import Reasoning
 from localspec.store.documents import ConversationDocument, MessageDocument
 from localspec.store.files.images import PageImages
 from localspec.store.replies import StoredReply
@@ -24,7 +24,6 @@ from localspec.store.summaries import recap_of
 DARK = {"text": "#D5D9DC", "ground": "#121518", "quiet": "#8E979F", "panel": "#1B1F23", **ON_DARK}
 LIGHT = {"text": "#23282C", "ground": "#FBFAF7", "quiet": "#5F676E", "panel": "#F1EFEA", **ON_LIGHT}
 """The colours of the page by name."""
-_THOUGHTS = re.compile(r"\A\s*<think>(.*?)</think>\s*", re.DOTALL)
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
@@ -163,11 +162,11 @@ def _rendered(content: str) -> str:
     from markdown_it import MarkdownIt
 
     markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
-    thoughts = _THOUGHTS.match(content)
-    answer = str(markdown.render(visible(content[thoughts.end() :] if thoughts else content)))
+    thoughts = Reasoning.find(content)
+    answer = str(markdown.render(visible(content[thoughts.end :] if thoughts else content)))
     if thoughts is None:
         return answer
-    return f'<details><summary>Thoughts</summary><div class="said">{_text(thoughts[1].strip())}</div></details>{answer}'
+    return f'<details><summary>Thoughts</summary><div class="said">{_text(thoughts.text)}</div></details>{answer}'
 
 
 def _text(text: str) -> str:
