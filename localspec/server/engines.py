@@ -1,17 +1,14 @@
-"""The service over engine processes: pairs loaded on request, queues, limits, and putting away."""
+"""The service over engine processes: replies and questions, their queue, and the limits."""
 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from localspec.base.errors import CapacityError, LocalSpecError
-from localspec.base.machine import memory
-from localspec.base.paths import user_paths
+from localspec.base.errors import LocalSpecError
 from localspec.chat.active_reply import ActiveReply
 from localspec.chat.reply_check import check_of
 from localspec.chat.reply_metadata import reply_about
@@ -24,10 +21,11 @@ from localspec.runtime.messages import Infill, TokenIds
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import Answer, Complete, Generate, LoadProgress, Numbered, Write
 from localspec.server.activity import ServerActivity
+from localspec.server.engine_pool import EnginePool
 from localspec.server.keys import RateLimits
 from localspec.server.pair_engine import PairEngine
-from localspec.server.served_pairs import ServedPairs, size_of
-from localspec.server.service import CLIENT, BusyError, NoRoomError, RateLimitError, ReplyRequest, ServedModel
+from localspec.server.served_pairs import ServedPairs
+from localspec.server.service import CLIENT, BusyError, RateLimitError, ReplyRequest, ServedModel
 
 _CHECK_S = 0.02
 """The pause between two looks at a check that holds the end of a reply."""
@@ -50,7 +48,7 @@ class ServiceLimits:
 
 
 class Engines:
-    """Implements ``Service`` with one engine process for each pair that is loaded. Belongs to one event loop."""
+    """Implements ``Service`` over a pool of engine processes. Belongs to one event loop."""
 
     def __init__(
         self,
@@ -69,22 +67,19 @@ class Engines:
         self._observers = observers
         self.meters = meters or Meters()
         self._rates = rates or RateLimits()
-        self._opener = opener
-        self._engines: dict[str, PairEngine] = {}
-        self._one_load = asyncio.Lock()
+        self._pool = EnginePool(pairs, self.activity, replies=limits.replies, idle_s=limits.idle_s, opener=opener)
         self._waits: set[asyncio.Timeout] = set()
         """The time limits of requests that wait for a pair or a place."""
         self._stopping = False
-        self._sweeping = asyncio.create_task(self._put_away_idle())
 
     def models(self) -> Sequence[ServedModel]:
-        return [_as_it_is(model, self._engines.get(model.id)) for model in self._pairs.models()]
+        return [_as_it_is(model, self._pool.engines.get(model.id)) for model in self._pairs.models()]
 
     def settings(self, model: str) -> ChatConfig:
         return self._pairs.settings(model)
 
     async def info(self, model: str) -> PairInfo:
-        engine = self._engine(model)
+        engine = self._pool.of(model)
         with engine.in_use():
             return await self._waited_for(engine, None)
 
@@ -92,7 +87,7 @@ class Engines:
         chat_config = replace(self.settings(asked.model), reply=asked.options)
         client = CLIENT.get()
         self._admit(client, chat_config)
-        engine = self._engine(asked.model)
+        engine = self._pool.of(asked.model)
         deadline = self._deadline()
         with engine.in_use():
             info = await self._take_place(engine, client, deadline)
@@ -117,11 +112,10 @@ class Engines:
     @property
     def progress(self) -> LoadProgress | None:
         """The load of the server's own pair, while it is under way."""
-        own = self._engines.get(self._pairs.own_id)
-        return own.progress if own is not None else None
+        return self._pool.own.progress if self._pool.own is not None else None
 
     async def ask(self, model: str, request: Numbered) -> Answer:
-        engine = self._engine(model)
+        engine = self._pool.of(model)
         with engine.in_use():
             await self._waited_for(engine, self._deadline())
             if engine.questions_n > self._limits.queue:
@@ -137,17 +131,12 @@ class Engines:
     @property
     def busy(self) -> bool:
         """True while an engine is needed by a request."""
-        return any(engine.users_n for engine in self._engines.values())
+        return any(engine.users_n for engine in self._pool.engines.values())
 
     async def close(self) -> None:
         """End all engines, whatever they do."""
         self.stop()
-        self._sweeping.cancel()
-        loads = [engine.loading for engine in self._engines.values() if engine.loading is not None]
-        for load in loads:
-            load.cancel()
-        await asyncio.gather(*loads, self._sweeping, return_exceptions=True)
-        await asyncio.gather(*(engine.close() for engine in self._engines.values()))
+        await self._pool.close()
 
     def figures(self) -> dict[str, Any]:
         """The state of the service for its status page; no texts, no names of clients."""
@@ -158,7 +147,7 @@ class Engines:
             "refused_n": self.activity.refused_n,
             "replying_n": self.activity.replying_n,
             "totals": self.activity.totals,
-            "pairs": [self._pair_figures(pair_id, engine) for pair_id, engine in self._engines.items()],
+            "pairs": [self._pair_figures(pair_id, engine) for pair_id, engine in self._pool.engines.items()],
             "replies": self.activity.figures(),
         }
 
@@ -178,15 +167,6 @@ class Engines:
             "waiting_n": engine.places.waiting_n,
         }
 
-    def _engine(self, model: str) -> PairEngine:
-        pair_id = self._pairs.id_of(model)
-        if pair_id not in self._engines:
-            chat_config = self.settings(model)
-            chat_config = replace(chat_config, load=replace(chat_config.load, replies=self._limits.replies))
-            log_file = user_paths().logs / f"serve-{re.sub(r'[^A-Za-z0-9._-]+', '-', pair_id)}.log"
-            self._engines[pair_id] = PairEngine(chat_config, log_file, self._opener)
-        return self._engines[pair_id]
-
     def _admit(self, client: str, chat_config: ChatConfig) -> None:
         """Raises RateLimitError."""
         try:
@@ -202,17 +182,17 @@ class Engines:
     async def _waited_for(self, engine: PairEngine, deadline: float | None) -> PairInfo:
         """Wait until the pair is loaded. Raises BusyError as ``_waiting``."""
         async with self._waiting(engine, deadline, at_once=engine.info is not None):
-            return await self._ready(engine)
+            return await self._pool.ready(engine)
 
     async def _take_place(self, engine: PairEngine, client: str, deadline: float | None) -> PairInfo:
         """Wait until the pair is loaded and has a place free; that is to be given back."""
         begun = asyncio.get_running_loop().time()
         at_once = engine.info is not None and engine.places.free_n > 0
         async with self._waiting(engine, deadline, at_once=at_once):
-            await self._ready(engine)
+            await self._pool.ready(engine)
             await engine.places.take(client)
             try:
-                info = await self._ready(engine)  # the engine may have died meanwhile
+                info = await self._pool.ready(engine)  # the engine may have died meanwhile
             except BaseException:
                 engine.places.give_back()
                 raise
@@ -305,69 +285,6 @@ class Engines:
                 raise self._too_slow(engine, self.activity.mean_s) from None
             yield event
 
-    async def _ready(self, engine: PairEngine) -> PairInfo:
-        """The pair of an engine; whoever comes first begins its load, and all wait for the same one."""
-        if engine.info is not None:
-            return engine.info
-        if engine.loading is None or engine.loading.done():
-            engine.loading = asyncio.create_task(self._load(engine))
-            engine.loading.add_done_callback(lambda load: load.cancelled() or load.exception())  # even if all have gone
-        # The load goes on when whoever began it has gone.
-        return await asyncio.shield(engine.loading)
-
-    async def _load(self, engine: PairEngine) -> PairInfo:
-        """Load a pair when no other is being loaded; those that are not needed make room for it."""
-        async with self._one_load:
-            with engine.in_use():
-                await self._free_memory(engine)
-                while True:
-                    try:
-                        return await engine.load()
-                    except CapacityError as error:
-                        if await self._put_one_away(but=engine):
-                            continue
-                        if self._loaded(but=engine):
-                            text = f"{error.message} Other pairs reply just now."
-                            raise BusyError(text, error.hint, retry_after_s=self.activity.mean_s) from None
-                        raise NoRoomError(error.message, error.hint) from None
-
-    async def _free_memory(self, engine: PairEngine) -> None:
-        """Have the weights of all loaded pairs fit the memory: each engine's own check sees only its own.
-
-        Weights are mapped from files. The system would read them again and again if they did not all fit.
-        """
-        physical = memory().physical
-        wanted = size_of(engine.chat_config.load)
-        while physical is not None and wanted + sum(map(_ram_bytes, self._loaded(but=engine))) > physical:
-            if not await self._put_one_away(but=engine):
-                return
-
-    def _loaded(self, *, but: PairEngine) -> list[PairEngine]:
-        return [engine for engine in self._engines.values() if engine.info is not None and engine is not but]
-
-    async def _put_one_away(self, *, but: PairEngine) -> bool:
-        """Put the pair away that was not needed for longest, the server's own last; False if all are needed."""
-        idle = [engine for engine in self._loaded(but=but) if not engine.users_n]
-        if not idle:
-            return False
-        own = self._engines.get(self._pairs.own_id)
-        await self._put_away(min(idle, key=lambda engine: (engine is own, engine.used_at)))
-        return True
-
-    async def _put_away(self, engine: PairEngine) -> None:
-        self._engines = {pair_id: each for pair_id, each in self._engines.items() if each is not engine}
-        await engine.close()
-
-    async def _put_away_idle(self) -> None:
-        """The task that puts away what was not needed for a while."""
-        loop = asyncio.get_running_loop()
-        while True:
-            await asyncio.sleep(min(30.0, self._limits.idle_s / 4))
-            for pair_id, engine in list(self._engines.items()):
-                idle = not engine.users_n and loop.time() - engine.used_at >= self._limits.idle_s
-                if idle and pair_id != self._pairs.own_id:
-                    await self._put_away(engine)
-
 
 def _as_it_is(model: ServedModel, engine: PairEngine | None) -> ServedModel:
     """A listed pair with the state of its engine."""
@@ -385,9 +302,3 @@ def _request(asked: ReplyRequest) -> Write:
     if isinstance(asked.prompt, TokenIds | Infill):
         return Complete(0, asked.prompt, options, asked.prefix)
     return Generate(0, asked.prompt, options, asked.prefix)
-
-
-def _ram_bytes(engine: PairEngine) -> int:
-    """The weights of a loaded pair in RAM; none if a GPU has them."""
-    on_cpu = engine.info is not None and engine.info.device.startswith("CPU")
-    return size_of(engine.chat_config.load) if on_cpu else 0

@@ -108,7 +108,7 @@ async def test_an_rpc_server_that_is_silent_is_named_until_it_answers(
     """On the status page, and once in the log."""
     async with service(tmp_path) as engines:
         assert await whole(engines, "count 1") == counted(1)
-        (engine,) = engines._engines.values()
+        (engine,) = engines._pool.engines.values()
         for seconds in (15, 16):
             engine._answers.put(Silence(f"no answer from the RPC server gpu:50052 for {seconds} s"))
         await until(lambda: "for 16 s" in engines.figures()["pairs"][0]["silence"])
@@ -189,7 +189,7 @@ async def test_requests_are_refused_while_replies_wait_for_a_silent_machine(tmp_
     async with service(tmp_path, limits=ServiceLimits(replies=2, timeout_s=PATIENCE_S)) as engines:
         events = begun(engines, "count 1 then wait")
         await until_round(events)
-        (engine,) = engines._engines.values()
+        (engine,) = engines._pool.engines.values()
 
         def told() -> bool:
             """True once the silence is known; it is told again while it lasts."""
