@@ -93,6 +93,8 @@ class ReplyOptions:
     """True if the answer must be calls of ``tools``."""
     one_call: bool = False
     """True if it may make no more than one."""
+    ignore_end: bool = False
+    """True rules out the tokens that end a reply: it goes on to its limit or a stop."""
     logprobs: int | None = None
     """Alternatives to tell of each token, beside its own log probability; None tells neither."""
     repeatable: bool = False

@@ -20,6 +20,7 @@ from localspec.engine.images import text_alone
 from localspec.engine.logprobs import LogprobReader
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Model
+from localspec.engine.settings import BANNED
 from localspec.engine.tally import Tally
 from localspec.runtime.calls.recipient import ASKED, without_recipient
 from localspec.runtime.calls.reply import ReplyCalls
@@ -94,6 +95,8 @@ class Replier:
             return
         calls = self._calls(prompt, options, ready, prefix)
         held = calls.sampling(options) if calls else options.sampling
+        if options.ignore_end:
+            held = replace(held, logit_bias=(*held.logit_bias, *((token, BANNED) for token in self._target.vocab.ends)))
         request = self._request(ready.tokens, replace(options, sampling=held), policy, prefix)
         context = list(ready.tokens)
         if self._caches:

@@ -22,8 +22,6 @@ from localspec.server.openai.options import MOST_PROMPTS, alternatives, options_
 from localspec.server.service import ReplyRequest, Service
 from localspec.server.streaming import StreamResponse, merged, openai_failure, server_sent
 
-_UNKNOWN = ("ignore_eos", "post_sampling_probs")
-"""Flags that would change the answer, and that nothing here can follow."""
 _HIDDEN = ("grammar", "grammar_triggers", "logit_bias")
 
 
@@ -78,9 +76,8 @@ async def _stream(
 
 
 async def _options(service: Service, fields: Fields) -> ReplyOptions:
-    for name in _UNKNOWN:
-        if fields.flag(name):
-            fields.refuse(name, "false: it is not understood here")
+    if fields.flag("post_sampling_probs"):
+        fields.refuse("post_sampling_probs", "false: probabilities are the model's own, before any sampler")
     model = fields.text("model", "")
     base = service.settings(model).reply
     fields = await _with_token_biases(service, model, fields)
@@ -262,6 +259,7 @@ def generation_settings(options: ReplyOptions) -> dict[str, Any]:
         "n_predict": limit,
         "max_tokens": limit,
         "stop": list(options.stop),
+        "ignore_eos": options.ignore_end,
         "n_probs": options.logprobs or 0,
         "grammar": sampling.grammar or "",
     }

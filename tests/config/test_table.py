@@ -48,7 +48,7 @@ def test_every_setting_is_taken(each: Setting) -> None:
 @pytest.mark.parametrize("kind", [Sampling, ReplyOptions, LoadOptions, Outlets, ToolChoice])
 def test_every_field_can_be_set(kind: type[Any]) -> None:
     """But for files, servers and tools, the context, the sampling, and what only programs ask for."""
-    by_programs = {"logprobs", "replies", "one_call", "must_call", "repeatable", "server", "server_pair"}
+    by_programs = {"logprobs", "replies", "one_call", "must_call", "repeatable", "ignore_end", "server", "server_pair"}
     known = {"target", "draft", "projector", "n_ctx", "sampling", "tools"} | by_programs
     assert {field.name for field in fields(kind)} <= known | {each.key for each in AS_OPTIONS}
 

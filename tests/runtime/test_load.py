@@ -23,7 +23,7 @@ from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.drafter import DrafterInputs
 from localspec.engine.drafters import drafter_names, make_drafter
-from localspec.engine.events import Event, Finished, Origin, Round, Started
+from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Started
 from localspec.engine.head import HeadInputs
 from localspec.engine.settings import Sampling
 from localspec.runtime.calibration import plain_round
@@ -106,6 +106,21 @@ class TestInfo:
             assert len(finished.calls) == 1
         with pytest.raises(UsageError, match="cannot be required"):
             list(pair.reply(HELLO, replace(options, sampling=Sampling(grammar='root ::= "a"'))))
+
+    def test_the_end_may_be_ignored(self, pair: OpenPair) -> None:
+        """The reply goes on to its limit, with guesses as without; a reply after it ends by itself."""
+        asked = ReplyOptions(Sampling(0.0), depth=3, max_tokens=150, ignore_end=True)
+        replies = [
+            list(pair.reply(HELLO, each)) for each in (asked, replace(asked, spec=()), ReplyOptions(Sampling(0)))
+        ]
+        guessed, plain, usual = (events[-1] for events in replies)
+        assert isinstance(guessed, Finished)
+        assert isinstance(plain, Finished)
+        assert isinstance(usual, Finished)
+        assert (guessed.reason, guessed.timings.predicted_n) == (FinishReason.LENGTH, 150)
+        assert guessed.text == plain.text
+        assert guessed.text.startswith(usual.text)
+        assert usual.reason is FinishReason.STOP
 
     def test_plain_speed_is_measured(self, pair: OpenPair) -> None:
         assert pair.info.plain_per_second is not None

@@ -181,7 +181,7 @@ async def test_a_gap_is_filled() -> None:
         ({"prompt": 5}, "prompt"),
         ({"prompt": [True]}, "prompt"),
         ({"prompt": {"prompt_string": "a", "multimodal_data": ["x"]}}, "prompt"),
-        ({"prompt": "a", "ignore_eos": True}, "ignore_eos"),
+        ({"prompt": "a", "post_sampling_probs": True}, "post_sampling_probs"),
         ({"prompt": "a", "n_probs": 200}, "n_probs"),
         ({"prompt": "a", "n_predict": 0}, "n_predict"),
         ({"prompt": "a", "logit_bias": [5]}, "logit_bias"),
@@ -203,3 +203,12 @@ async def test_an_error_in_a_stream_is_told() -> None:
     async with client_of([*said("Hel")[:2], EngineError("It stopped.")]) as (client, _):
         *_, last = events_of(await client.post("/completion", json={"prompt": "a", "stream": True}))
     assert last["error"]["message"] == "It stopped."
+
+
+async def test_the_end_may_be_ignored() -> None:
+    async with client_of(said("Yes.", reason=FinishReason.LENGTH)) as (client, service):
+        whole = (await client.post("/completion", json={"prompt": "a", "ignore_eos": True})).json()
+        await client.post("/v1/completions", json={"prompt": "a", "ignore_eos": True})
+        await client.post("/completion", json={"prompt": "a", "ignore_eos": False})
+    assert whole["generation_settings"]["ignore_eos"] is True
+    assert [each.options.ignore_end for each in service.asked] == [True, True, False]

@@ -34,7 +34,8 @@ async def options_of(fields: Fields, base: ReplyOptions, *limits: str) -> ReplyO
         max_tokens = None if max_tokens == -1 else fields.refuse(limit, "a whole number from 1")
     stop = tuple(filter(None, fields.texts("stop"))) if fields.has("stop") else base.stop
     sampling = await _formed(fields, sampling_of(fields, base.sampling))
-    return replace(base, sampling=sampling, max_tokens=max_tokens, stop=stop, seed=fields.seed(base.seed))
+    seed, ignore_end = fields.seed(base.seed), fields.flag("ignore_eos", default=base.ignore_end)
+    return replace(base, sampling=sampling, max_tokens=max_tokens, stop=stop, seed=seed, ignore_end=ignore_end)
 
 
 def alternatives(fields: Fields, name: str) -> int | None:

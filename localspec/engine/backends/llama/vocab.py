@@ -75,6 +75,12 @@ class LlamaVocab:
         return tuple(tokens[: n.value]) if n.value else ()
 
     @cached_property
+    def ends(self) -> tuple[int, ...]:
+        """Every token of which ``is_end`` is true."""
+        is_end, vocab = self._c.llama_vocab_is_eog, self._vocab
+        return tuple(token for token in range(self._n_vocab) if is_end(vocab, token))
+
+    @cached_property
     def infill(self) -> InfillTokens | None:
         """The tokens for filling a gap; None in a model that was not trained for it."""
         c, vocab = self._c, self._vocab
