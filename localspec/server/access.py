@@ -16,9 +16,9 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from localspec.runtime.remote.address import is_loopback
-from localspec.server.exchange import BodyLimit, EndsWithClient
 from localspec.server.failures import HttpError, failure_response
 from localspec.server.keys import ApiKey, holder_of
+from localspec.server.middleware import BodyLimit, EndsWithClient
 from localspec.server.service import CLIENT
 
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")

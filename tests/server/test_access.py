@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from localspec.server import exchange, http_server
+from localspec.server import http_server, middleware
 from localspec.server.access import AccessRules
 from localspec.server.app import make_app
 from localspec.server.http_server import HttpServer, connections_for, logged
@@ -178,7 +178,7 @@ async def test_keys(tmp_path: Path) -> None:
 
 async def test_large_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
     """A body over the limit is refused by its length, or cut when it gets there; the next client is served."""
-    monkeypatch.setattr(exchange, "MOST_BYTES", 1_000_000)
+    monkeypatch.setattr(middleware, "MOST_BYTES", 1_000_000)
     async with served() as server:
         assert (await server.answer(post(body=b"x" * 1_000_000)))[0] == 200
         # Announced, and never read. It may be answered by a closed connection before it is sent whole.
@@ -216,7 +216,7 @@ async def test_requests_that_are_two_to_somebody_else() -> None:
 async def test_halves(monkeypatch: pytest.MonkeyPatch) -> None:
     """A request whose headers or body do not come ends, with an answer where one can be given."""
     monkeypatch.setattr(http_server, "HEADERS_S", 0.3)
-    monkeypatch.setattr(exchange, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(middleware, "PATIENCE_S", 0.3)
     async with served() as server:
         for half, status in (
             (b"", 0),

@@ -35,7 +35,7 @@ from localspec.runtime.worker.messages import (
 )
 from localspec.server import native
 from localspec.server.app import make_app
-from localspec.server.exchange import EndsWithClient
+from localspec.server.middleware import EndsWithClient
 from localspec.server.service import RateLimitError, ServedModel
 from tests.server.fakes import INFO, PAIR, FakeService, Step, said, served
 from tests.tiny_projectors import write_png

@@ -24,7 +24,7 @@ from localspec.runtime.images import images_in
 from localspec.runtime.messages import Infill, Message, Role, TokenIds, Tool
 from localspec.runtime.worker.messages import Score, Scored, Tokenize, Tokenized
 from localspec.server.app import make_app
-from localspec.server.exchange import EndsWithClient
+from localspec.server.middleware import EndsWithClient
 from localspec.server.service import BusyError, ReplyRequest
 from tests.server.fakes import PAIR, FakeService, Step, said, served
 from tests.tiny_projectors import write_png

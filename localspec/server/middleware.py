@@ -1,4 +1,4 @@
-"""Limits of one exchange: how much a client may send and how slowly, and an end when it hangs up."""
+"""Middleware: limits of how much a client may send and how slowly, and an end of the work when it hangs up."""
 
 from __future__ import annotations
 
