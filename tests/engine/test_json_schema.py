@@ -90,6 +90,7 @@ KEPT: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
         [[], [[], [[]]]],
         [[1]],
     ),
+    ({"type": "null", "$defs": {"a": {"properties": 3}, "b": {"properties": {"c": {}}, "required": 3}}}, [None], [3]),
     (
         {  # a union that is part of itself; what says nothing about a reply stands behind its references
             **either("secret", "pair%20of"),

@@ -237,9 +237,10 @@ def _closed(schema: Schema) -> Schema:
         return schema
     for part in parts:
         properties, required = part.get("properties"), part.get("required", [])
-        if properties:
+        if isinstance(properties, dict) and properties and isinstance(required, list):
             part.setdefault("type", "object")
-            if not {"additionalProperties", "patternProperties"} & part.keys() and set(required) <= properties.keys():
+            open_keys = {"additionalProperties", "patternProperties"}
+            if not open_keys & part.keys() and all(str(name) in properties for name in required):
                 part["additionalProperties"] = False
         elif {"items", "prefixItems"} & part.keys():
             part.setdefault("type", "array")
