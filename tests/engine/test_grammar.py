@@ -271,6 +271,7 @@ def test_a_trigger_that_does_not_fit_is_named(vocab: LlamaVocab) -> None:
 GRAMMARS = [
     ("", "rules"),
     ("root ::= \0", "zero"),
+    ('root ::= "\ud800"', "half characters"),
     ('root := "a"', "line 1, column 6, at ':= \"a\"': expecting ::="),
     ('root ::= "a" |\n  b\n\n\nb ::= [a-z] ?\nc ::= *', "line 6, column 8, at the end: expecting preceding item"),
     ('root ::= ("a"', "line 1, column 14, at the end: expecting '\\)'"),

@@ -38,6 +38,7 @@ _reading = Lock()
 """Held while standard error is elsewhere: of two threads that put it back one would put back the other's file."""
 _LITERAL = re.compile(r'"(?:\\.|[^"\\])*(?:"|\\?\Z)|\[(?:\\.|[^\]\\])*(?:\]|\\?\Z)|#[^\n]*', re.DOTALL)
 """Texts, sets and comments; one that is not closed ends with the grammar, or each would be searched to the end."""
+_UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 _HUGE_COUNT = re.compile(r"\{[\s\d,]*\d{19}")
 _COUNTS = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
 
@@ -113,8 +114,8 @@ def _read(text: str, vocab: LlamaVocab | None) -> tuple[Any, str]:
 
 def _beyond_llama(text: str) -> str | None:
     """The reason against a grammar that llama.cpp would not refuse, but hang or crash over; None if it has none."""
-    if not text.strip() or "\0" in text:
-        return "a grammar has rules, and no zero bytes"
+    if not text.strip() or _UNWRITABLE.search(text):
+        return "a grammar has rules, and neither zero bytes nor half characters"
     if len(text) > _LONGEST:
         return f"it has {len(text):,} characters, and {_LONGEST:,} are read"
     bare = _LITERAL.sub('""', text)
