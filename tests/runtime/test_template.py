@@ -82,7 +82,10 @@ def test_a_refusal_is_told_in_the_templates_words() -> None:
         render(GEMMA, USER, USER)
 
 
-@pytest.mark.parametrize("source", ["{{ messages[7].content }}", "{{ 1 / 0 }}", "{{ nothing.at.all }}"])
+@pytest.mark.parametrize(
+    "source",
+    ["{{ messages[7].content }}", "{{ 1 / 0 }}", "{{ nothing.at.all }}", "{{ 'x' | truncate(-1) }}", "{{ 1[1:] }}"],
+)
 def test_a_template_that_fails_is_an_error_of_the_input(source: str) -> None:
     with pytest.raises(InputError, match="fails on this conversation"):
         render(source)

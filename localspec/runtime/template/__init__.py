@@ -8,6 +8,7 @@ from a message. Knows nothing of tokens.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -143,7 +144,7 @@ class _RenderOptions:
     begins_reply: bool
 
 
-_RUNTIME_ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_RUNTIME_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """The errors that a program in a template can run into."""
 
 
@@ -195,7 +196,9 @@ def _compile(source: str, sandbox: TemplateSandbox) -> Template:
             f"The model's chat template has {len(source):,} characters; {LONGEST_SOURCE:,} are read.", _ANOTHER
         )
     try:
-        return sandbox.from_string(source)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # of the code that Jinja makes of a nonsensical template
+            return sandbox.from_string(source)
     except TemplateSyntaxError as error:
         raise InputError(f"The model's chat template cannot be read: {error}.", _ANOTHER) from error
     except (RecursionError, MemoryError, SyntaxError):  # the last two are Python's own, over the code made of it
