@@ -32,7 +32,7 @@ from localspec.cli.services import Services
 from localspec.cli.tables import AMBER, DIM, GREEN, RED, Column, coloured, fitted, named, paragraph, width
 from localspec.gguf.draft_heads import DRAFT
 from localspec.models.pairs import Pair, PairDescription, describe_all, load_catalogue
-from localspec.models.pairs.scan import find_embedder, passages_found_by
+from localspec.models.pairs.embedder import find_embedder, passages_found_by
 from localspec.models.pairs.state import MISSING, disk_bytes, pair_verdict
 from localspec.runtime.figures import size
 

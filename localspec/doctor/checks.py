@@ -17,10 +17,10 @@ from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
 from localspec.gguf.draft_heads import DRAFT
 from localspec.models.pairs import BUILTIN_ID, load_catalogue
 from localspec.models.pairs.disk import is_folder, links_below, may_exist
+from localspec.models.pairs.embedder import find_embedder, passages_found_by
 from localspec.models.pairs.free_space import free_bytes
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.leftovers import find_leftovers
-from localspec.models.pairs.scan import find_embedder, passages_found_by
 from localspec.models.pairs.stores.hub import repositories
 from localspec.runtime.calls.form import calls_of
 from localspec.runtime.figures import size

@@ -68,7 +68,7 @@ def add_pair(
         check_projector(target.header, projector.header)
     catalogue = load_catalogue()
     pair = Pair(
-        id=_free_id(pair_id or _slug(target.model.file), catalogue),
+        id=_checked_id(pair_id or _slug(target.model.file), catalogue),
         title=title or _title([each for each in (target, draft) if each is not None]),
         target=target.model,
         draft=draft.model if draft else None,
@@ -140,7 +140,8 @@ def _check_context(resolved: Resolved) -> None:
         )
 
 
-def _free_id(wanted: str, catalogue: Catalogue) -> str:
+def _checked_id(wanted: str, catalogue: Catalogue) -> str:
+    """The id that a person wants. Raises UsageError if it cannot be one, or is taken."""
     if not _ID.fullmatch(wanted):
         raise UsageError(
             f"{wanted!r} cannot be an id.",

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from localspec.base.bounded_file import read_beginning
 from localspec.base.errors import LocalSpecError, NotFoundError
 from localspec.gguf import GgufHeader, Vocabulary
 from localspec.gguf.draft_heads import DRAFT, drafter_kind
@@ -21,17 +19,13 @@ from localspec.models.pairs.draft_size import draft_distance, is_draft_size
 from localspec.models.pairs.pair import Pair
 from localspec.models.pairs.split_files import read_parts
 from localspec.models.pairs.stores import STORES, Found
-from localspec.models.pairs.stores.found import gguf_files, in_folder
-from localspec.models.pairs.user_pairs import own_pairs
+from localspec.models.pairs.stores.found import in_folder
 from localspec.models.projectors import is_projector
 
 DEADLINE_S = 30.0
 """The time limit for reading headers; later files are listed as not read."""
 _TOKENIZER = ("tokenizer.ggml.tokens", "tokenizer.ggml.scores", "tokenizer.ggml.token_type", "tokenizer.ggml.merges")
 """The long metadata, which nothing is judged by once the vocabulary is read."""
-_PROBE_BYTES = 65_536
-_TRACE = re.compile(rb"pooling_type|general\.architecture[\s\S]{12}(?:[a-z-]*bert|gemma-embedding)")
-"""It stands in front of the long lists of a header, so that most files are known as others by their beginning."""
 FOLDER = "folder"
 """The name of the store for folders given on the command line."""
 
@@ -188,38 +182,3 @@ def _read(found: Found, groups: _Groups) -> ScannedModel:
         group=groups.number(found.path, header, fingerprint),
         drafter=drafter_kind(header),
     )
-
-
-def find_embedder(environ: Mapping[str, str]) -> Path | None:
-    """The smallest embedding model in the folders of programs that keep models, and beside the user's own pairs."""
-    found = {real(path): path for path in _files(environ) if _may_be(path)}
-    sizes = {}
-    for path in found.values():
-        with suppress(LocalSpecError, OSError, ValueError):  # also for one in several files
-            (header,) = read_parts(path)
-            if is_embedder(header):
-                sizes[path] = header.size_bytes
-    return min(sizes, key=lambda path: (sizes[path], path), default=None)
-
-
-def passages_found_by(embedder: Path | None) -> str:
-    """The ways in which passages of attached files are found, for people."""
-    return f"words and meaning: {embedder.name}" if embedder else "words; no embedding model is on this machine"
-
-
-def _files(environ: Mapping[str, str]) -> Iterator[Path]:
-    stores: Iterable[Found] = (found for store in STORES.values() for found in store(environ))
-    yield from (found.path for found in stores)
-    own: tuple[Pair, ...] = ()
-    with suppress(LocalSpecError):
-        own = own_pairs()
-    for pair in own:
-        with suppress(NotFoundError):
-            yield from gguf_files(pair.locate(pair.target).parent)
-
-
-def _may_be(path: Path) -> bool:
-    try:
-        return _TRACE.search(read_beginning(path, _PROBE_BYTES)) is not None
-    except OSError:
-        return False

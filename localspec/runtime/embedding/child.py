@@ -27,7 +27,7 @@ from localspec.engine.backends.llama.embedder import LlamaEmbedder
 from localspec.engine.backends.llama.native import native
 from localspec.gguf import read_header
 from localspec.models.embedders import instructions
-from localspec.models.pairs.scan import find_embedder
+from localspec.models.pairs.embedder import find_embedder
 from localspec.runtime.embedding.vector_cache import VectorCache
 
 CACHE = "embeddings.sqlite"

@@ -16,8 +16,9 @@ from localspec.base.paths import user_paths
 from localspec.gguf import read_header
 from localspec.models.compatibility import check_target
 from localspec.models.embedders import Instructions, instructions, is_embedder
+from localspec.models.pairs.embedder import find_embedder
 from localspec.models.pairs.pair import ModelFile, Pair
-from localspec.models.pairs.scan import find_embedder, find_files, scan
+from localspec.models.pairs.scan import find_files, scan
 from localspec.models.pairs.user_pairs import append_pair
 from localspec.runtime.embedding.child import CACHE
 from localspec.runtime.embedding.process import EmbeddingProcess
