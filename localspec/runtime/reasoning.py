@@ -16,10 +16,13 @@ TAGS: Mapping[str, str] = {
     "<|START_THINKING|>": "<|END_THINKING|>",
     "<|inner_prefix|>": "<|inner_suffix|>",
     "<|channel>thought": "<channel|>",
+    "<|channel|>analysis<|message|>": "<|end|><|start|>assistant<|channel|>final<|message|>",
+    "<|channel|>final<|message|>": "",
 }
-"""The tags that open reasoning, each with the one that closes it."""
-_TAG = "|".join(map(re.escape, TAGS))
-_OPENED, _BEGUN = re.compile(rf"\s*({_TAG})"), re.compile(rf"(?:{_TAG})\s*\Z")
+"""The tags that open reasoning, each with the one that closes it; an answer of gpt-oss has one without reasoning."""
+_CHANNELS = (b"<|start|>", b"<|channel|>", b"<|message|>", b"<|end|>")
+_OPENED = re.compile(rf"\s*({'|'.join(map(re.escape, TAGS))})")
+_BEGUN = re.compile(rf"(?:{'|'.join(re.escape(tag) for tag, closing in TAGS.items() if closing)})\s*\Z")
 _CLOSED_ALONE = re.compile(r"^[^\S\n]*</think>[ \t]*$", re.MULTILINE)
 """A closing tag alone: some templates, as that of DeepSeek-R1, write the opening one into the prompt."""
 
@@ -65,6 +68,8 @@ def begun_by(prompt: str) -> bool:
 def tags_in(controls: Mapping[bytes, int]) -> dict[int, bytes]:
     """Control tokens that are tags around reasoning, which a reply shows, so that its answer can be told apart."""
     written = {tag.removesuffix("thought").encode() for pair in TAGS.items() for tag in pair}
+    if all(marker in controls for marker in _CHANNELS):
+        written.update(_CHANNELS)
     return {token: text for text, token in controls.items() if text in written}
 
 

@@ -57,7 +57,7 @@ class ReplySplitter:
     def begin(self, event: Started) -> None:
         """Take in the beginning of the reply."""
         if event.reasons:
-            self._state, self._closings = _State.TAG, tuple(TAGS.values())
+            self._state, self._closings = _State.TAG, tuple(filter(None, TAGS.values()))
 
     def receive(self, event: Round) -> Iterator[Part]:
         """The pieces that a round makes certain."""

@@ -6,17 +6,16 @@ above it until it is deleted. The covered messages stay, so that other branches 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, Round
 from localspec.runtime.messages import Message, Role
+from localspec.runtime.reasoning import Reasoning
 from localspec.store.tree import Node, Tree, chat_messages
 
 _INTRODUCTION = "Summary of the conversation so far:"
-_THOUGHTS = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ def later(path: Sequence[Node], recap: Recap | None) -> Sequence[Node]:
 def messages_of(system: str | None, path: Sequence[Node], recap: Recap | None) -> list[Message]:
     """The messages for the model: the system prompt with the summary, and the messages after it."""
     if recap is not None:
-        text = f"{_INTRODUCTION}\n{_THOUGHTS.sub('', recap.node.content).strip()}"
+        text = f"{_INTRODUCTION}\n{_answer(recap.node.content)}"
         system = f"{system}\n\n{text}" if system else text
     return chat_messages(system, later(path, recap))
 
@@ -89,5 +88,11 @@ class SummaryRecorder:
     def _end(self, reason: FinishReason) -> None:
         events, self._events = self._events, []
         text = "".join(token.text for event in events if isinstance(event, Round) for token in event.tokens)
-        if reason is not FinishReason.CANCELLED and _THOUGHTS.sub("", text).strip():
+        if reason is not FinishReason.CANCELLED and _answer(text):
             self._store(events, self.keeps_figures)
+
+
+def _answer(text: str) -> str:
+    """A reply without its reasoning."""
+    reasoning = Reasoning.find(text)
+    return (text[reasoning.end :] if reasoning else text).strip()

@@ -568,7 +568,14 @@ def test_a_call_that_cannot_be_read_is_told_to_the_model_in_a_message() -> None:
 def test_reasoning_is_told_apart_by_the_tags_of_its_model() -> None:
     controls = {tag.encode(): number for number, tag in enumerate(("<|channel>", "<channel|>", "[THINK]", "<|turn|>"))}
     assert tags_in(controls) == {0: b"<|channel>", 1: b"<channel|>", 2: b"[THINK]"}
-    for opening, closing in TAGS.items():
+    channels = {tag.encode(): n for n, tag in enumerate(("<|start|>", "<|channel|>", "<|message|>", "<|end|>"))}
+    assert tags_in(channels) == {number: tag for tag, number in channels.items()}
+    assert tags_in({b"<|end|>": 1}) == {}
+    answered = Reasoning.find("<|channel|>final<|message|>Yes.")
+    assert answered is not None
+    assert (answered.text, answered.end) == ("", 27)
+    assert not begun_by("<|channel|>final<|message|>")
+    for opening, closing in ((opening, closing) for opening, closing in TAGS.items() if closing):
         found = Reasoning.find(f"{opening}\nHm.\n{closing}Yes.")
         assert found is not None
         assert (found.text, found.end, found.closed) == ("Hm.", len(opening + closing) + 5, True)

@@ -38,6 +38,12 @@ def split(text: str, piece_n: int, said_n: int | None = None, *, reasons: bool =
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        (
+            "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Yes.",
+            [("reasoning", "Hm."), ("answer", "Yes.")],
+        ),
+        ("<|channel|>final<|message|>Yes.", [("answer", "Yes.")]),
+        ("<|channel>thought\nHm.\n<channel|>Yes.", [("reasoning", "Hm."), ("answer", "Yes.")]),
         ("Yes.", [("answer", "Yes.")]),
         ("<b>Yes</b> <think>no</think>", [("answer", "<b>Yes</b> <think>no</think>")]),
         ("<think>\nHm, </no\n</think>\n\nYes.", [("reasoning", "Hm, </no"), ("answer", "Yes.")]),

@@ -11,7 +11,7 @@ from itertools import groupby
 from localspec.engine.events import ToolCall
 from localspec.runtime.calls.form import CallForm
 from localspec.runtime.calls.reading import CallReader
-from localspec.runtime.calls.syntax import CallSyntax, unmarked
+from localspec.runtime.calls.syntax import CHANNEL, CallSyntax, unmarked
 from localspec.runtime.messages import Message, Role, Tool
 from localspec.runtime.template.marked_text import MarkedText
 from localspec.runtime.template.values import given, json_object, schema_of
@@ -26,7 +26,6 @@ To call one, write this with its name and its arguments, and nothing after it:
 
 The result comes with the next message."""
 _BEGIN, _END = MarkedText.given("<tool_response>\n"), MarkedText.given("\n</tool_response>")
-_CHANNEL = "<|channel|>"
 _FINAL = re.compile(r".*<\|channel\|>final<\|message\|>", re.DOTALL)
 _CHANNELS = re.compile(r"<\|(?:start|end|return|constrain)\|>(?:assistant)?|<\|channel\|>.*?<\|message\|>", re.DOTALL)
 
@@ -74,7 +73,7 @@ class ToolPrompts:
 
 def speaks_of_calls(message: Message) -> bool:
     """True for a message that is part of a call, or of a reply that could have made one."""
-    return bool(message.calls) or message.role is Role.TOOL or _CHANNEL in message.content
+    return bool(message.calls) or message.role is Role.TOOL or CHANNEL in message.content
 
 
 def _without_unreadable(message: Message) -> Message:
@@ -95,7 +94,7 @@ def said(content: str, calls: Sequence[ToolCall], syntax: CallSyntax) -> str:
             if [each.name for each in found] == [call.name for call in calls]:
                 content = content[: found[0].start].rstrip()
                 break
-    return _CHANNELS.sub("", _FINAL.sub("", content)) if _CHANNEL in syntax.markers else content
+    return _CHANNELS.sub("", _FINAL.sub("", content)) if CHANNEL in syntax.markers else content
 
 
 def _described(tool: Tool) -> str:

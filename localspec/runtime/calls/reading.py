@@ -14,7 +14,7 @@ from typing import Any
 
 from localspec.base.visible import visible_line
 from localspec.runtime.calls.arguments import json_value, typed
-from localspec.runtime.calls.syntax import CallSyntax, Markers
+from localspec.runtime.calls.syntax import CHANNEL, CallSyntax, Markers
 from localspec.runtime.messages import Tool
 from localspec.runtime.reasoning import Reasoning
 from localspec.runtime.template.values import schema_of
@@ -92,7 +92,7 @@ class CallReader:
             end = text.find(closing)
             return None if end < 0 else end + len(closing)
         reasoning = Reasoning.find(text)
-        if reasoning is None:
+        if reasoning is None or CHANNEL in self._syntax.markers:  # calls of gpt-oss follow its reasoning unclosed
             return 0
         return reasoning.end if reasoning.closed else None
 

@@ -16,6 +16,8 @@ _MARKER = re.compile("«(.+?)»")
 _FIRST_STAND_IN = 0xD800
 """Of the surrogates, which no decoded text contains."""
 _THINKING = ("<think>", "</think>")
+CHANNEL = "<|channel|>"
+"""The marker before the name of a channel, in replies of gpt-oss."""
 _NAME = r"(?P<name>[\w.-]+)"
 _OBJECT = '{"name": "NAME", "arguments": ARGUMENTS}'
 

@@ -23,7 +23,7 @@ class ReasoningView(Static):
     @property
     def known(self) -> bool:
         """True if there is reasoning to show."""
-        return self._reasoning is not None
+        return self._reasoning is not None and bool(self._reasoning.text)
 
     def tell(self, reasoning: Reasoning, tokens_n: int) -> None:
         """Show this reasoning and its number of tokens; 0 if that is not known."""
