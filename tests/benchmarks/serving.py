@@ -2,9 +2,9 @@
 
     python -m tests.benchmarks.serving --target T.gguf --draft D.gguf --server /path/to/llama-server --clients 1 2 4 8
 
-Each client asks for replies of different lengths, one after another, and begins somewhat later than the one before.
-Measured are tokens a second of all, and the slowest client's share of the mean. Contestants take turns, in an order
-drawn anew each time; each is a server of its own with a place for each client, and only one computes at a time.
+Each client asks for replies of different lengths, one after another; ``--schedule`` says when, and for what. Measured
+are tokens a second of all, and the slowest client's share of the mean. Contestants take turns, in an order drawn anew
+each time; each is a server of its own with a place for each client, and only one computes at a time.
 """
 
 from __future__ import annotations
@@ -43,8 +43,41 @@ PROMPTS = (
 )
 LENGTHS = (40, 120, 80)
 """The longest replies that a client asks for, in turn."""
-LATER_S = 0.3
-"""The time between the beginnings of two clients."""
+LISTED_N = 60
+"""Questions that a long prompt lists: some 800 tokens of the built-in vocabulary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The times at which clients ask, and what they ask."""
+
+    later_s: float = 0.0
+    """Between the beginnings of two clients."""
+    pause_s: float = 0.0
+    """Between the end of a reply and the client's next request."""
+    together: bool = False
+    """True if all ask at the same time, for replies of one length, and again when all have their replies."""
+    long: bool = False
+    """True if every other prompt is long."""
+
+    def prompt(self, client: int, turn: int) -> str:
+        asked = PROMPTS[(client + 3 * turn) % len(PROMPTS)]
+        if not self.long or (client + turn) % 2:
+            return asked
+        # The beginning is another for each, so that none is shared.
+        listed = "\n".join(f"{i}. {PROMPTS[i % len(PROMPTS)]}" for i in range(LISTED_N))
+        return f"List {turn} of client {client}:\n{listed}\n{asked}"
+
+    def length(self, client: int, turn: int) -> int:
+        return LENGTHS[-1] if self.together else LENGTHS[(client + turn) % len(LENGTHS)]
+
+
+SCHEDULES = {
+    "staggered": Schedule(later_s=0.3),
+    "lockstep": Schedule(together=True),
+    "late": Schedule(later_s=2.0, pause_s=1.0),
+    "mixed": Schedule(later_s=0.3, long=True),
+}
 OWN = {
     "auto": (),
     "plain": ("--spec", "off"),
@@ -55,6 +88,7 @@ OWN = {
 """Options of our server by their names, which a + joins."""
 LEAST = 4
 """Replies at once that our server is prepared for unless more are asked for, as it is by default."""
+TIMEOUT_S = 600
 READY = re.compile(r"http://127\.0\.0\.1:(\d+)")
 
 
@@ -100,13 +134,19 @@ class Client:
     number: int
     requests_n: int
     temperature: float
+    schedule: Schedule
+    all_ready: threading.Barrier
     tokens_n: int = 0
     busy_s: float = 0.0
     first_s: tuple[float, ...] = ()
 
     def run(self) -> None:
-        time.sleep(self.number * LATER_S)
+        time.sleep(self.number * self.schedule.later_s)
         for turn in range(self.requests_n):
+            if turn:
+                time.sleep(self.schedule.pause_s)
+            if self.schedule.together:
+                self.all_ready.wait(TIMEOUT_S)
             started = time.perf_counter()
             first_s, tokens_n = self._ask(turn, started)
             self.busy_s += time.perf_counter() - started
@@ -114,10 +154,9 @@ class Client:
             self.first_s += (first_s,)
 
     def _ask(self, turn: int, started: float) -> tuple[float, int]:
-        prompt = PROMPTS[(self.number + 3 * turn) % len(PROMPTS)]
         body = {
-            "messages": [{"role": "user", "content": prompt}],
-            "max_tokens": LENGTHS[(self.number + turn) % len(LENGTHS)],
+            "messages": [{"role": "user", "content": self.schedule.prompt(self.number, turn)}],
+            "max_tokens": self.schedule.length(self.number, turn),
             "temperature": self.temperature,
             "stream": True,
             "stream_options": {"include_usage": True},
@@ -125,7 +164,7 @@ class Client:
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(f"{self.address}/v1/chat/completions", json.dumps(body).encode(), headers)
         first_s, tokens_n = 0.0, 0
-        with urllib.request.urlopen(request, timeout=600) as answer:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
             for line in answer:
                 if not line.startswith(b"data: {"):
                     continue
@@ -137,8 +176,9 @@ class Client:
         return first_s, tokens_n
 
 
-def contest(address: str, clients_n: int, requests_n: int, temperature: float) -> Result:
-    clients = [Client(address, number, requests_n, temperature) for number in range(clients_n)]
+def contest(address: str, clients_n: int, requests_n: int, temperature: float, schedule: Schedule) -> Result:
+    ready = threading.Barrier(clients_n)
+    clients = [Client(address, number, requests_n, temperature, schedule, ready) for number in range(clients_n)]
     threads = [threading.Thread(target=client.run) for client in clients]
     started = time.perf_counter()
     for thread in threads:
@@ -155,19 +195,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", type=Path, required=True)
     parser.add_argument("--draft", type=Path)
-    parser.add_argument("--server", type=Path, required=True, help="llama-server")
+    parser.add_argument("--server", type=Path, help="llama-server; needed unless --servers names none")
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 2, 4, 8])
     parser.add_argument("--own", nargs="+", default=["auto", "plain"], help=f"of {', '.join(OWN)}, joined by +")
     parser.add_argument(
-        "--servers", nargs="+", default=["plain", "3", "7:0.5"], help="as tests.benchmarks.engine has them"
+        "--servers", nargs="*", default=["plain", "3", "7:0.5"], help="as tests.benchmarks.engine has them"
     )
-    parser.add_argument("--temperatures", type=float, nargs="+", default=[0.0, 0.8])
+    parser.add_argument(
+        *("--temperature", "--temperatures"),
+        type=float,
+        nargs="+",
+        default=[0.0, 0.8],
+        dest="temperatures",
+        metavar="T",
+    )
+    parser.add_argument(
+        "--schedule",
+        choices=SCHEDULES,
+        default="staggered",
+        help="clients begin 0.3 s apart; all ask at once; 2 s apart, with pauses; or every other prompt is long",
+    )
     parser.add_argument("--requests", type=int, default=3, help="of each client")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--ctx", type=int, default=1024)
     options = parser.parse_args()
     threads = physical_cores()
     pair = Pair(options.target, options.draft, options.ctx, threads, threads)
+    print(f"schedule: {options.schedule}\n")
     print("| clients | temperature | contestant | tokens a second (all repeats) | slowest / mean | first token, s |")
     print("| ---: | ---: | --- | ---: | ---: | ---: |")
     for clients_n in options.clients:
@@ -175,6 +229,7 @@ def main() -> None:
 
 
 def _compare(options: argparse.Namespace, pair: Pair, clients_n: int) -> None:
+    schedule = SCHEDULES[options.schedule]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         addresses: dict[str, str] = {}
@@ -190,11 +245,11 @@ def _compare(options: argparse.Namespace, pair: Pair, clients_n: int) -> None:
             addresses[config.name] = server.address
         results: dict[tuple[float, str], list[Result]] = {}
         for address in addresses.values():
-            contest(address, clients_n, 1, 0.0)
+            contest(address, clients_n, 1, 0.0, schedule)
         for _ in range(options.repeats):
             for temperature in options.temperatures:
                 for name in random.sample(sorted(addresses), len(addresses)):
-                    result = contest(addresses[name], clients_n, options.requests, temperature)
+                    result = contest(addresses[name], clients_n, options.requests, temperature, schedule)
                     results.setdefault((temperature, name), []).append(result)
         for (temperature, name), found in sorted(results.items()):
             speeds = sorted(result.per_second for result in found)
