@@ -57,18 +57,25 @@ def expected(context: Sequence[int], rows_n: int, shift: int, *, layers_n: int =
 
 
 tokens = st.lists(st.integers(0, 2), max_size=3)
-walks = st.lists(st.tuples(st.lists(st.integers(0, 2), min_size=2, max_size=12), tokens, tokens, st.booleans()))
+texts = st.lists(st.integers(0, 2), min_size=2, max_size=12)
+walks = st.lists(st.tuples(texts, tokens, tokens, st.booleans(), tokens))
 
 
 @settings(max_examples=300)
 @given(shift=st.sampled_from([EAGLE3, MTP]), kind=st.sampled_from(["one", "layers", "shared"]), walk=walks)
 def test_its_scores_are_those_of_a_head_that_begins_anew(
-    shift: int, kind: str, walk: list[tuple[list[int], list[int], list[int], bool]]
+    shift: int, kind: str, walk: list[tuple[list[int], list[int], list[int], bool, list[int]]]
 ) -> None:
-    """Whatever was evaluated, refused and edited before: over texts that share beginnings, with guesses ahead."""
+    """Whatever was evaluated, refused and edited before: over texts that share beginnings, with guesses ahead.
+
+    And whatever was asked while the target held another text, and so had no rows for it.
+    """
     layers_n, shared, target = 4 if kind == "layers" else 1, kind == "shared", HiddenTarget(ExactModel(VOCAB))
     model, _ = head_over(target, shift, layers_n=layers_n, shares_cache=shared)
-    for text, refused, guesses, prefilled in walk:
+    for text, refused, guesses, prefilled, blind in walk:
+        if blind:
+            target.logits([2], 1)
+            model.logits([*text[: len(text) // 2], *blind], 1)
         target.logits(verified := [*text[:-1], *refused], 1)
         if prefilled:
             assert model.logits(text, 0).shape == (0, 3)
