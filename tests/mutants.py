@@ -31,6 +31,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engine/dist": ("engine/test_dist.py", "engine/test_verify.py", "engine/test_sampling.py"),
     "engine/drafting": ("engine/test_drafting.py", "engine/test_drafters.py", "engine/test_loop.py"),
     "engine/loop": ("engine/test_loop.py", "engine/test_failures.py", "engine/test_drafting.py"),
+    "engine/batching": ("engine/test_batching.py",),
+    "engine/batched_head": ("engine/test_batched_head.py",),
     "engine/suffix_automaton": ("engine/test_suffix.py", "engine/test_suffix_drafter.py"),
     "engine/text": ("engine/test_text.py", "engine/test_loop.py"),
     # Never slower.

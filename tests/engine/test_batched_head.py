@@ -17,12 +17,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from localspec.base.errors import EngineError
 from localspec.engine.batched_head import BlockQuestion, HeadAnswer, HeadQuestion, SequenceBlockHead, SequenceHead
 from localspec.engine.batching import ContinuousBatch, SequenceModel, TextQuestion
 from localspec.engine.block_head import Block, BlockModel
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
-from localspec.engine.dist import Rng, SeededRng
+from localspec.engine.dist import RepeatableRng, Rng, SeededRng
 from localspec.engine.drafters.dflash import DFlashDrafter
 from localspec.engine.events import Event, Round
 from localspec.engine.head import HeadInputs, HeadModel
@@ -82,6 +83,8 @@ class _FakeBatch:
     sequences: dict[int, Any] = field(default_factory=dict)
     readers_n: list[int] = field(default_factory=list)
     """The replies that each evaluation was for, without those whose rows were encoded or held."""
+    fails_at: int = -1
+    """The evaluation that fails."""
     given: list[Any] = field(default_factory=list)
     """The scores of the latest answers; the next ones spoil them."""
 
@@ -96,6 +99,9 @@ class _FakeBatch:
         assert sum(each.lacking_n(self) for each in questions) <= self.batch_n
         for scores in self.given:
             scores.fill(np.nan)
+        self.fails_at -= 1
+        if self.fails_at == -1:
+            raise EngineError("It failed.", "Again.")
 
 
 class FakeHeadBatch(_FakeBatch):
@@ -220,6 +226,22 @@ def test_replies_share_the_passes_of_their_head(kind: str) -> None:
     while served.batch.step():
         pass
     assert served.head.readers_n.count(3) >= 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fails_at", range(6))
+def test_where_the_head_fails_all_replies_go_on_without_it(kind: str, fails_at: int) -> None:
+    inner = ExactModel(VOCAB, zeros=False)
+    served = Server(kind, inner)
+    served.head.fails_at = fails_at
+    prompts = [[number, 1] for number in range(3)]
+    for prompt in prompts:
+        served.begin(reply(prompt, RepeatableRng(0), 2, 9))
+    while served.batch.step():
+        pass
+    assert any(rnd.failures for events in served.replies for rnd in events if isinstance(rnd, Round))
+    plain = [list(reply(prompt, RepeatableRng(0), 0, 9)(HiddenTarget(inner), None)) for prompt in prompts]
+    assert [ids(events) for events in served.replies] == [ids(events) for events in plain]
 
 
 @pytest.mark.parametrize("kind", KINDS)
