@@ -188,8 +188,10 @@ class Prompter:
     def beginning(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> list[int]:
         """The tokens that the prompt of these messages begins with however the last one goes on.
 
-        Empty if the context is too small for all of them. Raises InputError.
+        Empty if there are none, or the context is too small for all of them. Raises InputError.
         """
+        if not messages:
+            return []
         *above, last = messages
         prompts = self._tool_prompts(messages, tools)
         render = self._render(prompts)

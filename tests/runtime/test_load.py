@@ -295,6 +295,9 @@ class TestOptions:
             with pytest.raises(InputError):
                 next(iter(pair.reply(prompt, ReplyOptions())))
 
+    def test_nothing_is_read_ahead_for_no_messages(self, pair: InspectablePair) -> None:
+        assert pair.read_ahead(()) == 0
+
     def test_raw_text_is_continued_as_it_stands(self, pair: OpenPair) -> None:
         """The template's own text, sent raw, has the very reply that the template gets."""
         raw = list(pair.reply("<|user|>\nHello!<|end|>\n<|assistant|>\n", ReplyOptions(sampling=GREEDY, depth=0)))
