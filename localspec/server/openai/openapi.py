@@ -118,6 +118,7 @@ _SHARED: dict[str, Schema] = {
     "stream": _FLAG,
     "seed": _whole(),
     "stop": _TEXTS,
+    "ignore_eos": {**_FLAG, "description": "With true, the tokens that end a reply are ruled out."},
     "logit_bias": _BIASES,
     "dry_sequence_breakers": _TEXTS,
     "response_format": _nullable(_FORMAT),
