@@ -102,7 +102,7 @@ class RepeatableRng:
     """
 
     def __init__(self, seed: int) -> None:
-        self._seed = np.uint64(seed)
+        self._seed = np.uint64(seed % 2**64)
         self._place = 0
 
     def begin(self, place: int) -> None:
