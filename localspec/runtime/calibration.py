@@ -193,7 +193,7 @@ def measure_costs(
     for name, model in drafters.items():
         progress.begin(f"drafter {name}", _drafter_weight())
         queries[name] = queries[name].least(_query_cost(model, prompt, of))
-    resize_s = _resize_s(target, prompt, batches_s) if remote and target.forgets_freely else 0.0
+    resize_s = _resize_s(target, prompt) if remote and target.forgets_freely else 0.0
     costs = Costs(rounds_s, queries, rollback_s, resize_s).scaled(plain.total_s / rounds_s[1])
     return replace(costs, queries=queries) if remote else costs  # no network is slower for a busy machine
 
@@ -355,16 +355,16 @@ def _rollback_s(model: Model, prompt: Sequence[int], verified_s: float) -> float
     return max(0.0, fmean(spent_s[1:]) - verified_s)
 
 
-def _resize_s(target: Model, prompt: Sequence[int], batches_s: Mapping[int, float]) -> float:
-    """Seconds by which a batch takes longer after one of another size than after its like."""
-    larger = min(_VERIFIED_N, len(prompt))
-    if larger not in batches_s:
-        return 0.0
+def _resize_s(target: Model, prompt: Sequence[int]) -> float:
+    """Seconds by which a batch takes longer after one of another size than after its like.
 
-    def there_and_back() -> float:
-        return _timed(lambda: [target.logits(prompt, size) for size in (larger, 1)])
-
-    return max(0.0, _usual_s(there_and_back) - batches_s[larger] - batches_s[1]) / 2
+    Each is compared with the one right after it: a busy machine makes both slower.
+    """
+    excess_s = []
+    for size in (min(_VERIFIED_N, len(prompt)), 1) * _REMOTE_REPEATS:
+        changed_s, same_s = (_timed(partial(target.logits, prompt, size)) for _ in range(2))
+        excess_s.append(changed_s - same_s)
+    return max(0.0, median(excess_s))
 
 
 def _timed(work: Callable[[], object]) -> float:
