@@ -28,6 +28,12 @@ _CLEARLY = 0.93
 """A larger batch must take less than this share of a smaller one's time to be evaluated in its place."""
 _LARGEST_SURPRISE = 2.0
 """The largest factor that one round can stand for, whatever interrupted it."""
+_RESIZE_RATE = 0.25
+"""The rate at which the price of a change of size follows: it differs much, and is seen seldom."""
+_LARGEST_RESIZE = 4.0
+"""The largest factor by which one change may have been dearer than the price."""
+_FORGOTTEN = 1 / 512
+"""The share by which that price falls with every round that changes nothing: a price too high would never be seen."""
 _TAUGHT_N = 24
 """Rounds of a size after which its price is more theirs than that of the measurement before."""
 
@@ -192,15 +198,22 @@ class Costs:
     def observe_round(self, batch: int, spent_s: float, *, refused: bool = False) -> None:
         """Learn that a round of ``batch`` tokens took ``spent_s``, drafting left out; ``refused`` if a proposal was."""
         beside_s = self._beside_s(batch)
-        taken_back, resized = self._owing, batch != self._latest
+        taken_back, latest = self._owing, self._latest
         self._owing, self._latest = refused, batch
         if not 1 <= batch <= self.largest or spent_s <= 0:
             return
+        if self.resize_s and not latest:
+            return  # a server may have been reading still when the round began
         surprise = spent_s / (self._table[batch] + beside_s)
         shared = _drift(surprise, _SHARED_RATE)
         if taken_back:
             self.rollback_s *= shared
-        self.resize_s *= shared * (shared if resized else 1)
+        if latest == batch:
+            self.resize_s *= 1 - _FORGOTTEN
+        else:
+            more_s = spent_s - self._table[batch] - taken_back * self.rollback_s
+            more_s = min(max(more_s, 0.0), _LARGEST_RESIZE * self.resize_s)
+            self.resize_s += _RESIZE_RATE * (more_s - self.resize_s)
         self._table = [entry * shared for entry in self._table]
         self._plain_ago_n = 0 if batch == 1 else self._plain_ago_n + 1
         if batch > 1:

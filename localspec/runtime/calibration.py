@@ -57,6 +57,8 @@ _LONG_REPEATS, _LONG_S = 2, 0.08
 """Evaluations of one size where one takes longer than this many seconds."""
 _REMOTE_REPEATS = 7
 """Evaluations of one size over a network."""
+_PLAIN_BETWEEN_N, _RESIZE_S = 4, 2.0
+"""Plain tokens between two changes of size, and seconds for measuring these."""
 _FIRST_PIECE_N, _PIECE_N = 4, 16
 """Tokens of the prompt that are read at once, so that there is progress to show while it is read."""
 _DRAFT_SHARE = 0.1
@@ -358,12 +360,17 @@ def _rollback_s(model: Model, prompt: Sequence[int], verified_s: float) -> float
 def _resize_s(target: Model, prompt: Sequence[int]) -> float:
     """Seconds by which a batch takes longer after one of another size than after its like.
 
-    Each is compared with the one right after it: a busy machine makes both slower.
+    Each is compared with the one right after it: a busy machine makes both slower. Then some plain tokens follow, as
+    in replies: with little to send, a connection over which packets are lost becomes slower.
     """
-    excess_s = []
+    excess_s, deadline = [], time.perf_counter() + _RESIZE_S
     for size in (min(_VERIFIED_N, len(prompt)), 1) * _REMOTE_REPEATS:
         changed_s, same_s = (_timed(partial(target.logits, prompt, size)) for _ in range(2))
         excess_s.append(changed_s - same_s)
+        for _ in range(_PLAIN_BETWEEN_N if size == 1 else 0):
+            target.logits(prompt, 1)
+        if time.perf_counter() > deadline and len(excess_s) >= FEWEST_ROUNDS:
+            break
     return max(0.0, median(excess_s))
 
 
