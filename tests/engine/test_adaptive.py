@@ -515,6 +515,18 @@ class TestCosts:
         costs.read_text()
         assert costs.next_s(1, 3)[-1] == pytest.approx(2.25)
 
+    def test_a_round_behind_which_a_text_may_still_be_read_teaches_nothing(self) -> None:
+        """A server goes on reading while the first token is waited for."""
+        costs = Costs({1: 1.0, 4: 2.0}, resize_s=0.25)
+        costs.observe_round(1, 9.0)
+        assert (costs.plain_s, costs.resize_s) == (1.0, 0.25)
+
+    def test_a_price_for_changes_that_is_too_high_falls_until_one_is_tried(self) -> None:
+        costs = Costs({1: 1.0, 4: 2.0}, resize_s=4.0)
+        for _ in range(1000):
+            costs.observe_round(1, 1.0)
+        assert costs.resize_s < 1.0
+
     def test_what_a_change_of_size_costs_follows_what_happens(self) -> None:
         costs = Costs({1: 1.0, 4: 2.0}, resize_s=0.25)
         for _ in range(200):
