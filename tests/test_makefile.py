@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.doctor.build_advice import install_command
+from localspec.doctor.build_advice import NO_AMX, install_command
 
 ROOT = Path(__file__).parent.parent
 PAST_THE_CACHE = "--no-cache-dir --no-binary llama-cpp-python"
@@ -21,7 +21,7 @@ case "$*" in
     -c*pip*) test -e "$0.pip"; exit ;;
     -c*) exit 0 ;;
 esac
-echo "[$CMAKE_ARGS] $*" >> "$NOTES"
+echo "[$CMAKE_ARGS${CXXFLAGS:+ $CXXFLAGS}] $*" >> "$NOTES"
 for last; do :; done
 case "$*" in
     "-m venv --clear "*) rm -rf "$last" ;;
@@ -41,6 +41,8 @@ case "$*" in
 esac
 """
 
+_NOT_OURS = ("MAKE", "MFLAGS", "CMAKE", "CFLAGS", "CXXFLAGS", "CC")
+
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not here")
 
 
@@ -50,6 +52,7 @@ class Checkout:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.venv = folder / ".venv"
+        self.cpuinfo = folder / "cpuinfo"
         self._notes = folder / "notes"
         (folder / ".ci").mkdir()
         for name in ("Makefile", "pyproject.toml", ".ci/constraints.txt"):
@@ -59,12 +62,12 @@ class Checkout:
         python.chmod(0o755)
 
     def make(self, *arguments: str, fails: str = "", **environment: str) -> list[str]:
-        """What the Python was asked to do, after the CMake arguments it was to do it with; the command ``fails``."""
+        """What the Python was asked to do, after the arguments for CMake and C++; the command ``fails``."""
         self._notes.write_text("", encoding="utf-8")
         # These tests may be run by make themselves.
-        own = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "CMAKE"))}
+        own = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_OURS)}
         done = subprocess.run(
-            ["make", *arguments, f"PYTHON={self.folder / 'fake-python'}"],
+            ["make", *arguments, f"PYTHON={self.folder / 'fake-python'}", f"CPUINFO={self.cpuinfo}"],
             cwd=self.folder,
             env={**own, "NOTES": str(self._notes), "FAILS": fails, **environment},
             capture_output=True,
@@ -131,6 +134,18 @@ def test_a_build_holds_until_something_else_is_said(checkout: Checkout) -> None:
     assert checkout.make("chat") == built("-DGGML_CUDA=on", PAST_THE_CACHE)[1:]
     assert checkout.make("chat", "CMAKE_ARGS=") == built("", PAST_THE_CACHE)
     assert checkout.make("chat") == []
+
+
+@pytest.mark.parametrize("version", ["12.2.0", "13.1.0"])
+def test_amx_is_left_out_where_the_compiler_gets_it_wrong(checkout: Checkout, version: str) -> None:
+    """GCC 12's code ends the process at the first prompt. A build that pip made before may have it."""
+    checkout.cpuinfo.write_text("flags : fpu amx_bf16 amx_tile amx_int8\n", encoding="utf-8")
+    compiler = checkout.folder / "gcc"
+    compiler.write_text(f"#!/bin/sh\necho {version}\n", encoding="utf-8")
+    compiler.chmod(0o755)
+    made = checkout.make("chat", f"CC={compiler}")
+    assert made == (everything(f" {NO_AMX}", PAST_THE_CACHE) if version == "12.2.0" else everything())
+    assert checkout.make("chat", f"CC={compiler}") == []
 
 
 @pytest.mark.parametrize("step", ["-m venv", "--upgrade pip"])
