@@ -18,7 +18,7 @@ from localspec.engine.events import Origin
 from localspec.engine.sampling import Greedy, Sampler
 from localspec.engine.settings import Sampling
 from tests.builtin import DRAFT, open_target
-from tests.real.duo import Duo, Reply
+from tests.real.duo import NEAR_TIE, Duo, Reply
 from tests.real.prompts import hundred_prompts
 
 SETTINGS = Sampling(temperature=1.0, top_k=6, top_p=1.0, min_p=0.0)
@@ -166,11 +166,18 @@ def sample(
 
 
 def widest_point(duo: Duo) -> list[int]:
-    """Where the model has the most ways to go on: the widest open point in the middle of a story."""
+    """Where the model has the most ways to go on: the widest open point in the middle of a story.
+
+    Points are left out where rounding may decide which tokens are the six likeliest.
+    """
     sampler = duo.sampler(SETTINGS)
 
     def openness(context: list[int]) -> float:
-        probs = sampler.dist(duo.target.logits(context, 1)[0]).probs
+        row = duo.target.logits(context, 1)[0]
+        next_best, last_chosen = np.sort(row)[-SETTINGS.top_k - 1 :][:2]
+        if last_chosen - next_best < NEAR_TIE:
+            return 0.0
+        probs = sampler.dist(row).probs
         return float(-(probs * np.log(probs)).sum())
 
     points = []
