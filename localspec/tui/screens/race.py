@@ -111,6 +111,7 @@ class LaneView(Container):
 
     def on_resize(self) -> None:
         self._say(self._rows)
+        self._scroll.scroll_end(animate=False)
 
     def _say(self, rows: str) -> None:
         """Write the figures: in one row where there is room and no lane beside, whose text would begin elsewhere."""
