@@ -180,7 +180,7 @@ SETTINGS: tuple[Setting, ...] = (
         "flash_attn",
         Choice((AUTO, "on", "off")),
         "Compute attention in one fused step",
-        "auto: on a GPU; on the CPU for a quantised cache, and while a conversation has up to 256 tokens",
+        "auto: on a GPU; on the CPU for a quantised cache, and in texts of up to 256 tokens where that is faster",
     ),
     _model(
         "mmap",

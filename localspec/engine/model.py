@@ -94,6 +94,22 @@ class TunableModel(Model, Protocol):
         ...
 
 
+@runtime_checkable
+class ShortTextModel(TunableModel, Protocol):
+    """A model that can evaluate short texts in a context of their own, which is faster on some machines."""
+
+    @property
+    def has_short_context(self) -> bool: ...
+
+    def use_short_context(self, on: bool) -> None:
+        """Evaluate short texts there from now on, or as long ones are."""
+        ...
+
+    def keep_one_context(self) -> None:
+        """Free the context for short texts, if there is one."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Likeliest:
     """The tokens with the highest scores; of the others nothing is known but that they score no higher."""

@@ -27,7 +27,7 @@ from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import SeededRng
 from localspec.engine.events import Finished, FinishReason, Round
 from localspec.engine.loop import Request, generate
-from localspec.engine.model import Model, TunableModel
+from localspec.engine.model import Model, ShortTextModel, TunableModel
 from localspec.engine.sampling import Greedy
 from localspec.runtime.measuring_progress import MeasuringProgress, batch_weight
 
@@ -77,7 +77,9 @@ def plain_weight(prompt: Sequence[int]) -> float:
 def costs_weight(target: TunableModel, tuned: Iterable[TunableModel], drafters_n: int) -> float:
     """About how long choosing threads for ``tuned`` and measuring costs take, in the same unit."""
     threads = sum(min(2, model.threads) * _threads_weight(_VERIFIED_N if model is target else 1) for model in tuned)
-    return threads + sum(map(_evaluations_weight, _BATCHES[:FEWEST_ROUNDS])) + _rest_weight(drafters_n)
+    two = isinstance(target, ShortTextModel) and target.has_short_context
+    contexts = 2 * _evaluations_weight(_VERIFIED_N) if two else 0.0
+    return threads + contexts + sum(map(_evaluations_weight, _BATCHES[:FEWEST_ROUNDS])) + _rest_weight(drafters_n)
 
 
 def _rest_weight(drafters_n: int) -> float:
@@ -157,6 +159,21 @@ def choose_threads(model: TunableModel, prompt: Sequence[int], batch: int, progr
         n //= 2
     model.set_threads(best_n)
     return best_n
+
+
+def choose_context(model: ShortTextModel, prompt: Sequence[int], batch: int, progress: MeasuringProgress) -> bool:
+    """Evaluate short texts in a context of their own if ``batch`` tokens are faster there; True if they are.
+
+    Attention as one fused step is faster for single tokens everywhere, but for several only on some processors.
+    """
+    spent_s = {}
+    for on in (False, True):
+        model.use_short_context(on)
+        progress.begin("attention", _evaluations_weight(batch))
+        spent_s[on] = _evaluation_s(model, prompt, batch)
+    if spent_s[True] > spent_s[False]:
+        model.keep_one_context()
+    return model.has_short_context
 
 
 def measure_costs(

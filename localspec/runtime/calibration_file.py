@@ -19,7 +19,7 @@ from localspec.base.file_identity import sample_digest
 from localspec.base.shared_file import replace_file
 from localspec.engine.costs import Costs
 
-_FORMAT = 2
+_FORMAT = 3
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError)
 
 
@@ -53,20 +53,26 @@ class CalibrationFile:
     def __init__(self, folder: Path, key: str) -> None:
         self._path = folder / f"{key}.json"
 
-    def load(self) -> tuple[Costs, dict[str, int]] | None:
-        """The costs, and the best number of threads by model; None if the file is missing or damaged."""
+    def load(self) -> tuple[Costs, dict[str, int], bool] | None:
+        """The costs, the best number of threads by model, and whether short texts are faster in their own context.
+
+        None if the file is missing or damaged.
+        """
         try:
             data = self._data()
-            return Costs.from_dict(data["costs"]), {str(k): int(n) for k, n in data["threads"].items()}
+            threads = {str(k): int(n) for k, n in data["threads"].items()}
+            return Costs.from_dict(data["costs"]), threads, bool(data["short_context"])
         except _DAMAGED:
             return None
 
-    def save(self, costs: Costs, threads: dict[str, int], reading: ReplyFigures | None = None) -> None:
+    def save(
+        self, costs: Costs, threads: dict[str, int], short_context: bool, reading: ReplyFigures | None = None
+    ) -> None:
         """Keep them, and what the file has of ``reading`` where none is given.
 
         A disk that is full or read-only only means measuring again.
         """
-        data: dict[str, Any] = {"costs": costs.to_dict(), "threads": threads}
+        data: dict[str, Any] = {"costs": costs.to_dict(), "threads": threads, "short_context": short_context}
         with suppress(*_DAMAGED):
             data["reading"] = reading.to_dict() if reading else self._data()["reading"]
         with suppress(OSError):
@@ -80,7 +86,8 @@ class CalibrationFile:
     def refresh(self, costs: Costs, reading: ReplyFigures | None = None) -> None:
         """Keep what replies taught, of costs and of ``reading``, if the file was worth keeping."""
         if kept := self.load():
-            self.save(costs.taught() or kept[0], kept[1], reading)
+            measured, threads, short_context = kept
+            self.save(costs.taught() or measured, threads, short_context, reading)
 
     def _data(self) -> dict[str, Any]:
         """Raises one of ``_DAMAGED``."""

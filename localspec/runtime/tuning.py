@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs
-from localspec.engine.model import TunableModel
+from localspec.engine.model import ShortTextModel, TunableModel
 from localspec.runtime.calibration import (
+    choose_context,
     choose_threads,
     costs_weight,
     is_steady,
@@ -23,7 +24,7 @@ from localspec.runtime.measuring_progress import MeasuringProgress
 _TARGET = "target"
 """The target's name among the models; no drafter has it."""
 _VERIFY_BATCH = 4
-"""Threads are chosen by a batch of this size: a small verification."""
+"""Threads and the context for short texts are chosen by a batch of this size: a small verification."""
 _SAME_DAY = 2.5
 """Costs from the disk are scaled by up to this factor; a machine that is faster or slower by more is another."""
 _SAME_NETWORK = 1.25
@@ -66,7 +67,9 @@ class Tuning:
         self, prompt: Sequence[int], file: CalibrationFile, cancel: Cancellation, progress: MeasuringProgress
     ) -> Costs:
         if kept := file.load():
-            costs, threads = kept
+            costs, threads, short_context = kept
+            if isinstance(self.target, ShortTextModel) and not short_context:
+                self.target.keep_one_context()
             for name, model in self.tuned().items():
                 model.set_threads(min(threads.get(name, model.threads), model.threads))
             progress.plan(plain_weight(prompt))
@@ -88,8 +91,11 @@ class Tuning:
             name: choose_threads(model, prompt, min(_VERIFY_BATCH, len(prompt)) if name == _TARGET else 1, progress)
             for name, model in tuned.items()
         }
+        short_context = False
+        if isinstance(self.target, ShortTextModel) and self.target.has_short_context:
+            short_context = choose_context(self.target, prompt, min(_VERIFY_BATCH, len(prompt)), progress)
         plain = plain_round(self.target, prompt, cancel, progress)
         costs = measure_costs(self.target, self.drafters, prompt, plain, self.largest, progress, remote=self.remote)
         if is_steady(self.target, prompt, progress):
-            file.save(costs, threads)
+            file.save(costs, threads, short_context)
         return costs

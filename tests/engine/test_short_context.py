@@ -176,6 +176,16 @@ def test_stopping_and_threads_reach_both(both: LlamaModel, cancel: Cancellation)
         assert both.logits(TEXT[:n], 1).shape[0] == 1
 
 
+def test_short_texts_are_evaluated_where_they_are_faster(both: LlamaModel) -> None:
+    """As measuring tells, back and forth, with what is held."""
+    both.logits(TEXT[:50], 1)
+    for on in (False, True):
+        both.use_short_context(on)
+        both.logits(TEXT[:51], 1)
+        assert both.is_context(both.loaded.short) == on
+        assert list(both.held_tokens) == TEXT[:51]
+
+
 def test_a_model_may_give_its_short_context_up(one: LlamaModel) -> None:
     """Something else works in the other one: what is held is carried, and nothing goes back."""
     model = LlamaModel.open(settings(short_fused=True), Cancellation())

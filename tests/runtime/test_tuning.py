@@ -80,6 +80,30 @@ class Timed(TableModel):
         return rows
 
 
+@dataclass(slots=True)
+class TwoContexts(Timed):
+    """A model with a context for short texts: single tokens are faster there, several perhaps not."""
+
+    several_s: float = 1.0
+    """The time that several take there, in that of the other."""
+    has_short_context: bool = True
+    in_short: bool = True
+
+    def use_short_context(self, on: bool) -> None:
+        self.in_short = on
+
+    def keep_one_context(self) -> None:
+        self.has_short_context = self.in_short = False
+
+    def logits(self, context: Sequence[int], last: int) -> Logits:
+        started = self.clock.now_s
+        rows = Timed.logits(self, context, last)
+        if self.in_short:
+            factor = self.several_s if last > 1 else 0.8
+            self.clock.now_s = started + factor * (self.clock.now_s - started)
+        return rows
+
+
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
@@ -360,6 +384,22 @@ class TestMemory:
         assert isinstance(drafter, Timed)
         assert drafter.calls == []
 
+    @pytest.mark.parametrize("several_s", [0.8, 1.2])
+    def test_the_faster_context_for_short_texts_is_taken(self, clock: Clock, tmp_path: Path, several_s: float) -> None:
+        """By a small verification: plain tokens, which are faster in a context of their own, decide nothing."""
+
+        def ready() -> Tuning:
+            two = TwoContexts(letters(40), clock=clock, price_s=stairs, several_s=several_s)
+            return replace(self.tuning(clock), target=two)
+
+        file = CalibrationFile(tmp_path, "key")
+        first, again = ready(), ready()
+        costs = self.fit(first, file)
+        assert first.target.has_short_context == (several_s < 1)  # type: ignore[attr-defined]
+        assert costs.round_s(4) == pytest.approx(min(several_s, 1) * stairs(4, 4), rel=0.1)
+        self.fit(again, file)
+        assert again.target.has_short_context == (several_s < 1)  # type: ignore[attr-defined]
+
     def test_tokens_that_are_read_one_by_one_are_priced_so(self, clock: Clock, tmp_path: Path) -> None:
         """Whether the price was measured just now or is from the disk, which does not know who reads how."""
         file = CalibrationFile(tmp_path, "key")
@@ -478,7 +518,7 @@ class TestMemory:
     def test_a_folder_that_cannot_be_written_costs_nothing_but_time(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("not a folder")
         file = CalibrationFile(tmp_path / "file", "key")
-        file.save(Costs({1: 1.0}, {"draft": QueryCost(1.0, 1.0)}), {})
+        file.save(Costs({1: 1.0}, {"draft": QueryCost(1.0, 1.0)}), {}, short_context=False)
         assert file.load() is None
         assert (tmp_path / "file").read_text() == "not a folder"
 
@@ -489,7 +529,7 @@ class TestMemory:
         """Neither a part of a file nor a name for one; what was there before stays."""
 
         file = CalibrationFile(tmp_path, "key")
-        file.save(Costs({1: 1.0}, {"draft": QueryCost(1.0, 1.0)}), {"draft": 2})
+        file.save(Costs({1: 1.0}, {"draft": QueryCost(1.0, 1.0)}), {"draft": 2}, short_context=True)
         before = (tmp_path / "key.json").read_bytes()
         if step == "replace":
             monkeypatch.setattr(Path, "replace", no_room)
@@ -497,7 +537,7 @@ class TestMemory:
             monkeypatch.setattr(
                 "localspec.runtime.calibration_file.os.fdopen", lambda handle, *_, **__: FullDisk(handle)
             )
-        file.save(Costs({1: 2.0}, {"draft": QueryCost(1.0, 1.0)}), {"draft": 4})
+        file.save(Costs({1: 2.0}, {"draft": QueryCost(1.0, 1.0)}), {"draft": 4}, short_context=True)
         assert [path.name for path in tmp_path.iterdir()] == ["key.json"]
         assert (tmp_path / "key.json").read_bytes() == before
 
@@ -521,7 +561,7 @@ class TestMemory:
             def __init__(self, folder: Path, key: str) -> None:
                 keys.append(key)
 
-            def load(self) -> tuple[Costs, dict[str, int]]:
+            def load(self) -> tuple[Costs, dict[str, int], bool]:
                 raise Cancelled  # the key is all that is wanted
 
         monkeypatch.setattr("localspec.runtime.opening.CalibrationFile", Known)

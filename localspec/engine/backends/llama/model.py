@@ -48,6 +48,7 @@ class LlamaModel(LlamaContext):
         self._cancel = cancel  # llama.cpp reads its buffer: it must live as long as the context
         self._memory = make_memory(loaded)
         self._memory.move(self._context)
+        self._short_texts_apart = True
         self._n_scores = min(self.vocab.n_vocab, n_vocab or self.vocab.n_vocab)
         self._batch = Batch(self._c, self._c.llama_n_batch(loaded.context))
         self._ranking = DeviceRanking.of(loaded, self._n_scores)
@@ -136,6 +137,14 @@ class LlamaModel(LlamaContext):
         """From now on contexts may have images in them; the ``projector`` stays its owner's."""
         self.keep_one_context()
         self._projector = projector
+
+    @property
+    def has_short_context(self) -> bool:
+        return bool(self._loaded.short)
+
+    def use_short_context(self, on: bool) -> None:
+        """Evaluate short texts in their own context from now on, or in that for texts of any length."""
+        self._short_texts_apart = on
 
     def keep_one_context(self) -> None:
         """Have no native context but that for texts of any length, because something else works on that one."""
@@ -240,7 +249,8 @@ class LlamaModel(LlamaContext):
         """
         if not self._loaded.short:
             return
-        short = is_short(len(context) - last, now=self._context == self._loaded.short)
+        in_short = self._context == self._loaded.short
+        short = self._short_texts_apart and is_short(len(context) - last, now=in_short)
         chosen = self._loaded.short if short else self._loaded.context
         if chosen != self._context:
             self._memory.rewind(self._known_n(context))
