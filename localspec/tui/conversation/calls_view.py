@@ -30,6 +30,9 @@ class CallsView(Static):
     def on_mount(self) -> None:
         self._draw()
 
+    def on_resize(self) -> None:
+        self._draw()
+
     def show(self, calls: Sequence[ActiveCall]) -> None:
         """Draw the calls as far as they are."""
         self._rows = [
