@@ -91,6 +91,28 @@ async def test_a_call_is_made_if_the_user_says_so(
         await wait_until(pilot, lambda: "▾" in str(rows.render()))
 
 
+async def test_a_wider_terminal_shows_more_of_a_call(tmp_path: Path) -> None:
+    """And a narrower one less, in one row."""
+    engine = FakeEngine()
+    app = make_app(engine, replace(LAUNCH, tools=ToolChoice(tool=("read_file",), tool_folder=tmp_path)))
+    app.session.tool_use.approvals = Approvals(tmp_path / "approvals.json")
+    async with app.run_test(size=(60, 24)) as pilot:
+        engine.load()
+        await send(pilot, "Read it.")
+        await wait_until(pilot, lambda: engine.prompts)
+        path = "garden/tomatoes.txt"
+        engine.call(ToolCall("c1", "read_file", f'{{"path": "{path}"}}'))
+        await wait_until(pilot, lambda: isinstance(app.screen, ApprovalScreen))
+        rows = views(pilot)[0].calls
+        await wait_until(pilot, lambda: "read_file" in str(rows.render()) and path not in str(rows.render()))
+        await pilot.resize_terminal(140, 24)
+        await wait_until(pilot, lambda: path in str(rows.render()))
+        await pilot.resize_terminal(60, 24)
+        await wait_until(pilot, lambda: path not in str(rows.render()))
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: session(pilot).free)
+
+
 async def test_the_markup_of_calls_is_not_shown(tmp_path: Path) -> None:
     """Neither while it is written nor after, as tokens, as Markdown, copied or restored; the inspector has it."""
     engine, store = FakeEngine(), open_store(tmp_path / "talk.db")
