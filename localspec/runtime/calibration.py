@@ -164,7 +164,7 @@ def choose_threads(model: TunableModel, prompt: Sequence[int], batch: int, progr
 def choose_context(model: ShortTextModel, prompt: Sequence[int], batch: int, progress: MeasuringProgress) -> bool:
     """Evaluate short texts in a context of their own if ``batch`` tokens are faster there; True if they are.
 
-    Attention as one fused step is faster for single tokens everywhere, but for several only on some processors.
+    On the processors measured, fused attention is faster there for single tokens, and for several on some alone.
     """
     spent_s = {}
     for on in (False, True):

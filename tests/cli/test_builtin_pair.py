@@ -37,7 +37,7 @@ def other_vocabulary(path: Path) -> Path:
 
 def test_the_first_run_needs_nothing(real: Callable[..., Done]) -> None:
     """``localspec run PROMPT`` replies with the built-in pair, and its JSON adds up."""
-    done = real("run", "--json", "--temperature", "0", "--depth", "3", "--max-tokens", "24", "What is a draft model?")
+    done = real("run", "--json", "--temperature", "0", "--max-tokens", "24", "What is a draft model?")
     events = [json.loads(line) for line in done.out.splitlines()]
     assert done.code == 0
     assert {event["event"] for event in events} == {"start", "round", "done"}

@@ -109,7 +109,7 @@ class TestInfo:
 
     def test_the_end_may_be_ignored(self, pair: OpenPair) -> None:
         """The reply goes on to its limit, with guesses as without; a reply after it ends by itself."""
-        asked = ReplyOptions(Sampling(0.0), depth=3, max_tokens=60, ignore_end=True)
+        asked = ReplyOptions(Sampling(0.0), depth=3, max_tokens=140, ignore_end=True)
         replies = [
             list(pair.reply(HELLO, each)) for each in (asked, replace(asked, spec=()), ReplyOptions(Sampling(0)))
         ]
@@ -117,7 +117,7 @@ class TestInfo:
         assert isinstance(guessed, Finished)
         assert isinstance(plain, Finished)
         assert isinstance(usual, Finished)
-        assert (guessed.reason, guessed.timings.predicted_n) == (FinishReason.LENGTH, 60)
+        assert (guessed.reason, guessed.timings.predicted_n) == (FinishReason.LENGTH, 140)
         assert guessed.text == plain.text
         assert guessed.text.startswith(usual.text)
         assert usual.reason is FinishReason.STOP
