@@ -17,6 +17,8 @@ from localspec.base.gc_scheduler import freeze_heap
 
 # It reads HF_HUB_OFFLINE at its import: the first test that sets that must not decide for all others.
 huggingface_hub.constants.HF_HUB_OFFLINE = False
+# Tests run side by side, so that threads of one evaluation would wait for each other. Children inherit it.
+os.environ["OMP_THREAD_LIMIT"] = "1"
 # How long an example takes says how busy the machine is.
 settings.register_profile("localspec", deadline=None)
 settings.load_profile("localspec")

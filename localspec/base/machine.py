@@ -1,14 +1,18 @@
-"""The memory that this process may use, this machine's source of power, and the wait for its processors."""
+"""The memory that this process may use, this machine's source of power, and its processors."""
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 _PROC = Path("/proc")
 _POWER = Path("/sys/class/power_supply")
 _CGROUPS = Path("/sys/fs/cgroup")
+_BUSY_COLUMNS = (1, 3, 6, 7, 8)
+"""Columns of /proc/stat: programs, the system, interrupts of both kinds, and what the host gave to other machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,43 @@ def waited_s(proc: Path = _PROC) -> float:
         return int((proc / "thread-self" / "schedstat").read_text().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):
         return 0.0
+
+
+class ProcessorWatch:
+    """Measures the processors that other programs leave free, from one call to the next."""
+
+    def __init__(self, proc: Path = _PROC) -> None:
+        self._proc = proc
+        self._allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
+        self._latest = self._sample()
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since the latest call of ``free_n``."""
+        return time.perf_counter() - self._latest[0]
+
+    def free_n(self) -> float:
+        """Processors that this process may use, less those that others used since the latest call.
+
+        Infinite where the system does not tell. The system counts in hundredths of a second.
+        """
+        before_s, before_others_s = self._latest
+        self._latest = now_s, others_s = self._sample()
+        if others_s is None or before_others_s is None or now_s <= before_s:
+            return math.inf
+        return len(self._allowed) - max(0.0, others_s - before_others_s) / (now_s - before_s)
+
+    def _sample(self) -> tuple[float, float | None]:
+        """The clock, and seconds of processors used by other programs, those of lower priority left out."""
+        own_s, now_s = time.process_time(), time.perf_counter()
+        try:
+            lines = (self._proc / "stat").read_text().splitlines()
+            names = {f"cpu{processor}" for processor in self._allowed}
+            rows = [fields for line in lines if (fields := line.split()) and fields[0] in names]
+            ticks = sum(int(fields[column]) for fields in rows for column in _BUSY_COLUMNS)
+            return now_s, ticks / os.sysconf("SC_CLK_TCK") - own_s if rows else None
+        except (OSError, ValueError, IndexError):
+            return now_s, None
 
 
 def _system(proc: Path) -> MachineMemory:

@@ -77,7 +77,7 @@ class LoadedPair:
             calibration = calibration_file(options, target)
             memory = ReplyMemory.open(headers.target.fingerprint) if options.remember_replies else None
             drafters = opened.drafters(memory.automaton if memory else None)
-            costs = fit_costs(options, target, drafters.models, calibration, cancel, progress)
+            costs, governor = fit_costs(options, target, drafters.models, calibration, cancel, progress)
             if target.can_pad:
                 target.pad(costs.pad())
             info = describe(options, headers, target, draft or opened.head)
@@ -95,6 +95,7 @@ class LoadedPair:
                 memory=memory,
                 caches=caches,
                 speeds=SpeedRecorder.of(options, headers.target_parts),
+                governor=governor,
                 cancel=cancel,
                 plain_per_second=info.plain_per_second,
             )

@@ -23,6 +23,7 @@ from localspec.models.projectors import check_projector
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_info import PairInfo
+from localspec.runtime.thread_governor import ThreadGovernor
 from localspec.runtime.tuning import Tuning
 
 _MEASURING = "measuring this machine"
@@ -143,8 +144,11 @@ def fit_costs(
     file: CalibrationFile,
     cancel: Cancellation,
     progress: Progress,
-) -> Costs:
-    """The costs of rounds on this machine, measured or remembered; ``models`` are those of drafters, by drafter."""
+) -> tuple[Costs, ThreadGovernor]:
+    """The costs of rounds on this machine, measured or remembered, and whatever keeps the number of threads right.
+
+    ``models`` are those of drafters, by drafter.
+    """
     progress(_MEASURING, 0.0)
     tuning = Tuning(
         target,
@@ -158,7 +162,7 @@ def fit_costs(
         _measuring_prompt(target), file, cancel, lambda what, fraction: progress(f"{_MEASURING} ({what})", fraction)
     )
     progress(_MEASURING, 1.0)
-    return costs
+    return costs, ThreadGovernor(tuning.tuned().values())
 
 
 def _measuring_prompt(target: PairTarget) -> list[int]:

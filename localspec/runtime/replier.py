@@ -34,6 +34,7 @@ from localspec.runtime.prompting import Prompter, RenderedPrompt
 from localspec.runtime.reasoning import tags_in
 from localspec.runtime.sampling import check_ranges
 from localspec.runtime.speed.recording import SpeedRecorder
+from localspec.runtime.thread_governor import ThreadGovernor
 
 
 class Policies(Protocol):
@@ -67,6 +68,7 @@ class Replier:
         memory: ReplyMemory | None = None,
         caches: Caches | None = None,
         speeds: SpeedRecorder | None = None,
+        governor: ThreadGovernor | None = None,
         cancel: Cancellation,
         plain_per_second: float | None,
     ) -> None:
@@ -78,6 +80,7 @@ class Replier:
         self._memory = memory
         self._caches = caches
         self._speeds = speeds
+        self._governor = governor
         self._plain_per_second = plain_per_second
         images = PromptImages(projector)
         self.prompter = Prompter(target.vocab, target.n_ctx, self._check, images)
@@ -111,11 +114,16 @@ class Replier:
                     event = replace(event, dropped_n=ready.dropped_n, reasons=ready.reasons)
                 elif isinstance(event, Round):
                     context.extend(token.id for token in event.tokens)
-                if self._speeds:
-                    self._speeds.observe(event, options)
+                self._between_events(event, options)
                 yield event
         finally:
             self._keep(context, len(ready.tokens))
+
+    def _between_events(self, event: Event, options: ReplyOptions) -> None:
+        if self._speeds:
+            self._speeds.observe(event, options)
+        if self._governor:
+            self._governor.adjust()
 
     def _keep(self, context: Sequence[int], prompt_n: int) -> None:
         """Remember a reply that is over, and its prompt of so many tokens before it."""

@@ -34,6 +34,7 @@ from localspec.runtime.past_replies import ReplyMemory
 from localspec.runtime.placement import Placement, context_tokens, place_models
 from localspec.runtime.replier import Replier
 from localspec.runtime.shared_models import SequenceModels, SharedModels, open_shared_models
+from localspec.runtime.thread_governor import ThreadGovernor
 
 _LONG_ROPE = "rope_factors_long.weight"
 """A tensor of models whose positions depend on the size of the context, which all replies share."""
@@ -67,6 +68,7 @@ class SharedPair:
         slots: Sequence[_Slot],
         asked: Replier,
         calibration: CalibrationFile,
+        governor: ThreadGovernor,
         resources: ExitStack,
     ) -> None:
         """``asked`` answers questions about text and replies, on a sequence of its own."""
@@ -76,6 +78,7 @@ class SharedPair:
         self._slots = slots
         self._asked = asked
         self._calibration = calibration
+        self._governor = governor
         self._resources = resources
         self._begun_n = 0
         self.inspector = asked.inspector
@@ -103,7 +106,7 @@ class SharedPair:
             sequences = [models.sequence(batch, number, past) for number in range(replies_n + 1)]
             target, measured = sequences[0].target, sequences[0].drafters.models
             calibration = calibration_file(options, target)
-            costs = fit_costs(options, target, measured, calibration, cancel, progress)
+            costs, governor = fit_costs(options, target, measured, calibration, cancel, progress)
             models.target.pad(costs.pad())
             planner = GoodputPlanner(costs, MAX_DEPTH)
             batch.piece_n, batch.evaluated = _piece_n(costs), partial(_learn, planner, models)
@@ -119,7 +122,7 @@ class SharedPair:
             slots = [_Slot(*slot) for slot in zip(repliers, policies, strict=False)]
             for slot in slots:
                 slot.replier.inspector = asked.inspector
-            return SharedPair(info, batch, planner, slots, asked, calibration, resources.pop_all())
+            return SharedPair(info, batch, planner, slots, asked, calibration, governor, resources.pop_all())
 
     @property
     def info(self) -> PairInfo:
@@ -152,6 +155,7 @@ class SharedPair:
 
     def step(self) -> bool:
         """As ``load.ConcurrentPair``."""
+        self._governor.adjust()
         return self._batch.step()
 
     def reply(self, prompt: Prompt, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:

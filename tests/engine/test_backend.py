@@ -15,7 +15,7 @@ import pytest
 
 from localspec.base.errors import CapacityError, ModelFileError
 from localspec.engine.backends.llama import short_context
-from localspec.engine.backends.llama.cores import default_threads, physical_cores
+from localspec.engine.backends.llama.cores import physical_cores
 from localspec.engine.backends.llama.load import CACHE_TYPES, LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import NativeLog, native, reason
@@ -543,11 +543,6 @@ class TestLog:
 
 
 class TestCores:
-    def test_a_toy_gets_one_thread(self) -> None:
-        """Its threads would wait for each other most of the time; anything real gets all cores."""
-        assert default_threads(10_000_000) == 1
-        assert default_threads(400_000_000) == physical_cores()
-
     def test_threads_of_one_core_count_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Four processors on two cores are two; an affinity mask narrows them down."""
         for processor, siblings in enumerate(("0,2", "1,3", "0,2", "1,3")):

@@ -8,18 +8,6 @@ from pathlib import Path
 _SYSFS = Path("/sys/devices/system/cpu")
 _CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
-TOY_BYTES = 32 * 2**20
-"""A model smaller than this is evaluated by one thread, unless ``threads`` is set."""
-
-
-def default_threads(size_bytes: int) -> int:
-    """One for a toy, else one a physical core.
-
-    Threads wait for each other several times a layer. In a toy that is most of the time: two threads win
-    a quarter when nobody else wants the machine, and lose a hundredfold when somebody does.
-    """
-    return 1 if size_bytes < TOY_BYTES else physical_cores()
-
 
 def physical_cores(sysfs: Path = _SYSFS, quota: Path = _CGROUP_QUOTA) -> int:
     """Physical cores this process may run on: two threads of one core only get in each other's way.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from localspec.base.errors import CapacityError, ModelFileError
-from localspec.engine.backends.llama.cores import default_threads
+from localspec.engine.backends.llama.cores import physical_cores
 from localspec.engine.backends.llama.devices import Device
 from localspec.engine.backends.llama.large_pages import ask_for_large_pages
 from localspec.engine.backends.llama.native import Native, reason
@@ -194,7 +194,7 @@ def _with_context(
 ) -> LoadedModel:
     """A model whose weights are loaded, with a new context. Raises CapacityError or ModelFileError."""
     c = native.c
-    threads = settings.threads or default_threads(c.llama_model_size(model))
+    threads = settings.threads or physical_cores()
     _check_wishes(settings, log_lines)
     n_ctx = settings.n_ctx or min(c.llama_model_n_ctx_train(model), _DEFAULT_N_CTX)
     context, said_then = _make_context(native, model, settings, n_ctx, threads, other=other, mtp=mtp)

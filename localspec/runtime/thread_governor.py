@@ -1,0 +1,48 @@
+"""Fewer threads while other programs want the processors.
+
+The threads of an evaluation wait for each other after every step of it. While one of them is without a processor, the
+others only use up theirs by waiting: on two processors, beside one other program, two threads take more than twice as
+long as one (figures in docs/benchmarks.md). So a model is evaluated by as many threads as there are free processors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from localspec.base.machine import ProcessorWatch
+from localspec.engine.model import TunableModel
+
+_EVERY_S = 0.25
+"""Processors are counted so often at most: the system tells their use in hundredths of a second."""
+_HALF, _MORE = 0.5, 0.35
+"""The part of a processor that others may use before it counts as taken, and before it counts as free again."""
+
+
+class FreeProcessors(Protocol):
+    """What ``ProcessorWatch`` measures."""
+
+    @property
+    def age_s(self) -> float: ...
+
+    def free_n(self) -> float: ...
+
+
+class ThreadGovernor:
+    """Sets the number of threads of models that had the best for a quiet machine chosen."""
+
+    def __init__(self, models: Iterable[TunableModel], processors: FreeProcessors | None = None) -> None:
+        """``models`` have the number of threads that they take when nothing else wants the processors."""
+        self._best_n = [(model, model.threads) for model in models if model.threads > 1]
+        self._processors = processors or ProcessorWatch()
+
+    def adjust(self) -> None:
+        """To be called between evaluations, as often as there is occasion."""
+        if not self._best_n or self._processors.age_s < _EVERY_S:
+            return
+        free_n = self._processors.free_n()
+        for model, best_n in self._best_n:
+            if free_n < model.threads - _HALF:
+                model.set_threads(max(1, int(free_n + _HALF)))
+            elif model.threads < best_n:
+                model.set_threads(max(model.threads, int(min(best_n, free_n + _MORE))))

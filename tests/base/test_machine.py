@@ -1,0 +1,85 @@
+"""Tests of the processors that other programs leave free."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from localspec.base.machine import ProcessorWatch
+
+
+@dataclass
+class Proc:
+    """A folder like /proc, and clocks, of a machine with two processors that this process may use, and a third."""
+
+    folder: Path
+    now_s: float = 0.0
+    own_s: float = 0.0
+    programs_s: float = 0.0
+    """Of all programs of ordinary priority together, on processors that this process may use."""
+    nice_s: float = 0.0
+    elsewhere_s: float = 0.0
+    """On the third processor."""
+
+    def write(self) -> None:
+        def row(name: str, user_s: float, nice_s: float = 0.0) -> str:
+            return f"{name} {round(user_s * 100)} {round(nice_s * 100)} 0 {round(self.now_s * 100)} 5 0 0 0 0 0"
+
+        rows = [row("cpu", 0), row("cpu0", self.programs_s, self.nice_s), row("cpu1", 0), row("cpu2", self.elsewhere_s)]
+        (self.folder / "stat").write_text("\n".join([*rows, "ctxt 12345", ""]))
+
+    def pass_s(self, seconds: float, *, own: float = 0.0, others: float = 0.0, elsewhere: float = 0.0) -> None:
+        """Let time pass with so many processors in use."""
+        self.now_s += seconds
+        self.own_s += own * seconds
+        self.programs_s += (own + others) * seconds
+        self.elsewhere_s += elsewhere * seconds
+        self.write()
+
+
+@pytest.fixture
+def proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Proc:
+    machine = Proc(tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
+    monkeypatch.setattr(os, "sysconf", lambda name: 100)
+    monkeypatch.setattr("time.perf_counter", lambda: machine.now_s)
+    monkeypatch.setattr("time.process_time", lambda: machine.own_s)
+    machine.write()
+    return machine
+
+
+def test_what_others_use_is_not_free(proc: Proc) -> None:
+    """The time of this process does not count, nor that on processors which it may not use."""
+    watch = ProcessorWatch(proc.folder)
+    proc.pass_s(10, own=1, others=0.75, elsewhere=1)
+    assert watch.free_n() == pytest.approx(1.25)
+    proc.pass_s(10, own=2)
+    assert watch.free_n() == pytest.approx(2)
+
+
+def test_programs_of_lower_priority_make_way(proc: Proc) -> None:
+    watch = ProcessorWatch(proc.folder)
+    proc.nice_s = 9
+    proc.pass_s(10)
+    assert watch.free_n() == pytest.approx(2)
+
+
+def test_its_age_is_the_time_since_the_latest_count(proc: Proc) -> None:
+    watch = ProcessorWatch(proc.folder)
+    proc.pass_s(3)
+    assert watch.age_s == 3
+    watch.free_n()
+    assert watch.age_s == 0
+
+
+@pytest.mark.parametrize("text", [None, "", "cpu0 1 2\n", "cpu0 a b c d e f g h\n", "intr 5\n"])
+def test_a_system_that_tells_nothing_has_all_free(proc: Proc, text: str | None) -> None:
+    stat = proc.folder / "stat"
+    stat.unlink() if text is None else stat.write_text(text)
+    watch = ProcessorWatch(proc.folder)
+    proc.now_s += 1
+    assert watch.free_n() == math.inf

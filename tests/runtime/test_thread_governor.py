@@ -1,0 +1,92 @@
+"""Tests of the number of threads beside other programs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import pytest
+
+from localspec.runtime.thread_governor import ThreadGovernor
+from tests.fakes import TableModel, letters
+
+
+@dataclass(slots=True)
+class Threaded(TableModel):
+    """A model that counts how often its threads are set."""
+
+    threads: int = 4
+    replay_n: int = 0
+    forgets_freely: bool = True
+    singly_n: int = 1
+    set_n: int = 0
+
+    def set_threads(self, n: int) -> None:
+        self.threads, self.set_n = n, self.set_n + 1
+
+
+@dataclass
+class Processors:
+    """Processors that others leave free, and how often they were counted."""
+
+    free: float = math.inf
+    age_s: float = 1.0
+    counted_n: int = 0
+
+    def free_n(self) -> float:
+        self.counted_n += 1
+        return self.free
+
+
+def model(threads: int) -> Threaded:
+    return Threaded(letters(4), threads=threads)
+
+
+@dataclass
+class Governed:
+    """Two models and their governor, on a machine of four processors."""
+
+    target: Threaded = field(default_factory=lambda: model(4))
+    draft: Threaded = field(default_factory=lambda: model(2))
+    processors: Processors = field(default_factory=Processors)
+
+    def __post_init__(self) -> None:
+        self.governor = ThreadGovernor([self.target, self.draft], self.processors)
+
+    def with_free(self, free_n: float) -> tuple[int, int]:
+        self.processors.free = free_n
+        self.governor.adjust()
+        return self.target.threads, self.draft.threads
+
+
+@pytest.mark.parametrize(
+    ("free_n", "threads"), [(math.inf, (4, 2)), (3.6, (4, 2)), (3.3, (3, 2)), (1.4, (1, 1)), (0.0, (1, 1))]
+)
+def test_as_many_threads_as_there_are_free_processors(free_n: float, threads: tuple[int, int]) -> None:
+    """At least one, and no more than are best on a quiet machine."""
+    assert Governed().with_free(free_n) == threads
+
+
+def test_threads_come_back_when_others_are_done() -> None:
+    governed = Governed()
+    assert [governed.with_free(n) for n in (1, 2, 4)] == [(1, 1), (2, 2), (4, 2)]
+
+
+def test_a_program_at_the_limit_does_not_make_them_go_to_and_fro() -> None:
+    """What makes a thread go is more than what makes it come back."""
+    governed = Governed()
+    threads = [governed.with_free(n)[0] for n in (3.45, 3.55, 3.45, 3.6)]
+    assert threads == [3, 3, 3, 3]
+
+
+def test_processors_are_not_counted_in_every_round() -> None:
+    governed = Governed()
+    governed.processors.age_s = 0.1
+    assert governed.with_free(0) == (4, 2)
+    assert governed.processors.counted_n == 0
+
+
+def test_models_of_one_thread_need_no_counting() -> None:
+    processors = Processors()
+    ThreadGovernor([model(1)], processors).adjust()
+    assert processors.counted_n == 0
