@@ -155,7 +155,7 @@ class AdaptiveDepth:
     def plan(self, room: int) -> Plan:
         self._plan = _AdaptivePlan(self, 0 if self._first else min(room, self.deepest))
         if self._first:
-            self._plan.why = "no proposals: the first token waits for none"
+            self._plan.reason = "the first token waits for none"
         return self._plan
 
     def explain(self) -> str:
@@ -209,7 +209,16 @@ class _AdaptivePlan:
         self.paid: set[str] = set()
         """Drafters whose queries cost time."""
         self.limit = limit
-        self.why = "no proposals: no drafter has any"
+        self.reason = "no drafter has any"
+        """The reason why there are no more proposals; empty while there may be more."""
+
+    @property
+    def why(self) -> str:
+        """The proposals so far, the chance that all are accepted, and the reason why there are no more."""
+        if not self._proposed_n:
+            return f"no proposals: {self.reason}"
+        text = f"{self._proposed_n} proposals, all accepted with {self._survival:.0%}"
+        return f"{text}: {self.reason}" if self.reason else text
 
     def should_query(self, drafter: str, lag: int, best: float) -> bool:
         if not lag:
@@ -217,27 +226,27 @@ class _AdaptivePlan:
         if best == CERTAIN:
             return False
         if put_off := self._policy.reading.put_off(drafter):
-            self._refused = put_off
-            self.why = f"{self._proposals_text()}: {put_off}"
+            self.reason = self._refused = put_off
             return False
         value = self._policy.value(drafter)
         expected = value.later if self._proposed_n else value.first
         # By the price of a query without catching up, which costs the more the longer it is put off.
         pause_n = max(value.pause_n, _TRY_WORTH_N * self._costs.query_s(drafter, 1) / self._costs.plain_s)
         instead = self._saved(best, best, 0.0) if best else 0.0
-        # Queries are worth less where the next batches are dear: no more than what a certain proposal would save here.
-        certain = self._saved(1.0, value.chance, self._costs.further_s(drafter))
-        hoped = self._saved(1.0, max(value.chance, _HOPED), self._costs.further_s(drafter))
-        if self._proposed_n == 0 and value.idle_n >= pause_n and hoped > instead:
+        further_s = self._costs.further_s(drafter)
+        idle = self._proposed_n == 0 and value.idle_n >= pause_n
+        if idle and self._saved(1.0, max(value.chance, _HOPED), further_s) > instead:
             value.pause_n = min(2 * value.pause_n, _LONGEST_PAUSE_N)
             self._policy.likelihoods.try_again(drafter)
             return True  # not queried for long: it may have become better
         price = self._costs.query_s(drafter, lag) / self._costs.plain_s
-        worth = min(expected * self._survival, certain)
+        worth = expected * self._survival
+        if worth - instead > price:
+            # Queries are worth less where the next batches are dear: no more than a certain proposal would save here.
+            worth = min(worth, self._saved(1.0, value.chance, further_s))
         if worth - instead > price:
             return True
-        self._refused = f"a query of {drafter} saves {worth:.2f} tokens' time and costs {price:.2f}"
-        self.why = f"{self._proposals_text()}: {self._refused}"
+        self.reason = self._refused = f"a query of {drafter} saves {worth:.2f} tokens' time and costs {price:.2f}"
         return False
 
     def block(self, drafter: str) -> int:
@@ -270,18 +279,14 @@ class _AdaptivePlan:
         if not self._pays(chance, paid, free):
             instead = f", and {self._refused}" if self._refused else ""
             undoing = " and for taking back what is refused" if self._costs.rollback_s else ""
-            self.why = f"{self._proposals_text()}: the next has {chance:.0%}, too little for the pass{undoing}{instead}"
+            self.reason = f"the next has {chance:.0%}, too little for the pass{undoing}{instead}"
             return False
         self._refused = ""
         self._proposed_n += 1
         self._survival *= chance
         if paid:
             self._policy.value(paid).pause_n = _FIRST_PAUSE_N
-        self.why = (
-            f"{self._proposals_text()}: as many as there may be"
-            if self._proposed_n == self.limit
-            else self._proposals_text()
-        )
+        self.reason = "as many as there may be" if self._proposed_n == self.limit else ""
         return True
 
     def _pays(self, chance: float, paid: str | None, free: float) -> bool:
@@ -293,12 +298,6 @@ class _AdaptivePlan:
         until = self._blocks.get(paid, self.limit)
         step_s = 0.0 if paid in self._blocks else self._costs.further_s(paid)
         return self._best(chance, self._policy.value(paid).chance, step_s, until)[0] > 0
-
-    def _proposals_text(self) -> str:
-        """The proposals so far, and the chance that all are accepted."""
-        if not self._proposed_n:
-            return "no proposals"
-        return f"{self._proposed_n} proposals, all accepted with {self._survival:.0%}"
 
     def _saved(self, chance: float, later: float, step_s: float) -> float:
         """The time that the best number of further proposals saves, in plain tokens' time; at least 0."""

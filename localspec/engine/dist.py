@@ -31,11 +31,12 @@ class Dist:
     @staticmethod
     def of(ids: NDArray[np.int64], weights: NDArray[Any]) -> Dist:
         """From ids in any order and weights of any positive sum; zero weights are dropped."""
-        keep = weights > 0
-        ids, weights = ids[keep], weights[keep]
-        order = np.argsort(ids)
-        weights = weights[order]
-        return Dist(ids[order], weights / weights.sum())
+        order = ids.argsort()
+        ids, weights = ids[order], weights[order]
+        if not weights.all():
+            keep = weights > 0
+            ids, weights = ids[keep], weights[keep]
+        return Dist(ids, weights / weights.sum())
 
     def prob(self, token: int) -> Any:
         """Probability of ``token``; 0 outside the support."""

@@ -11,7 +11,7 @@ from localspec.engine.drafter import DraftCursor, Favourite, NextProposal
 from localspec.engine.head import HeadModel
 from localspec.engine.model import Likeliest, Logits, Model, Ranking
 from localspec.engine.proposal_sharpening import ProposalSharpening
-from localspec.engine.sampling import Guesser, Sampler
+from localspec.engine.sampling import Sampler, guesses
 
 _BINS = 10
 LATER = " later"
@@ -76,7 +76,7 @@ class _ModelCursor:
 
     def _view(self, sampler: Sampler) -> tuple[Dist, Favourite]:
         """The distribution that ``sampler`` makes of the model's scores, and the favourite by the scores alone."""
-        if self._ranking and isinstance(sampler, Guesser):
+        if self._ranking and guesses(sampler):
             few = self._ranking.likeliest(self._ahead)
             if few is not None:
                 return sampler.guess(few), favourite_among(few)

@@ -7,7 +7,7 @@ The samplers themselves are llama.cpp's (``backends/llama/sampler.py``), their s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeGuard, runtime_checkable
+from typing import Protocol, TypeGuard
 
 import numpy as np
 
@@ -39,13 +39,17 @@ class Sampler(Protocol):
         ...
 
 
-@runtime_checkable
 class Guesser(Protocol):
     """A sampler that can say roughly what it would choose from the likeliest tokens alone."""
 
     def guess(self, few: Likeliest) -> Dist:
         """About what ``dist`` says of the whole row; exactly that where no other token could be chosen."""
         ...
+
+
+def guesses(sampler: Sampler) -> TypeGuard[Guesser]:
+    """True if ``sampler`` is a ``Guesser``. ``isinstance`` takes as long as a tenth of a small draft's query."""
+    return hasattr(sampler, "guess")
 
 
 class ForcingSampler(Sampler, Protocol):

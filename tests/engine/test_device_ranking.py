@@ -16,7 +16,7 @@ from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.cancel import Cancellation
 from localspec.engine.model import Likeliest, Ranking
-from localspec.engine.sampling import Guesser
+from localspec.engine.sampling import guesses
 from localspec.engine.settings import Sampling
 from tests.builtin import DRAFT
 from tests.tiny_models import write_tiny
@@ -98,7 +98,7 @@ def test_a_guess_from_the_likeliest_is_the_choice_from_all(make: Callable[..., L
     for seed in range(5):
         context = text(20, seed)
         sampler = make_sampler(SAMPLINGS[name], plain.vocab.n_vocab, plain.vocab, context)
-        assert isinstance(sampler, Guesser)
+        assert guesses(sampler)
         dist, guess = sampler.dist(plain.logits(context, 1)[0]), sampler.guess(few_of(ranked, context))
         assert np.array_equal(dist.ids, guess.ids)
         assert np.array_equal(dist.probs, guess.probs)
@@ -107,7 +107,7 @@ def test_a_guess_from_the_likeliest_is_the_choice_from_all(make: Callable[..., L
 def test_without_filters_a_guess_is_the_law_of_those_kept(make: Callable[..., LlamaModel]) -> None:
     ranked, plain = make(ranked=True), make(ranked=False)
     open_ended = make_sampler(Sampling(1.0, 0, 1.0, 0.0), plain.vocab.n_vocab)
-    assert isinstance(open_ended, Guesser)
+    assert guesses(open_ended)
     guess, dist = open_ended.guess(few_of(ranked, text(9))), open_ended.dist(plain.logits(text(9), 1)[0])
     assert len(guess.ids) == KEPT_N < len(dist.ids)
     shares = np.array([dist.prob(int(token)) for token in guess.ids])
@@ -118,7 +118,7 @@ def test_grammars_and_mirostat_do_not_guess() -> None:
     """The one may rule out all that is kept, the other measures what is not."""
     model = open_draft(ranked=False)
     for settings in (Sampling(grammar="root ::= [a-z]+"), Sampling(mirostat=2)):
-        assert not isinstance(make_sampler(settings, model.vocab.n_vocab, model.vocab), Guesser)
+        assert not guesses(make_sampler(settings, model.vocab.n_vocab, model.vocab))
     model.close()
 
 

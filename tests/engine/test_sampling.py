@@ -13,7 +13,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from localspec.base.errors import LocalSpecError, ModelFileError, UsageError
-from localspec.engine.backends.llama.candidates import most_likely, within_share
+from localspec.engine.backends.llama.candidates import lone, most_likely, within_share
 from localspec.engine.backends.llama.mirostat import MirostatSampler
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.sampler import make_sampler
@@ -447,3 +447,20 @@ class TestSettings:
     def test_an_engine_checks_by_itself(self) -> None:
         with pytest.raises(LocalSpecError):
             make_sampler(Sampling(top_p=float("nan")), 500)
+
+
+@given(
+    gap=st.floats(0, 8, width=32),
+    others=st.lists(st.floats(-9, 0, width=32), min_size=1, max_size=40),
+    min_p=st.sampled_from([0.02, 0.1, 0.5, 1.0]),
+)
+def test_a_lone_choice_is_what_the_chain_would_choose(gap: float, others: list[float], min_p: float) -> None:
+    """Where min-p leaves one token it is found without the chain, and never where the chain leaves more."""
+    row = np.array([*others, max(others) + gap], dtype=np.float32)
+    settings = Sampling(temperature=0.8, top_k=20, top_p=0.9, min_p=min_p)
+    law = reference(settings, row)
+    token = lone(row, min_p)
+    assert token is None or law == {token: 1.0}
+    assert_same(make_sampler(settings, len(row)).dist(row), law)
+    if gap > -np.log(min_p) + 0.01:
+        assert token == len(others)

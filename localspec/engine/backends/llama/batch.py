@@ -35,15 +35,14 @@ class Batch:
         meaning behind them.
         """
         n = self.used = len(tokens)
-        self.native.n_tokens = n + padding_n
-        self._tokens[n : n + padding_n] = 0
-        self._positions[n : n + padding_n] = np.arange(at + n, at + n + padding_n)
-        self._wanted[n : n + padding_n] = 0
+        all_n = self.native.n_tokens = n + padding_n
         self._tokens[:n] = tokens
-        # A draft may lack the padding at the end of the target's vocabulary; any token will do there.
-        np.copyto(self._tokens[:n], 0, where=self._tokens[:n] >= n_vocab)
-        self._positions[:n] = np.arange(at, at + n)
-        self._wanted[: n - last] = 0
+        self._tokens[n:all_n] = 0
+        if max(tokens) >= n_vocab:
+            # A draft may lack the padding at the end of the target's vocabulary; any token will do there.
+            np.copyto(self._tokens[:n], 0, where=self._tokens[:n] >= n_vocab)
+        self._positions[:all_n] = np.arange(at, at + all_n)
+        self._wanted[:all_n] = 0
         self._wanted[n - last : n] = 1
 
     def free(self) -> None:

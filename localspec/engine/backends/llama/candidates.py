@@ -7,7 +7,7 @@ the few that matter costs a tenth of listing a whole vocabulary.
 from __future__ import annotations
 
 import ctypes
-from math import log
+from math import isfinite, log
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,8 @@ class Candidates:
         self._room = np.zeros(2 * n_vocab, dtype=CANDIDATE)
         self._start = self._room.ctypes.data
         self._pointer = self._room.ctypes.data_as(c.llama_token_data_p)
-        self._array = c.llama_token_data_array
-        self._apply = c.llama_sampler_apply
+        self._array = c.llama_token_data_array(self._pointer, 0, -1, False)
+        self._first = ctypes.c_void_p.from_buffer(self._array)
 
     def take(self, row: Logits, ids: Ids | None = None) -> Any:
         """Put in the tokens ``ids``, ascending, of a row of scores, or all of them; a llama_token_data_array."""
@@ -54,11 +54,14 @@ class Candidates:
     def kept(self, view: Any) -> Kept:
         """The candidates that samplers left in ``view``; valid until the next ``take`` or ``put``."""
         # XTC drops the most likely tokens by moving the pointer past them.
-        first = (ctypes.cast(view.data, ctypes.c_void_p).value - self._start) // CANDIDATE.itemsize  # type: ignore[operator]
+        first = ((self._first.value or 0) - self._start) // CANDIDATE.itemsize
         return self._room[first : first + view.size]
 
     def _view(self, n: int) -> Any:
-        return self._array(self._pointer, n, -1, False)
+        """The one llama_token_data_array that there is, with the first ``n`` candidates of the room."""
+        view = self._array
+        view.data, view.size, view.selected, view.sorted = self._pointer, n, -1, False
+        return view
 
 
 def most_likely(row: Logits, k: int) -> Ids | None:
@@ -91,11 +94,30 @@ def within_share(row: Logits, share: float) -> Ids:
 
     Raises ModelFileError if the scores are not numbers.
     """
-    best = float(row.max())
-    if not np.isfinite(best):
+    return np.flatnonzero(row >= _least_of(best_of(row)[1], share))
+
+
+def lone(row: Logits, share: float) -> int | None:
+    """The token with the highest score, if no other has this share of its probability; None if one may have.
+
+    Raises ModelFileError if the scores are not numbers.
+    """
+    token, best = best_of(row)
+    return token if np.count_nonzero(row >= _least_of(best, share)) == 1 else None
+
+
+def best_of(row: Logits) -> tuple[int, float]:
+    """The token with the highest score, and the score. Raises ModelFileError if the scores are not numbers."""
+    token = int(row.argmax())  # of one that is not a number, if any is
+    best = float(row[token])
+    if not isfinite(best):
         raise not_numbers()
-    rounding = 1e-5 * (1 + abs(best))
-    return np.flatnonzero(row >= best + log(share) - rounding)
+    return token, best
+
+
+def _least_of(best: float, share: float) -> float:
+    """The score of a token with this share of the best one's probability, or a little less."""
+    return best + log(share) - 1e-5 * (1 + abs(best))
 
 
 def not_numbers() -> ModelFileError:

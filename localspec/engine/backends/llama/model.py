@@ -361,7 +361,8 @@ class LlamaModel(LlamaContext):
         """The scores of the last positions."""
         rows = self._scores(self._batch.used - last, last)
         # A maximum is not a number if anything in the row is not; single scores may well be minus infinity.
-        if not isfinite(rows.max(axis=1).sum() if last > 1 else rows.max()):
+        best = rows[0][rows[0].argmax()] if last == 1 else rows.max(axis=1).sum()
+        if not isfinite(best):
             raise self._not_numbers()
         return rows[:, : self._n_scores]
 

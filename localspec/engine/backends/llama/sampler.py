@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from localspec.engine.backends.llama.candidates import (
     Candidates,
     Ids,
     Kept,
+    best_of,
+    lone,
     most_likely,
     not_numbers,
     within_share,
@@ -77,6 +80,10 @@ class ChainSampler:
         return self._memory is None
 
     def dist(self, row: Logits) -> Dist:
+        if self._stages.lone_share and not self._memory and not len(self._touched):
+            token = lone(row, self._stages.lone_share)
+            if token is not None:
+                return Dist.point(token)
         # A draft's rows may be shorter than the target's.
         return self._sampled(self._stages.candidates.take(row, self._likely(row)))
 
@@ -137,8 +144,7 @@ class ChainSampler:
         return np.union1d(likely, self._touched[self._touched < len(row)]) if len(self._touched) else likely
 
     def _check(self, row: Logits) -> None:
-        if not np.isfinite(row.max()):
-            raise not_numbers()
+        best_of(row)
 
     def _fitting(self, row: Logits, ids: Ids | None, grammar: Grammar) -> Kept:
         """Of these tokens those that ``grammar`` allows; of a whole row all, since some samplers count the others."""
@@ -193,7 +199,9 @@ class ChainSampler:
 def _dist(kept: Kept) -> Dist:
     """Samplers leave scores that are scaled but not normalised."""
     logits = kept["logit"].astype(np.float64)
-    best = logits.max()
-    if not np.isfinite(best):
+    best = float(logits[logits.argmax()])
+    if not isfinite(best):
         raise UsageError("Every token is ruled out.", "Relax --logit-bias.") if best == BANNED else not_numbers()
+    if len(logits) == 1:
+        return Dist.point(int(kept["id"][0]))
     return Dist.of(kept["id"].astype(np.int64), np.exp(logits - best))

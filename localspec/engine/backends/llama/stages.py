@@ -37,6 +37,8 @@ class Stages:
     """The number of highest-scored tokens, penalties and biases aside, among which all choices are; None for any."""
     share: float | None
     """Min-p where no other filter is on: less of the best one's probability cannot be chosen."""
+    lone_share: float | None
+    """Min-p where the best token is always kept: it is the only choice if no other has this share of its probability."""
     biased: Ids
     banned: Ids
     bias: Chain
@@ -51,6 +53,7 @@ class Stages:
             candidates,
             _choices(settings),
             _share(settings),
+            settings.min_p if settings.min_p and settings.typical_p >= 1 else None,
             _ids(biases),
             _ids({token: bias for token, bias in biases.items() if bias == BANNED}),
             bias_chain(c, candidates.n_vocab, biases),
