@@ -38,7 +38,7 @@ class Stages:
     share: float | None
     """Min-p where no other filter is on: less of the best one's probability cannot be chosen."""
     lone_share: float | None
-    """Min-p where the best token is always kept: it is the only choice if no other has this share of its probability."""
+    """Min-p where the best token is always kept: it is alone if no other has this share of its probability."""
     biased: Ids
     banned: Ids
     bias: Chain
