@@ -62,12 +62,12 @@ def localspec(endpoint: str) -> tuple[float, float]:
         code = (
             "import resource, time\n"
             "from threading import Event\n"
-            "from localspec.models.download import Hub, Surroundings, download\n"
+            "from localspec.models.download import DownloadContext, Hub, download\n"
             "from localspec.models.pairs.hub_cache import hub_cache\n"
             "with Hub() as hub:\n"
             "    remote = hub.locate('o/n', 'file.gguf', 'main', 'c' * 40)\n"
             "    begun = time.perf_counter()\n"
-            "    for _ in download([remote], Surroundings(hub=hub, cache=hub_cache(), stop=Event())): pass\n"
+            "    for _ in download([remote], DownloadContext(hub=hub, cache=hub_cache(), stop=Event())): pass\n"
             "    print(time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)\n"
         )
         environ = os.environ | {"HF_ENDPOINT": endpoint, "HF_HOME": home}
