@@ -18,6 +18,7 @@ from localspec.base.errors import OWN_CACHE, DownloadError, refused
 from localspec.base.shared_file import replace_file
 from localspec.models.download.remote_file import RemoteFile
 from localspec.models.pairs.disk import is_file
+from localspec.models.pairs.hub_cache import repo_folder
 from localspec.models.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX
 
 
@@ -30,7 +31,7 @@ class CacheLayout:
 
     @property
     def repo_folder(self) -> Path:
-        return self.cache / self._folder_name
+        return repo_folder(self.remote.repo, self.cache)
 
     @property
     def blob(self) -> Path:
@@ -48,7 +49,7 @@ class CacheLayout:
 
     @property
     def lock(self) -> Path:
-        return self.cache / ".locks" / self._folder_name / f"{self.remote.etag}.lock"
+        return self.cache / ".locks" / self.repo_folder.name / f"{self.remote.etag}.lock"
 
     @property
     def snapshot(self) -> Path:
@@ -104,10 +105,6 @@ class CacheLayout:
 
     def _is_whole(self, path: Path) -> bool:
         return is_file(path) and path.stat().st_size == self.remote.size_bytes
-
-    @property
-    def _folder_name(self) -> str:
-        return f"models--{self.remote.repo.replace('/', '--')}"
 
 
 def check_name(file: str) -> None:

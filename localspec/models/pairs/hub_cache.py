@@ -24,10 +24,15 @@ def hub_cache(environ: Mapping[str, str] = os.environ) -> Path:
     return _expanded(environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface" / "hub"
 
 
-def cached_files(repo: str, file: str, *, revision: str | None = None, cache: Path | None = None) -> list[Path]:
+def repo_folder(repo: str, cache: Path | None = None) -> Path:
+    """The folder of a repository, by default in the cache of this user."""
+    return (cache or hub_cache()) / f"models--{repo.replace('/', '--')}"
+
+
+def cached_files(repo: str, file: str, *, revision: str | None = None) -> list[Path]:
     """The copies of ``file``: of the wanted revision first, then of the main branch, then the newest."""
-    folder = _folder(repo, cache)
-    wanted = revision and commit_named(repo, revision, cache=cache)
+    folder = repo_folder(repo)
+    wanted = revision and commit_named(repo, revision)
     main = read_ref(folder / "refs" / "main")
 
     def rank(snapshot: Path) -> tuple[bool, bool, float]:
@@ -41,11 +46,11 @@ def cached_files(repo: str, file: str, *, revision: str | None = None, cache: Pa
         return []  # the cache is missing or cannot be read
 
 
-def commit_named(repo: str, revision: str, *, cache: Path | None = None) -> str:
+def commit_named(repo: str, revision: str) -> str:
     """The commit of a branch or a tag when it was last fetched; a commit stands for itself."""
     if _COMMIT.fullmatch(revision):
         return revision
-    return read_ref(_folder(repo, cache) / "refs" / revision) or revision
+    return read_ref(repo_folder(repo) / "refs" / revision) or revision
 
 
 def commit_of(copy: Path, file: str) -> str:
@@ -60,10 +65,6 @@ def checksum_of(copy: Path) -> str | None:
     except OSError:
         return None
     return blob.name if blob.parent.name == "blobs" and _SHA256.fullmatch(blob.name) else None
-
-
-def _folder(repo: str, cache: Path | None) -> Path:
-    return (cache or hub_cache()) / f"models--{repo.replace('/', '--')}"
 
 
 def _expanded(path: str) -> Path:

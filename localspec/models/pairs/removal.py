@@ -13,7 +13,7 @@ from pathlib import Path
 from localspec.base.errors import ConfigError, NotFoundError, UsageError, refused
 from localspec.models.pairs.catalogue import load_catalogue
 from localspec.models.pairs.disk import is_file, is_folder, is_link, links_below, matching, real
-from localspec.models.pairs.hub_cache import hub_cache, read_ref
+from localspec.models.pairs.hub_cache import read_ref, repo_folder
 from localspec.models.pairs.leftovers import UNFINISHED, find_leftovers
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.split_files import parts_of
@@ -130,7 +130,7 @@ def _blobs(model: ModelFile, entries: Sequence[Path]) -> list[Path]:
 
 def _repo_folder(model: ModelFile) -> Path:
     assert model.repo is not None
-    return hub_cache() / f"models--{model.repo.replace('/', '--')}"
+    return repo_folder(model.repo)
 
 
 def _freed(names: Sequence[Path], blobs: Sequence[Path]) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from localspec.models.pairs.disk import matching
-from localspec.models.pairs.hub_cache import cached_files, hub_cache
+from localspec.models.pairs.hub_cache import cached_files, repo_folder
 from localspec.models.pairs.pair import ModelFile
 from localspec.models.pairs.split_files import parts_of
 
@@ -63,7 +63,7 @@ def _whole(repo: str, name: str) -> Iterator[Unfinished]:
 
 def _parts(repo: str, name: str, sha256: str | None = None) -> Iterator[Unfinished]:
     """The partial files that may be of this name; with ``sha256``, the one of that content."""
-    blobs = hub_cache() / f"models--{repo.replace('/', '--')}" / "blobs"
+    blobs = repo_folder(repo) / "blobs"
     for part in matching(blobs, f"{sha256 or '*'}{PART_SUFFIX}"):
         note = read_note(part.with_name(part.name.removesuffix(PART_SUFFIX) + NOTE_SUFFIX))
         size = note.get("size_bytes")
