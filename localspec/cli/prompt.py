@@ -8,7 +8,6 @@ import select
 import stat
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from localspec.base.bounded_file import in_megabytes
 from localspec.base.errors import InputError, UsageError
@@ -22,12 +21,12 @@ PATIENCE_S = 5.0
 """The time to wait for standard input that was not requested with ``-``."""
 
 
-def own_prompt(name: str, given: Sequence[str], config_folder: Path) -> str:
+def own_prompt(name: str, given: Sequence[str]) -> str:
     """A prompt of the user's own with its fields filled in, by ``NAME=VALUE`` or else by their defaults.
 
     Raises NotFoundError for the name, UsageError for a field that is missing or unknown.
     """
-    text = PROMPTS.read(name, config_folder)
+    text = PROMPTS.read(name)
     defaults = fields_of(text)
     values = dict(_field_value(name, each, defaults) for each in given)
     missing = [field for field, default in defaults.items() if not default and field not in values]

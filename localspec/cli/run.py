@@ -101,7 +101,7 @@ def run(
     from localspec.config import read_config
 
     config = read_config()
-    prompt = read_prompt(words, own_prompt(own, fields, config.path.parent) if own is not None else "")
+    prompt = read_prompt(words, own_prompt(own, fields) if own is not None else "")
     pictures = (read_picture(image, visible_line(image.name)) for image in images)
     attachments = (*pictures, *(read_attachment(path, visible_line(str(path))) for path in attached))
     settings = command_line_settings(without=frozenset(("system", "persona") if raw else ()))

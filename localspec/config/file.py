@@ -18,12 +18,12 @@ from localspec.base.paths import user_paths
 from localspec.base.shared_file import replace_file
 from localspec.config.editing import NotSafelyChanged, with_value
 from localspec.config.kinds import RefusedValue, TextOrFile, Value
-from localspec.config.personas import check_persona
 from localspec.config.servers import SERVERS_TABLE, McpServer, WrongServer, parse_server
 from localspec.config.setting import PAIR_TABLES, Setting
 from localspec.config.statements import Path as Names
 from localspec.config.statements import Statement, Unreadable, dotted, statements, values
 from localspec.config.table import KEYS_SECTION, SECTIONS, SETTINGS, find_key, find_setting
+from localspec.config.text_folder import check_persona
 from localspec.config.texts import MOST_BYTES
 
 
@@ -104,12 +104,12 @@ def read_config(path: Path | None = None) -> Config:
     )
 
 
-def write_value(setting: Setting, value: Value | None, pair: str | None = None, *, path: Path | None = None) -> Config:
+def write_value(setting: Setting, value: Value | None, pair: str | None = None) -> Config:
     """Set a value in the file, for all pairs or for one, or take it out for None, and read the file again.
 
     Changes that others made to the file meanwhile stay. Raises ConfigError.
     """
-    return _write({setting.place(pair): value}, setting.name_in(pair), path or config_file())
+    return _write({setting.place(pair): value}, setting.name_in(pair))
 
 
 def write_server(name: str, server: McpServer | None) -> Config:
@@ -122,11 +122,12 @@ def write_server(name: str, server: McpServer | None) -> Config:
         (SERVERS_TABLE, name, *key): None for key in reversed(before.values() if before is not None else {})
     }
     changes |= {(SERVERS_TABLE, name, *key): value for key, value in (server.values() if server else {}).items()}
-    return _write(changes, dotted((SERVERS_TABLE, name)), config_file())
+    return _write(changes, dotted((SERVERS_TABLE, name)))
 
 
-def _write(changes: Mapping[Names, Value | None], name: str, path: Path) -> Config:
+def _write(changes: Mapping[Names, Value | None], name: str) -> Config:
     """Set values by their paths, or take them out for None, and read the file again. Raises ConfigError."""
+    path = config_file()
     with _explained(path), folder_lock(path):
         before = read_file(path, MOST_BYTES) if path.exists() else b""
         try:
@@ -270,7 +271,7 @@ def _check_there(setting: Setting, value: Value, folder: Path) -> None:
     if isinstance(setting.kind, TextOrFile):
         setting.kind.resolve(value, folder)
     elif setting.key == "persona":
-        check_persona(str(value), folder)
+        check_persona(str(value))
 
 
 def _no_pair_table(table: Names) -> str:

@@ -29,50 +29,51 @@ class TextFolder:
     about: str
     """A sentence for a person who is about to write one."""
 
-    def path(self, config_folder: Path | None = None) -> Path:
-        return (config_folder or user_paths().config) / self.name
+    @property
+    def path(self) -> Path:
+        return user_paths().config / self.name
 
-    def names(self, config_folder: Path | None = None) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         """The names there are, in alphabetical order; of two files of one name the first suffix counts."""
         try:
-            files = list(self.path(config_folder).iterdir())
+            files = list(self.path.iterdir())
         except OSError:
             return ()
         found = {path.stem for path in files if path.suffix in SUFFIXES and not path.name.startswith(".")}
         return tuple(sorted(found - {NONE}, key=str.casefold))
 
-    def find(self, name: str, config_folder: Path | None = None) -> Path:
+    def find(self, name: str) -> Path:
         """The file of a text. Raises NotFoundError, with a name that is near."""
         from difflib import get_close_matches
 
-        there = self.names(config_folder)
+        there = self.names()
         if name in there:
-            paths = [self.path(config_folder) / f"{name}{suffix}" for suffix in SUFFIXES]
+            paths = [self.path / f"{name}{suffix}" for suffix in SUFFIXES]
             return next(path for path in paths if os.path.lexists(path))
         if not there:
-            hint = f"Put its {self.what} into {self.path(config_folder) / name}.md."
+            hint = f"Put its {self.what} into {self.path / name}.md."
         elif close := get_close_matches(name, there, n=1):
             hint = f"Did you mean {close[0]}?"
         else:
             hint = f"There are: {', '.join(there)}."
         raise NotFoundError(f"There is no {self.noun} {name!r}.", hint)
 
-    def read(self, name: str, config_folder: Path | None = None) -> str:
+    def read(self, name: str) -> str:
         """A text. Raises NotFoundError, InputError if it is empty or no text."""
-        path = self.find(name, config_folder)
+        path = self.find(name)
         text = read_setting(path).strip()
         if not text:
             raise InputError(f"The {self.noun} {name!r} is empty.", f"Write its {self.what} into {path}.")
         return text
 
-    def write(self, name: str, text: str, config_folder: Path | None = None) -> Path:
+    def write(self, name: str, text: str) -> Path:
         """Write a text into its file, or into a new one. Raises UsageError, StoreError."""
         if not text.strip():
             raise UsageError(f"A {self.noun} cannot be empty.", "Nothing was written.")
         try:
-            path = self.find(name, config_folder)
+            path = self.find(name)
         except NotFoundError:
-            path = self.path(config_folder) / f"{self.checked(name)}.md"
+            path = self.path / f"{self.checked(name)}.md"
         try:
             replace_file(path, f"{text.strip()}\n".encode("utf-8", "replace"))
         except (OSError, ValueError) as error:
@@ -95,3 +96,14 @@ PROMPTS = TextFolder(
     *("prompts", "prompt", "text"),
     "Names in double braces become fields: {{text}}, or {{language|English}} with a text to begin with.",
 )
+
+
+def read_persona(name: str) -> str | None:
+    """The system prompt of a persona; None for ``none``. Raises NotFoundError, InputError."""
+    return None if name == NONE else PERSONAS.read(name)
+
+
+def check_persona(name: str) -> None:
+    """Raise NotFoundError if there is no such persona."""
+    if name != NONE:
+        PERSONAS.find(name)

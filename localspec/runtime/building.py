@@ -13,7 +13,7 @@ from typing import Any
 
 from localspec.base.errors import LocalSpecError, UsageError
 from localspec.config.kinds import NONE
-from localspec.config.personas import read_persona
+from localspec.config.text_folder import read_persona
 from localspec.config.texts import require_text
 from localspec.gguf.draft_heads import DRAFTERS, MTP
 from localspec.models.pairs import BUILTIN_ID, PairFiles, RecommendedSampling, load_catalogue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localspec.base.errors import InputError, NotFoundError
-from localspec.config.personas import list_personas, read_persona
+from localspec.config.text_folder import PERSONAS, read_persona
 from tests.config.support import add_persona
 
 
@@ -13,12 +13,12 @@ def test_they_are_listed_by_name() -> None:
     """Markdown and text files; nothing hidden, nothing else, and none is nobody."""
     for name in ("pirate.md", "Editor.txt", "editor.bak", ".hidden.md", "none.md"):
         add_persona(name, "x")
-    assert list_personas() == ("Editor", "pirate")
+    assert PERSONAS.names() == ("Editor", "pirate")
 
 
 def test_no_folder_is_no_personas() -> None:
     """Nor a mistake."""
-    assert list_personas() == ()
+    assert PERSONAS.names() == ()
 
 
 def test_the_text_is_the_system_prompt() -> None:

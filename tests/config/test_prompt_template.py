@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from localspec.base.errors import InputError, NotFoundError, StoreError, UsageError
+from localspec.base.paths import user_paths
 from localspec.config.prompt_template import fields_of, filled
 from localspec.config.text_folder import PROMPTS
 
@@ -32,32 +31,33 @@ def test_values_take_the_places_of_their_fields() -> None:
     assert filled("To {{language|x}}: {{ text }}!{{}}", values) == r"To French: {{language}} \1 \g<0>!{{}}"
 
 
-def test_a_text_is_written_and_read_again(tmp_path: Path) -> None:
+def test_a_text_is_written_and_read_again() -> None:
     """Into the file it came from, or into a new one of Markdown."""
-    assert PROMPTS.names(tmp_path) == ()
-    path = PROMPTS.write("translate", "Translate {{text}}\n\n", tmp_path)
-    assert (path, PROMPTS.read("translate", tmp_path)) == (tmp_path / "prompts/translate.md", "Translate {{text}}")
-    (tmp_path / "prompts/other.txt").write_text("one", encoding="utf-8")
-    assert PROMPTS.write("other", "two", tmp_path).name == "other.txt"
-    assert PROMPTS.names(tmp_path) == ("other", "translate")
+    assert PROMPTS.names() == ()
+    path = PROMPTS.write("translate", "Translate {{text}}\n\n")
+    assert (path, PROMPTS.read("translate")) == (PROMPTS.path / "translate.md", "Translate {{text}}")
+    (PROMPTS.path / "other.txt").write_text("one", encoding="utf-8")
+    assert PROMPTS.write("other", "two").name == "other.txt"
+    assert PROMPTS.names() == ("other", "translate")
     with pytest.raises(NotFoundError, match="translate"):
-        PROMPTS.read("translat", tmp_path)
+        PROMPTS.read("translat")
 
 
 @pytest.mark.parametrize("name", ["", "../up", ".hidden", "a/b", "none", "a\x1bb", "x" * 99])
-def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+def test_no_name_leads_out_of_the_folder(name: str) -> None:
     with pytest.raises(UsageError, match="cannot be called"):
-        PROMPTS.write(name, "text", tmp_path)
-    assert not list(tmp_path.rglob("*.*"))
+        PROMPTS.write(name, "text")
+    assert not list(user_paths().config.parent.rglob("*.*"))
 
 
-def test_what_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_a_sentence() -> None:
     with pytest.raises(UsageError, match="empty"):
-        PROMPTS.write("empty", " \n", tmp_path)
-    (tmp_path / "prompts").write_text("a file", encoding="utf-8")
+        PROMPTS.write("empty", " \n")
+    PROMPTS.path.parent.mkdir(parents=True)
+    PROMPTS.path.write_text("a file", encoding="utf-8")
     with pytest.raises(StoreError, match="cannot be written"):
-        PROMPTS.write("new", "text", tmp_path)
-    (tmp_path / "prompts").unlink()
-    PROMPTS.write("new", "text", tmp_path).write_text("\n", encoding="utf-8")
+        PROMPTS.write("new", "text")
+    PROMPTS.path.unlink()
+    PROMPTS.write("new", "text").write_text("\n", encoding="utf-8")
     with pytest.raises(InputError, match="is empty"):
-        PROMPTS.read("new", tmp_path)
+        PROMPTS.read("new")

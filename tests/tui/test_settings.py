@@ -19,8 +19,8 @@ from localspec.chat.settings.browser import HEADING, SETTING, SettingsBrowser
 from localspec.chat.settings.controller import SettingsController
 from localspec.chat.tokens.marking import GhostMode, MarkMode
 from localspec.config import SETTINGS, Config, config_file, read_config, setting
-from localspec.config.personas import read_persona
 from localspec.config.table import SOUGHT
+from localspec.config.text_folder import read_persona
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.worker.messages import Load
 from localspec.tui.conversation.transcript import Transcript

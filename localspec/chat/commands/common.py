@@ -61,18 +61,17 @@ def set_persona(chat: FrontEnd, argument: str) -> None:
 
 def use_prompt(chat: FrontEnd, argument: str) -> None:
     """Fill in the fields of a prompt, or edit one; without an argument, list those there are."""
-    folder = chat.settings.config.path.parent
     if name := _edited(argument):
         _edit(chat, PROMPTS, name)
     elif server_prompt := _server_prompt(chat, argument):
         _ask_server(chat, server_prompt)
     elif argument:
-        text = PROMPTS.read(argument, folder)
+        text = PROMPTS.read(argument)
         if fields := fields_of(text):
             chat.ask(f"The prompt {argument}", text, fields, lambda values: chat.put(filled(text, values)))
         else:
             chat.put(text)
-    elif there := [*PROMPTS.names(folder), *(each.full_name for each in chat.tool_use.toolbox.prompts)]:
+    elif there := [*PROMPTS.names(), *(each.full_name for each in chat.tool_use.toolbox.prompts)]:
         chat.answer(
             f"Prompts: {', '.join(there)}; /prompt NAME takes one, /prompt edit NAME writes one.", prompts=there
         )
@@ -104,12 +103,11 @@ def _edited(argument: str) -> str:
 
 def _edit(chat: FrontEnd, texts: TextFolder, name: str) -> None:
     """Have a text of the user changed, or a new one written."""
-    folder = chat.settings.config.path.parent
-    now = texts.read(name, folder) if name in texts.names(folder) else ""
+    now = texts.read(name) if name in texts.names() else ""
     title = f"The {texts.noun} {texts.checked(name)}"
 
     def write(answers: Mapping[str, str]) -> None:
-        path = texts.write(name, answers[texts.what], folder)
+        path = texts.write(name, answers[texts.what])
         chat.answer(visible_line(f"Written to {path}; /{texts.noun} {name} takes it."), file=str(path))
 
     chat.ask(title, texts.about, {texts.what: now}, write)

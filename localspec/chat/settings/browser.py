@@ -15,8 +15,8 @@ from localspec.chat.settings.conversation import short
 from localspec.config import SETTINGS, Applies, Config, Problem, Setting, Value, find_setting, read_config
 from localspec.config.file import write_value
 from localspec.config.kinds import AUTO, NONE, Choice, Flag, Names, typed
-from localspec.config.personas import list_personas
 from localspec.config.table import SECTIONS, SOUGHT
+from localspec.config.text_folder import PERSONAS
 from localspec.runtime.chat_config import Layer, Settings
 from localspec.runtime.effective import EffectiveSetting, SettingSource, effective_settings
 
@@ -253,7 +253,7 @@ class SettingsBrowser:
             case Names() as names:
                 return (AUTO, "off", *names.known)
         if setting.key == "persona":
-            return (NONE, *list_personas(self._config.path.parent))
+            return (NONE, *PERSONAS.names())
         return ()
 
     def stepped(self, setting: Setting, step: int) -> Value:
@@ -376,9 +376,8 @@ class SettingsBrowser:
     def _suggestions(self, setting: Setting) -> str:
         if setting.key != "persona":
             return ""
-        there = list_personas(self._config.path.parent)
-        folder = self._config.path.parent / "personas"
-        return f" ({', '.join(there)})" if there else f"; the name of a text file in {folder}"
+        there = PERSONAS.names()
+        return f" ({', '.join(there)})" if there else f"; the name of a text file in {PERSONAS.path}"
 
 
 def _value(found: EffectiveSetting) -> str:

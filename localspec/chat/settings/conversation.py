@@ -15,8 +15,8 @@ from localspec.config import Setting, Value, setting
 from localspec.config.file import write_value
 from localspec.config.kinds import NONE, shown
 from localspec.config.lookup import find_for_conversation, find_for_pair, read_typed, with_setting
-from localspec.config.personas import check_persona, list_personas, no_personas
 from localspec.config.table import find_key
+from localspec.config.text_folder import PERSONAS, check_persona
 from localspec.config.texts import read_setting
 from localspec.runtime.chat_config import ChatConfig, Settings
 from localspec.runtime.effective import SettingSource, effective_settings
@@ -97,7 +97,7 @@ def change(settings: Settings, own: Mapping[str, Value], named: Setting, value: 
 
 def persona_from(settings: Settings, own: Mapping[str, Value], name: str) -> Changed:
     """Choose a persona, or none with ``none``. Raises NotFoundError for one that is not there."""
-    check_persona(name, settings.config.path.parent)
+    check_persona(name)
     changed = change(settings, own, _PERSONA, name)
     if "system" in settings.overrides:
         sentence = "The command line names a system prompt, which beats a persona."
@@ -108,9 +108,12 @@ def persona_from(settings: Settings, own: Mapping[str, Value], name: str) -> Cha
 
 def describe_personas(settings: Settings, own: Mapping[str, Value]) -> str:
     """The personas there are, and the one that the conversation has chosen, in a sentence."""
-    there = list_personas(settings.config.path.parent)
+    there = PERSONAS.names()
     if not there:
-        return no_personas(settings.config.path.parent)
+        return (
+            "There are no personas yet. One is a system prompt in a text file, such as "
+            f"{PERSONAS.path / 'teacher.md'}; /persona edit teacher writes it."
+        )
     chosen = own.get(_PERSONA.name, NONE)
     speaks = f"{chosen} speaks here; " if chosen != NONE and "system" not in settings.overrides else ""
     return f"Personas: {', '.join(there)}; {speaks}/persona NAME chooses one, /persona none ends it."
