@@ -48,7 +48,6 @@ class HistoryRow:
     """A conversation in the list."""
 
     heading: Heading
-    messages_n: int
     positions: tuple[int, ...] = ()
     """Indexes of the letters of the title that match the filter."""
     in_folder: bool = False
@@ -125,7 +124,7 @@ class History:
         self, entry: ListedConversation, positions: tuple[int, ...] = (), *, in_folder: bool = False
     ) -> HistoryRow:
         heading = entry.heading
-        return HistoryRow(heading, entry.messages_n, positions, in_folder, heading.id in self._selected)
+        return HistoryRow(heading, positions, in_folder, heading.id in self._selected)
 
     def empty(self, search: str) -> str:
         """The text in place of an empty list; ``search`` is the key that searches."""

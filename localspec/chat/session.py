@@ -31,7 +31,7 @@ from localspec.chat.engine_queries import EngineQueries
 from localspec.chat.history import History
 from localspec.chat.pacing import Pacer
 from localspec.chat.pair_slot import EngineHandle, EnginePairSlot, Phase
-from localspec.chat.race import Race, Runs
+from localspec.chat.race import Race
 from localspec.chat.token_queries import QueryAnswer, TokenQueries
 from localspec.chat.tools.approvals import Approval
 from localspec.chat.turn import Turn
@@ -122,11 +122,6 @@ class ChatSession(ChatCore):
     def writing_title(self) -> bool:
         """True while the model writes a title."""
         return self._engine_queries.titles.busy
-
-    @property
-    def race(self) -> Runs | None:
-        """The latest race or comparison, under way or over."""
-        return self._engine_queries.race
 
     @property
     def phase(self) -> Phase:

@@ -51,11 +51,6 @@ class Turn:
     """The number of turns that the reply summarises; the model reads it in their place. 0 for any other reply."""
 
     @property
-    def begun(self) -> bool:
-        """True once there is a reply, even an empty one."""
-        return self.asked is not None or self.answer is not None
-
-    @property
     def text(self) -> str:
         """The reply so far."""
         return self.lead + self.reply.text

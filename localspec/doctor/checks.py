@@ -133,7 +133,7 @@ def check_server(address: Value | None) -> list[Finding]:
     return [Finding("server", OK, found), *insecure]
 
 
-def check_network(environ: Mapping[str, str] = os.environ, timeout_s: float = _TIMEOUT_S) -> Finding:
+def check_network(environ: Mapping[str, str] = os.environ) -> Finding:
     address = (environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
     if environ.get("HF_HUB_OFFLINE", "").lower() in _TRUE:
         return Finding("network", NOTE, f"HF_HUB_OFFLINE is set: {address} is not contacted.", _LATER)
@@ -141,7 +141,7 @@ def check_network(environ: Mapping[str, str] = os.environ, timeout_s: float = _T
         return Finding("network", NOTE, f"HF_ENDPOINT is not an address: {address}.", "It must begin with https://.")
     try:
         request = urllib.request.Request(address, method="HEAD")  # noqa: S310 -- the scheme was checked
-        with urllib.request.urlopen(request, timeout=timeout_s):  # noqa: S310
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_S):  # noqa: S310
             pass
     except urllib.error.HTTPError:
         pass  # any status is an answer

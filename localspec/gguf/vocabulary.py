@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -18,11 +17,7 @@ class Vocabulary:
     """The file's name for the tokenizer ("gpt2", "llama", ...); "none" without one."""
     kind: str
     """llama.cpp's name for its kind ("BPE", "SPM", ...)."""
-    pre: str | None
-    """The name of the BPE pre-tokenizer."""
     tokens: tuple[str, ...] = field(repr=False)
-    token_types: tuple[int, ...] = field(repr=False)
-    """Empty if the file has no types."""
     bos_id: int | None
     eos_id: int | None
     eot_id: int | None
@@ -45,17 +40,12 @@ class Vocabulary:
             digest.update(b"%d:" % len(token) + token)
         return digest.hexdigest()
 
-    def text(self, token_id: int | None) -> str | None:
-        """The text of a token; None for None."""
-        return None if token_id is None else self.tokens[token_id]
-
 
 def vocabulary(metadata: Mapping[str, Value]) -> Vocabulary:
     """The vocabulary in a header's metadata; it has no tokens if the metadata has none."""
     model = get(metadata, "tokenizer.ggml.model", str) or "none"
     pre = get(metadata, "tokenizer.ggml.pre", str)
     tokens = get(metadata, "tokenizer.ggml.tokens", tuple) or ()
-    types = metadata.get("tokenizer.ggml.token_type")
     defaults = _TOKENIZERS.get(model) or _Tokenizer(model, None, None, add_bos=False, add_eos=False)
 
     def special(name: str, default: int | None) -> int | None:
@@ -70,9 +60,7 @@ def vocabulary(metadata: Mapping[str, Value]) -> Vocabulary:
     return Vocabulary(
         model=model,
         kind=defaults.kind,
-        pre=pre,
         tokens=tokens,
-        token_types=tuple(n for n in types if isinstance(n, int)) if isinstance(types, array) else (),
         bos_id=special("bos", defaults.bos_id),
         eos_id=special("eos", defaults.eos_id),
         eot_id=special("eot", _turn_end(tokens)),

@@ -74,10 +74,6 @@ class Footprint:
     ram: Share
     device: Share
 
-    @property
-    def total(self) -> int:
-        return self.ram.total + self.device.total
-
 
 def footprint(parts: Sequence[GgufHeader], shape: ContextShape, gpu_layers: int = 0) -> Footprint:
     """The memory of a model whose last ``gpu_layers`` layers are on a device; ``parts`` are its headers."""

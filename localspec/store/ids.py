@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 Ids = Callable[[], str]
 """Makes a new id."""
+_LEAST = 4
 
 
 def new_id() -> str:
@@ -14,8 +15,8 @@ def new_id() -> str:
     return secrets.token_hex(8)
 
 
-def abbreviated(ids: Iterable[str], least: int = 4) -> list[str]:
-    """The shortest prefixes that distinguish ids, each of at least ``least`` characters.
+def abbreviated(ids: Iterable[str]) -> list[str]:
+    """The shortest prefixes that distinguish ids, each of at least four characters.
 
     >>> abbreviated(["abcdef", "abcxyz", "123456"])
     ['abcd', 'abcx', '1234']
@@ -26,7 +27,7 @@ def abbreviated(ids: Iterable[str], least: int = 4) -> list[str]:
     for index, each in enumerate(order):
         neighbours = order[max(0, index - 1) : index] + order[index + 1 : index + 2]
         shared = max((_shared(each, other) for other in neighbours), default=0)
-        short[each] = each[: max(least, shared + 1)]
+        short[each] = each[: max(_LEAST, shared + 1)]
     return [short[each] for each in given]
 
 

@@ -60,10 +60,10 @@ def open_file(path: Path, clock: Clock, busy_s: float, migrations: Sequence[Migr
     return replace(opened, notice=notice)
 
 
-def open_memory(migrations: Sequence[Migration] = MIGRATIONS) -> sqlite3.Connection:
+def open_memory() -> sqlite3.Connection:
     """A new database in memory."""
     connection = _connect(":memory:", 0)
-    _migrate(connection, None, migrations)
+    _migrate(connection, None, MIGRATIONS)
     return connection
 
 

@@ -109,18 +109,9 @@ class StoredReply:
     """Oldest first, at least one."""
 
     @property
-    def state(self) -> ReplyState:
-        return self.parts[-1].state
-
-    @property
     def tokens(self) -> tuple[Token, ...]:
         """The tokens of all parts; their texts end where the message does."""
         return tuple(token for part in self.parts for token in part.tokens)
-
-    @property
-    def rounds(self) -> tuple[Round, ...]:
-        """The rounds of all parts; each part numbers its own from 0."""
-        return tuple(round_ for part in self.parts for round_ in part.rounds)
 
     def to_reply(self) -> Reply:
         """The reply as the chat would have it; figures of several parts are added up."""

@@ -116,15 +116,14 @@ def test_what_a_model_says_about_itself() -> None:
     assert [tensor.type_id for tensor in header.tensors] == [0, 8]
     assert header.split_count == 1
     vocabulary = header.vocabulary
-    assert (vocabulary.model, vocabulary.kind, vocabulary.pre) == ("gpt2", "BPE", "smollm")
+    assert (vocabulary.model, vocabulary.kind) == ("gpt2", "BPE")
     assert vocabulary.tokens == gf.TOKENS
-    assert vocabulary.token_types == (1,) * len(gf.TOKENS)
     assert (vocabulary.bos_id, vocabulary.eos_id) == (1, 2)
     assert (vocabulary.add_bos, vocabulary.add_eos) == (False, False)
 
 
 def test_the_end_of_a_turn_is_known_by_its_text_unless_the_file_names_it() -> None:
-    assert parse(gf.model()).vocabulary.text(parse(gf.model()).vocabulary.eot_id) == "<|im_end|>"
+    assert parse(gf.model()).vocabulary.eot_id == gf.TOKENS.index("<|im_end|>")
     assert parse(gf.model(metadata={"tokenizer.ggml.eot_token_id": 7})).vocabulary.eot_id == 7
 
 
@@ -149,7 +148,6 @@ def test_special_tokens_outside_the_vocabulary_do_not_exist() -> None:
     header = parse(gf.gguf({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ("a", "b")}))
 
     assert header.vocabulary.bos_id is None
-    assert header.vocabulary.text(header.vocabulary.bos_id) is None
 
 
 def test_a_value_of_another_kind_than_expected_is_none() -> None:
@@ -277,12 +275,6 @@ def test_a_tokenizer_whose_name_is_not_utf_8_has_a_fingerprint() -> None:
     header = parse(gf.model().replace(b"gpt2", b"\x80pt2"))
     assert header.vocabulary.model == "\udc80pt2"
     assert header.fingerprint != parse(gf.model()).fingerprint
-
-
-def test_token_types_that_are_no_whole_numbers_are_none() -> None:
-    types = gf.Typed(gf.FLOAT32, (float("nan"), float("inf")))
-
-    assert parse(gf.model(metadata={"tokenizer.ggml.token_type": types})).vocabulary.token_types == ()
 
 
 def test_every_cut_in_the_data_says_how_many_bytes_are_missing() -> None:

@@ -272,12 +272,12 @@ class TestFootprint:
         header = header_of(TARGET)
         small, large = ContextShape(n_ctx), ContextShape(n_ctx + more)
         narrow, wide = BY_SIZE[max(i, j)], BY_SIZE[min(i, j)]
-        assert footprint([header], small).total <= footprint([header], large).total
+        assert footprint([header], small).ram.total <= footprint([header], large).ram.total
         for less, most in (
             (replace(small, type_k=narrow), replace(small, type_k=wide)),
             (replace(small, type_v=narrow), replace(small, type_v=wide)),
         ):
-            assert footprint([header], less).total <= footprint([header], most).total
+            assert footprint([header], less).ram.total <= footprint([header], most).ram.total
 
 
 def wanted(n_ctx: int = 8192, gpu_layers: int = 0, path: Path = TARGET) -> Wanted:
@@ -349,7 +349,8 @@ class TestCheck:
 
     def test_a_device_that_shares_ram_takes_from_it(self) -> None:
         need = wanted(gpu_layers=7).footprint
-        room = Room(MachineMemory(need.total - 1, need.total), need.total, device_shares_ram=True)
+        total = need.ram.total + need.device.total
+        room = Room(MachineMemory(total - 1, total), total, device_shares_ram=True)
         with pytest.raises(CapacityError, match="in all"):
             check_fits([wanted(gpu_layers=7)], room)
 

@@ -117,7 +117,7 @@ def test_the_end_is_the_same_however_often_was_written(path: Path, interval_s: f
     assert store._database.query("SELECT count(*) FROM chunk") == [(0,)]
     reply = thread.reply(recorder.node.id)
     assert reply is not None
-    assert list(reply.rounds) == [event for event in said if isinstance(event, Round)]
+    assert list(reply.parts[0].rounds) == [event for event in said if isinstance(event, Round)]
     assert reply.text == thread.path[-1].content == said[-1].text  # type: ignore[union-attr]
     store.close()
 
@@ -133,7 +133,7 @@ def test_a_reply_that_breaks_off_keeps_its_text_and_says_why(store: Store, path:
     recorder.receive(events("late")[1])
     reply = thread.reply(recorder.node.id)
     assert reply is not None
-    assert (reply.state, reply.text) == (ReplyState.FAILED, "one two three ")
+    assert (reply.parts[-1].state, reply.text) == (ReplyState.FAILED, "one two three ")
     error = reply.to_reply().error
     assert isinstance(error, EngineError)
     assert (error.message, error.hint) == ("The engine stopped.", "Ask again.")

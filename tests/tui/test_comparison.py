@@ -128,7 +128,7 @@ async def test_leaving_stops_a_load_and_brings_the_pair_back(engine: FakeEngine,
         engine.inbox.put(Loaded(INFO))
         await wait_until(pilot, lambda: not session(pilot).busy)
         assert not session(pilot).thread.turns
-        assert session(pilot).race.running is None
+        assert session(pilot)._engine_queries.race.running is None
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ async def test_a_models_page_marks_the_best_file_and_downloads_it(
         await wait_until(pilot, lambda: said(pilot, "#pairs-title") == "Pairs")
         await wait_until(pilot, lambda: world.adopted == ["Qwen/Qwen3-8B-GGUF/model-Q6_K.gguf"])
         world.feed.put(progressed(2312 * MB))
-        await wait_until(pilot, lambda: [each.percent for each in app._library.downloads.active] == ["40 %"])
+        await wait_until(pilot, lambda: [each.percent for each in app._library.downloads.pending] == ["40 %"])
         assert isinstance(pilot.app.screen, PairsScreen)
 
 
@@ -239,7 +239,7 @@ async def test_a_draft_is_found_for_a_target_and_makes_a_pair(
         await wait_until(pilot, lambda: "once more: make it a pair, download 900 MB" in said(pilot, "#pairs-keys"))
         await pilot.press("enter")
         await wait_until(pilot, lambda: world.adopted == ["smollm2-1.7b with big/Slow:slow.gguf"])
-        await wait_until(pilot, lambda: [each.pair_id for each in app._library.downloads.active] == ["drafted"])
+        await wait_until(pilot, lambda: [each.pair_id for each in app._library.downloads.pending] == ["drafted"])
 
 
 async def opened_again(pilot: Pilot[Any]) -> None:

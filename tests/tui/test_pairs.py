@@ -120,7 +120,7 @@ async def test_the_offer_comes_after_the_first_screen_and_one_key_accepts_it(
 
         await pilot.press("f3")
         await wait_until(pilot, lambda: "F3 once more downloads 5.64 GB to " in notice_text(pilot))
-        assert not app._library.downloads.active
+        assert not app._library.downloads.pending
         await pilot.press("f3")
         world.feed.put(progressed(2312 * MB))
         await wait_until(pilot, lambda: "Qwen3 8B + 0.6B: 40 %, 24.0 MB/s, 2 min left" in notice_text(pilot))

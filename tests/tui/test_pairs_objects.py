@@ -98,7 +98,7 @@ def test_a_download_is_told_by_its_newest_event() -> None:
     world = FakeWorld()
     loads, later, changes = downloads(world)
     loads.start("qwen3-8b", "Qwen3")
-    assert [load.line for load in loads.active] == ["reading the headers"]
+    assert [load.line for load in loads.pending] == ["reading the headers"]
     for event in (progressed(1128 * MB), progressed(2312 * MB), None):
         world.feed.put(event)
     seen: list[str] = []
@@ -107,7 +107,7 @@ def test_a_download_is_told_by_its_newest_event() -> None:
     assert seen == ["20 %, 24.0 MB/s, 3 min left", "40 %, 24.0 MB/s, 2 min left", "40 %, 24.0 MB/s, 2 min left"]
     assert [(load.pair_id, load.stage) for load in loads.take_ended()] == [("qwen3-8b", Stage.DONE)]
     assert loads.take_ended() == []
-    assert not loads.active
+    assert not loads.pending
     assert changes
 
 
@@ -154,7 +154,7 @@ def test_a_download_is_started_once_and_can_be_started_again_after_its_end() -> 
     assert (now.stage, now.error, now.line) == (Stage.FAILED, FULL, FULL.message)
     assert len(loads.take_ended()) == 1
     loads.start("p", "P")
-    assert [load.stage for load in loads.active] == [Stage.PROVING]
+    assert [load.stage for load in loads.pending] == [Stage.PROVING]
     assert loads.take_ended() == []
 
 

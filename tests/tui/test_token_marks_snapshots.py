@@ -86,7 +86,7 @@ async def race(engine: LookingEngine, pilot: Pilot[Any]) -> None:
         engine.start()
         engine.write(rounds)
         engine.finish()
-    await wait_until(pilot, lambda: session(pilot).race.ready)
+    await wait_until(pilot, lambda: session(pilot)._engine_queries.race.ready)
     await pilot.press("space")
     screen = pilot.app.screen
     await wait_until(pilot, lambda: "same text" in str(screen.query_one("#race-verdict").render()))

@@ -21,6 +21,8 @@ MAX_PASSAGES_TOKENS = 2000
 """... and take no longer to read than so many tokens."""
 MAX_CHIPS = 5
 """Of so many attachments the names are shown where a message is shown in brief."""
+_SHOWN_LINES, _SHOWN_CHARS = 200, 20_000
+"""The most of a message's files that ``in_full`` has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,13 +204,13 @@ def as_folder(path: str) -> str:
     return path.rstrip("/") + "/"
 
 
-def in_full(content: str, max_lines: int = 200, max_chars: int = 20_000) -> str:
+def in_full(content: str) -> str:
     """The files and passages of a message for the eye, each under its name; empty if there are none."""
     named = (f"{file.name}  {file.note}".rstrip() + f"\n{file.text}" for file in split_files(content)[0])
     text = "\n".join(named)
-    rows = text[:max_chars].rstrip().split("\n")
-    cut = len(rows) > max_lines or len(text) > max_chars
-    return "\n".join([*rows[:max_lines], *(["… and more; an export has all."] if cut else [])])
+    rows = text[:_SHOWN_CHARS].rstrip().split("\n")
+    cut = len(rows) > _SHOWN_LINES or len(text) > _SHOWN_CHARS
+    return "\n".join([*rows[:_SHOWN_LINES], *(["… and more; an export has all."] if cut else [])])
 
 
 def brief(content: str, max_lines: int = 12, max_chars: int = 2000) -> str:

@@ -167,11 +167,6 @@ class Downloads:
         return [download for download in self.all if download.stage is not Stage.DONE]
 
     @property
-    def active(self) -> list[Download]:
-        """The running download, if there is one."""
-        return [download for download in self.queue if download.active]
-
-    @property
     def pending(self) -> list[Download]:
         """The running download and those that wait for their turn."""
         return [download for download in self.queue if download.pending]

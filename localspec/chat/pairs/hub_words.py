@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from localspec.chat.pairs.facts import Facts
@@ -74,9 +73,9 @@ def draft_facts(each: DraftCandidate, target: str) -> Facts:
     return [(name, text) for name, text in known if text]
 
 
-def gate(model: HubModel, environ: Mapping[str, str] = os.environ) -> str:
+def gate(model: HubModel) -> str:
     """The way into a gated repository, at the endpoint in force; empty for an open one."""
-    endpoint = (environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
+    endpoint = (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
     return f"accept its terms at {endpoint}/{model.name}, then set HF_TOKEN" if model.gated else ""
 
 

@@ -31,14 +31,11 @@ _REST_S = 0.01
 class LiveWatch:
     """Watches the replies of one store. Close it before the store."""
 
-    def __init__(
-        self, store: Store, objectives: Objectives | None = None, on_news: Callable[[], object] = lambda: None
-    ) -> None:
-        """``on_news`` is called, from the reading thread, when there is news."""
+    def __init__(self, store: Store, objectives: Objectives | None = None) -> None:
         self.objectives = objectives or Objectives()
         """The objectives from now on."""
         self._store = store
-        self._on_news = on_news
+        self._on_news: Callable[[], object] = lambda: None
         self._watch: DriftWatch | None = None
         """Created, with the import of numpy, when there is something to judge."""
         self._days = ObjectiveWatch(self.objectives)
@@ -53,7 +50,7 @@ class LiveWatch:
         self._thread: Thread | None = None
 
     def listen(self, on_news: Callable[[], object]) -> None:
-        """Replace ``on_news``."""
+        """Call ``on_news``, from the reading thread, when there is news."""
         self._on_news = on_news
 
     def begin(self, about: ReplyMetadata, message: str = "") -> ReplyObserver:

@@ -7,7 +7,7 @@ In 1,000 replies without a change the three together raise a notice with a proba
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from statistics import median
@@ -87,8 +87,7 @@ class DriftNotice:
 class DriftWatch:
     """Receives records one after another: for a chat, the stored ones first, and then each that ends.
 
-    ``list(watch.notices(store.runs(asked=RecordFilter(texts=True))))`` takes in all stored replies. A further record
-    takes well under a millisecond, without access to the disk.
+    A record takes well under a millisecond, without access to the disk.
     """
 
     def __init__(self) -> None:
@@ -105,11 +104,6 @@ class DriftWatch:
         if pair not in self._pairs:
             self._pairs[pair] = _PairWatch(pair)
         return tuple(self._pairs[pair].receive(run))
-
-    def notices(self, runs: Iterable[ReplyRecord]) -> Iterator[DriftNotice]:
-        """The notices that records raise."""
-        for run in runs:
-            yield from self.receive(run)
 
 
 class _PairWatch:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +33,7 @@ class Resolved:
     """The headers of the other files of a split model on this machine."""
 
 
-def resolve_file(text: str, environ: Mapping[str, str] = os.environ) -> Resolved:
+def resolve_file(text: str) -> Resolved:
     """Find a path, ``owner/name:file``, ``owner/name:QUANTISATION``, ``owner/name`` or a name that ``pairs scan``
     lists.
 
@@ -43,7 +42,7 @@ def resolve_file(text: str, environ: Mapping[str, str] = os.environ) -> Resolved
     path = Path(os.path.expanduser(text))  # noqa: PTH111 -- pathlib would raise for an unknown home
     if may_exist(path):
         return _resolved(path.absolute(), None, text)
-    entries = list(find_files((), environ))
+    entries = list(find_files(()))
     named = [found for found in entries if found.name == text]
     if not named and (reference := OF_HUB.fullmatch(text)):
         named = _of_repository(entries, reference["repo"], reference["file"])

@@ -28,7 +28,8 @@ def store(tmp_path: Path) -> Store:
 
 
 def offline(store: Store) -> list[str]:
-    return [notice.text for notice in DriftWatch().notices(store.runs(where=RecordFilter(texts=True)))]
+    watch, runs = DriftWatch(), store.runs(where=RecordFilter(texts=True))
+    return [notice.text for run in runs for notice in watch.receive(run)]
 
 
 def test_a_planted_drop_is_told_within_ten_replies_and_as_offline(store: Store) -> None:

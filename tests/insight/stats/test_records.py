@@ -150,7 +150,7 @@ def test_figures_are_not_kept_if_not_wanted(store: Store) -> None:
     recorder.receive(last)
     stored = thread.reply(recorder.node.id)
     assert stored is not None
-    assert (stored.text, stored.state, stored.tokens) == ("one two three ", ReplyState.DONE, ())
+    assert (stored.text, stored.parts[-1].state, stored.tokens) == ("one two three ", ReplyState.DONE, ())
     assert stored.to_reply().finished is FinishReason.STOP
     assert stored.parts[0].started is None
     assert list(store.runs(where=EVERYTHING)) == []
