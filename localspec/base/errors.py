@@ -25,6 +25,8 @@ class's ``exit_code``. The tree::
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 
@@ -205,3 +207,12 @@ def refused(what: str, error: OSError, elsewhere: str) -> tuple[str, str]:
     reason, hint = _REASONS.get(error.errno or 0, (error.strerror or str(error), "{elsewhere}."))
     hint = hint.format(elsewhere=elsewhere)
     return f"{what}: {reason[:1].lower()}{reason[1:]}.", hint[:1].upper() + hint[1:]
+
+
+@contextmanager
+def explaining(kind: type[LocalSpecError], what: str, elsewhere: str) -> Iterator[None]:
+    """Raise an error of ``kind`` if the operating system refuses what is inside, worded as by ``refused``."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(*refused(what, error, elsewhere)) from error

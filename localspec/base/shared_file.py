@@ -82,6 +82,15 @@ def resolved(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
+def file_stamp(path: Path) -> tuple[int, int] | None:
+    """The time and size of a file, by which a change is noticed; None if there is no such file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
 def is_stream(path: Path) -> bool:
     """True for a device, a terminal or a pipe, and for the file that this process's own output goes to.
 

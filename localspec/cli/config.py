@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from localspec.base.errors import OWN_FOLDER, ConfigError, UsageError, refused
+from localspec.base.errors import OWN_FOLDER, ConfigError, UsageError, explaining
 from localspec.cli.report import remark
 
 if TYPE_CHECKING:
@@ -162,12 +162,10 @@ def edit() -> None:
 
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     file = config_file()
-    try:
+    with explaining(ConfigError, f"{file} cannot be written", OWN_FOLDER):
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(_HEAD, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(*refused(f"{file} cannot be written", error, OWN_FOLDER)) from error
     try:
         ended = subprocess.run([*shlex.split(editor), str(file)], check=False)
     except (OSError, ValueError) as error:

@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from localspec.base.errors import OutputError, UsageError, refused
+from localspec.base.errors import OutputError, UsageError, explaining
 from localspec.base.shared_file import is_stream, resolved, write_whole
 from localspec.base.visible import visible
 
@@ -36,7 +36,5 @@ def write_out(path: Path, text: str) -> None:
     """Replace a result file in one step. Raises OutputError."""
     with suppress(OSError):
         sys.stdout.flush()  # it may be where the file leads, too
-    try:
+    with explaining(OutputError, f"{path} cannot be written", "choose another file"):
         write_whole(path, visible(text) if path.is_char_device() else text)
-    except OSError as error:
-        raise OutputError(*refused(f"{path} cannot be written", error, "choose another file")) from error

@@ -5,17 +5,16 @@ Reading never fails: a mistake becomes a ``Problem``, and everything else counts
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from localspec.base.bounded_file import read_file
-from localspec.base.errors import OWN_FOLDER, ConfigError, LocalSpecError, refused
+from localspec.base.errors import OWN_FOLDER, ConfigError, LocalSpecError, explaining
 from localspec.base.file_lock import folder_lock
 from localspec.base.paths import user_paths
-from localspec.base.shared_file import replace_file
+from localspec.base.shared_file import file_stamp, replace_file
 from localspec.config.editing import NotSafelyChanged, with_value
 from localspec.config.kinds import RefusedValue, TextOrFile, Value
 from localspec.config.servers import SERVERS_TABLE, McpServer, WrongServer, parse_server
@@ -74,7 +73,7 @@ class Config:
 
     @property
     def changed_on_disk(self) -> bool:
-        return _stamp(self.path) != self.stamp
+        return file_stamp(self.path) != self.stamp
 
 
 def config_file() -> Path:
@@ -84,7 +83,7 @@ def config_file() -> Path:
 def read_config(path: Path | None = None) -> Config:
     """The settings in ``path``, by default the user's file."""
     path = path or config_file()
-    stamp = _stamp(path)
+    stamp = file_stamp(path)
     try:
         text = read_file(path, MOST_BYTES).decode("utf-8-sig", errors="surrogateescape")
     except FileNotFoundError:
@@ -128,7 +127,7 @@ def write_server(name: str, server: McpServer | None) -> Config:
 def _write(changes: Mapping[Names, Value | None], name: str) -> Config:
     """Set values by their paths, or take them out for None, and read the file again. Raises ConfigError."""
     path = config_file()
-    with _explained(path), folder_lock(path):
+    with explaining(ConfigError, f"{path} cannot be written", OWN_FOLDER), folder_lock(path):
         before = read_file(path, MOST_BYTES) if path.exists() else b""
         try:
             mark = "utf-8-sig" if before.startswith(b"\xef\xbb\xbf") else "utf-8"
@@ -299,19 +298,3 @@ def _lower(sentence: str) -> str:
 
 def _is_text(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise ConfigError(*refused(f"{path} cannot be written", error, OWN_FOLDER)) from error

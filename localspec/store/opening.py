@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from localspec.base.errors import OWN_FOLDER, StoreError, refused
+from localspec.base.errors import OWN_FOLDER, StoreError, explaining, refused
 from localspec.base.file_lock import folder_lock
 from localspec.store import sqlite_errors
 from localspec.store.schema import MIGRATIONS, Migration
@@ -285,15 +285,12 @@ def _migrate(connection: sqlite3.Connection, path: Path | None, migrations: Sequ
 def back_up(connection: sqlite3.Connection, copy: Path) -> None:
     """Copy a database, readable by its owner alone; an older copy is replaced once this one is complete."""
     unfinished = copy.with_name(copy.name + ".part")
-    try:
+    with explaining(StoreError, f"The conversations cannot be copied to {copy} before their migration", OWN_FOLDER):
         unfinished.unlink(missing_ok=True)
         os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         with closing(sqlite3.connect(unfinished)) as target:
             connection.backup(target)
         unfinished.replace(copy)
-    except OSError as error:
-        what = f"The conversations cannot be copied to {copy} before their migration"
-        raise StoreError(*refused(what, error, OWN_FOLDER)) from error
 
 
 def set_aside(path: Path, clock: Clock) -> Path:
@@ -303,13 +300,11 @@ def set_aside(path: Path, clock: Clock) -> Path:
     while aside.exists():
         number += 1
         aside = path.with_name(f"{stem}-{number}{path.suffix}")
-    try:
+    what = f"The file of conversations {path} is damaged and cannot be renamed"
+    with explaining(StoreError, what, "move it away, and start again"):
         path.rename(aside)
         for companion in COMPANIONS:
             with suppress(FileNotFoundError):
                 path.with_name(path.name + companion).rename(aside.with_name(aside.name + companion))
         sqlite_errors.marker(path).unlink(missing_ok=True)
-    except OSError as error:
-        what = f"The file of conversations {path} is damaged and cannot be renamed"
-        raise StoreError(*refused(what, error, "move it away, and start again")) from error
     return aside

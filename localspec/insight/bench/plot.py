@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from localspec.base.errors import OutputError, UsageError, refused
+from localspec.base.errors import OutputError, UsageError, explaining
 from localspec.base.extras import install_extra
 from localspec.insight.bench.summary import ALL, Cell
 
@@ -37,10 +37,8 @@ def draw(path: Path, pairs: Mapping[str, Sequence[Cell]]) -> None:
     for (name, cells), (left, right) in zip(shown.items(), axes, strict=False):
         _speedups(left, name, cells)
         _acceptance(right, cells)
-    try:
+    with explaining(OutputError, f"{path} cannot be written", "choose another file"):
         figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise OutputError(*refused(f"{path} cannot be written", error, "choose another file")) from error
 
 
 def _series(cells: Sequence[Cell]) -> dict[str, list[Cell]]:

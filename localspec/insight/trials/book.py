@@ -10,15 +10,15 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from localspec.base.bounded_file import read_file
-from localspec.base.errors import OWN_FOLDER, NotFoundError, StoreError, UsageError, refused
+from localspec.base.errors import OWN_FOLDER, NotFoundError, StoreError, UsageError, explaining
 from localspec.base.file_lock import file_lock
 from localspec.base.paths import user_paths
-from localspec.base.shared_file import replace_file
+from localspec.base.shared_file import file_stamp, replace_file
 from localspec.insight.trials.records import trial_from_dict, trial_to_dict
 from localspec.insight.trials.trial import Trial, TrialEnd
 
@@ -44,7 +44,7 @@ class TrialBook:
 
     def trials(self) -> tuple[Trial, ...]:
         """All trials, oldest first. Raises StoreError."""
-        stamp = self._file_stamp()
+        stamp = file_stamp(self.path)
         if stamp != self._stamp:
             self._trials, self._stamp = self._read(), stamp
         return self._trials
@@ -100,13 +100,6 @@ class TrialBook:
         self._write(tuple(trial if each.id == trial.id else each for each in self.trials()))
         return trial
 
-    def _file_stamp(self) -> tuple[int, int] | None:
-        try:
-            status = self.path.stat()
-        except OSError:
-            return None
-        return status.st_mtime_ns, status.st_size
-
     def _read(self) -> tuple[Trial, ...]:
         try:
             records = json.loads(read_file(self.path, _MOST_BYTES))
@@ -126,9 +119,9 @@ class TrialBook:
 
     def _write(self, trials: tuple[Trial, ...]) -> None:
         text = json.dumps([trial_to_dict(trial) for trial in trials], indent=1) + "\n"
-        with self._explained():
+        with self._storing():
             replace_file(self.path, text.encode())
-        self._trials, self._stamp = trials, self._file_stamp()
+        self._trials, self._stamp = trials, file_stamp(self.path)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -136,7 +129,7 @@ class TrialBook:
 
         It is a file of its own: a promotion writes settings meanwhile, which takes the lock of their folder.
         """
-        with self._explained():
+        with self._storing():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             lock = ExitStack()
             lock.enter_context(file_lock(self.path.with_suffix(".lock")))
@@ -144,9 +137,5 @@ class TrialBook:
             self._stamp = (-1, -1)
             yield
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise StoreError(*refused(f"Trials cannot be stored in {self.path}", error, OWN_FOLDER)) from error
+    def _storing(self) -> AbstractContextManager[None]:
+        return explaining(StoreError, f"Trials cannot be stored in {self.path}", OWN_FOLDER)

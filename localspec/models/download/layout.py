@@ -8,13 +8,12 @@ prunes.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from uuid import uuid4
 
-from localspec.base.errors import OWN_CACHE, DownloadError, refused
+from localspec.base.errors import OWN_CACHE, DownloadError, explaining
 from localspec.base.shared_file import replace_file
 from localspec.models.download.remote_file import RemoteFile
 from localspec.models.pairs.disk import is_file
@@ -114,13 +113,9 @@ def check_name(file: str) -> None:
         raise DownloadError(f"{file!r} is not a valid name in a repository.", "Check the name.")
 
 
-@contextmanager
-def explained(cache: Path) -> Iterator[None]:
+def explained(cache: Path) -> AbstractContextManager[None]:
     """Turn an OSError into a DownloadError about the cache."""
-    try:
-        yield
-    except OSError as error:
-        raise DownloadError(*refused(f"The cache {cache} cannot be written", error, OWN_CACHE)) from error
+    return explaining(DownloadError, f"The cache {cache} cannot be written", OWN_CACHE)
 
 
 def _leads_to(link: Path, blob: Path) -> bool:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from localspec.base.errors import ConfigError, NotFoundError, UsageError, refused
+from localspec.base.errors import ConfigError, NotFoundError, UsageError, explaining
 from localspec.models.pairs.catalogue import load_catalogue
 from localspec.models.pairs.disk import is_file, is_folder, is_link, links_below, matching, real
 from localspec.models.pairs.hub_cache import read_ref, repo_folder
@@ -79,10 +79,8 @@ def carry_out(removal: Removal) -> None:
 def delete(paths: Iterable[Path]) -> None:
     """Delete files, which may already be gone. Raises ConfigError."""
     for path in paths:
-        try:
+        with explaining(ConfigError, f"{path} cannot be removed", "remove it by hand"):
             path.unlink(missing_ok=True)
-        except OSError as error:
-            raise ConfigError(*refused(f"{path} cannot be removed", error, "remove it by hand")) from error
 
 
 def _other_user(model: ModelFile, pair: Pair) -> str | None:

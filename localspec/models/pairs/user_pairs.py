@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from localspec.base.bounded_file import read_file
-from localspec.base.errors import OWN_FOLDER, ConfigError, InputError, UsageError, refused
+from localspec.base.errors import OWN_FOLDER, ConfigError, InputError, UsageError, explaining
 from localspec.base.file_lock import folder_lock
 from localspec.base.paths import user_paths
-from localspec.base.shared_file import replace_file
+from localspec.base.shared_file import replace_file, resolved
 from localspec.base.toml_text import toml_string
 from localspec.gguf.draft_heads import DRAFT
 from localspec.models.pairs.pair import ModelFile, Pair
@@ -142,19 +141,15 @@ def _replace(text: str, kept: tuple[Pair, ...], added: Set[str] = frozenset()) -
         if tuple(pair for pair in pairs if pair.id not in added) != kept or len(pairs) != len(kept) + len(added):
             raise ConfigError(_UNSAFE.format(own_file()), _BY_HAND)
 
-    with _explained(Path(os.path.realpath(own_file()))):
+    with _writing(resolved(own_file())):
         replace_file(own_file(), text.encode(), check=check)
 
 
 @contextmanager
 def _locked() -> Iterator[None]:
-    with _explained(own_file()), folder_lock(own_file()):
+    with _writing(own_file()), folder_lock(own_file()):
         yield
 
 
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise ConfigError(*refused(f"{path} cannot be written", error, OWN_FOLDER)) from error
+def _writing(path: Path) -> AbstractContextManager[None]:
+    return explaining(ConfigError, f"{path} cannot be written", OWN_FOLDER)
