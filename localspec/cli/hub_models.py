@@ -69,12 +69,12 @@ def search(
     as_json: bool,
 ) -> None:
     """Search the Hub for repositories with GGUF files that have all WORDS in their names."""
-    from localspec.cli.hub_access import download_context
     from localspec.models.discovery.search import HubQuery
     from localspec.models.discovery.search import search as search_hub
+    from localspec.models.download import open_context
 
     query = HubQuery(text=" ".join(words), sort=sort, author=author, licence=licence, most_parameters=up_to)
-    with download_context() as context:
+    with open_context() as context:
         looked_at = list(islice(search_hub(context.hub, query), limit))
     if as_json:
         print(json.dumps([asdict(model) for model in looked_at], indent=2))
@@ -110,13 +110,13 @@ def _print_found(found: Sequence[HubModel]) -> None:
 @click.pass_obj
 def show(services: Services, /, repository: str, as_json: bool) -> None:
     """Show the GGUF files of REPOSITORY (owner/name), which of them fit this machine, and the one to take."""
-    from localspec.cli.hub_access import download_context
     from localspec.doctor.native_probe import expect_here, room_of
     from localspec.models.discovery.page import read_page
+    from localspec.models.download import open_context
 
     if repository.count("/") != 1:
         raise UsageError(f"{repository!r} is not the name of a repository.", "It should be owner/name.")
-    with download_context() as context:
+    with open_context() as context:
         native = services.probe_native()
         page = read_page(repository, context, room_of(native), expect_here(native))
     if as_json:
@@ -139,14 +139,14 @@ def draft(services: Services, /, target: str, with_refused: bool, as_json: bool)
     TARGET is a file, owner/name:QUANTISATION, or a name that `localspec pairs scan` lists. Each draft is proved to fit
     by its header, of which a few MB are read; nothing is downloaded.
     """
-    from localspec.cli.hub_access import download_context
     from localspec.doctor.native_probe import expect_with_here
     from localspec.models.discovery.drafts import find_drafts
+    from localspec.models.download import open_context
     from localspec.models.download.model_header import resolve
 
     found = []
     refusal = None
-    with download_context() as context:
+    with open_context() as context:
         big = resolve(target, context)
         try:
             expect = expect_with_here(services.probe_native())

@@ -50,7 +50,7 @@ def add(
     that `localspec pairs scan` lists. Files on this machine stay where they are; of remote ones only the header is
     fetched, to check that they fit.
     """
-    from localspec.cli.hub_access import download_context
+    from localspec.models.download import open_context
     from localspec.models.download.model_header import resolve
     from localspec.models.pairs.addition import add_pair, brings_mtp
     from localspec.models.pairs.state import HERE, state_of
@@ -64,7 +64,7 @@ def add(
         raise UsageError("Nothing is named that could be added.", "Name files or folders, or one model with --target.")
     if alone and draft is not None:
         raise UsageError("--alone and --draft contradict each other.", "Leave one of them out.")
-    with download_context() as context:
+    with open_context() as context:
         big = resolve(target, context)
         small = resolve(draft, context) if draft else None
         reader = resolve(projector, context) if projector else None

@@ -16,7 +16,6 @@ import click
 from localspec.base.errors import TERMINATED_EXIT_CODE
 from localspec.base.signal_wakeup import SignalWakeup
 from localspec.base.visible import visible_line
-from localspec.cli.hub_access import download_context
 from localspec.cli.streams import Status
 from localspec.models.pairs import Pair, load_catalogue
 from localspec.runtime.figures import size
@@ -43,10 +42,11 @@ def pull(names: Sequence[str], as_json: bool) -> None:
     known = {name: catalogue.find(name) for name in named if "/" not in name}
     reporter = _JsonTeller() if as_json else _Reporter()
     from localspec.models.discovery.taking import take
+    from localspec.models.download import open_context
     from localspec.models.download.pull import Planner, fetch
 
     try:
-        with SignalWakeup(), _terminated_in_python(), download_context() as context:
+        with SignalWakeup(), _terminated_in_python(), open_context() as context:
             pairs = [known.get(name) or take(name, context) for name in named]
             plans = _plan(Planner(context), pairs, reporter)
             for event in fetch(plans, context):

@@ -6,7 +6,7 @@ Imports are in the functions, so that the first screen does not wait for them.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from threading import Event
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from localspec.models.discovery.drafts import DraftCandidate
     from localspec.models.discovery.page import ModelPage, Quantisation
     from localspec.models.discovery.search import HubModel
-    from localspec.models.download import DownloadContext
     from localspec.models.download.events import DownloadEvent
     from localspec.models.download.queue_file import QueuedDownload
     from localspec.models.fit import Room
@@ -153,18 +152,13 @@ class LocalPairs:
         return measured is not None
 
     def fetch(self, pair_id: str, stop: Event) -> Generator[DownloadEvent, None, None]:
-        from localspec.models.download import DownloadContext, Hub, Stopped
+        from localspec.models.download import Stopped, open_context
         from localspec.models.download.pull import Planner, fetch
         from localspec.models.pairs import load_catalogue
-        from localspec.models.pairs.hub_cache import hub_cache
 
         pair = load_catalogue().find(pair_id)
-        try:
-            with Hub() as hub:
-                context = DownloadContext(hub=hub, cache=hub_cache(), stop=stop)
-                yield from fetch([Planner(context).plan(pair)], context)
-        except Stopped:
-            return
+        with suppress(Stopped), open_context(stop) as context:
+            yield from fetch([Planner(context).plan(pair)], context)
 
     def queued(self) -> Sequence[QueuedDownload]:
         from localspec.models.download.queue_file import read_queue
@@ -220,14 +214,16 @@ class LocalPairs:
 
     def page(self, name: str) -> ModelPage:
         from localspec.models.discovery.page import read_page
+        from localspec.models.download import open_context
 
-        with self._hub() as context:
+        with open_context() as context:
             return read_page(name, context, *self._machine())
 
     def adopt(self, chosen: Quantisation) -> str:
         from localspec.models.discovery.taking import take
+        from localspec.models.download import open_context
 
-        with self._hub() as context:
+        with open_context() as context:
             return take(f"{chosen.target.repo}:{chosen.file}", context).id
 
     def collect(self, path: Path) -> str:
@@ -238,27 +234,21 @@ class LocalPairs:
     def drafts(self, pair_id: str) -> Iterator[DraftCandidate]:
         from localspec.doctor.native_probe import expect_with_here
         from localspec.models.discovery.drafts import find_drafts
+        from localspec.models.download import open_context
         from localspec.models.download.model_header import resolve
 
         self._machine()
         assert self._native is not None
         expect = expect_with_here(self._native)
-        with self._hub() as context:
+        with open_context() as context:
             yield from find_drafts(resolve(_target_of(pair_id), context), context, expect)
 
     def pair_with(self, pair_id: str, draft: str) -> str:
         from localspec.models.discovery.taking import take
+        from localspec.models.download import open_context
 
-        with self._hub() as context:
+        with open_context() as context:
             return take(_target_of(pair_id), context, draft).id
-
-    @contextmanager
-    def _hub(self) -> Iterator[DownloadContext]:
-        from localspec.models.download import DownloadContext, Hub
-        from localspec.models.pairs.hub_cache import hub_cache
-
-        with Hub() as hub:
-            yield DownloadContext(hub=hub, cache=hub_cache(), stop=Event())
 
 
 def _target_of(pair_id: str) -> str:
@@ -270,7 +260,7 @@ def _target_of(pair_id: str) -> str:
 
 
 class NoPairs:
-    """A source without pairs, for a chat with files given on the command line."""
+    """A source without pairs, for a chat without settings."""
 
     def listed(self) -> Sequence[PairDescription]:
         return ()

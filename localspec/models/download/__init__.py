@@ -4,7 +4,7 @@
 concurrently. The cache is written exactly as ``huggingface_hub`` writes it.
 """
 
-from localspec.models.download.context import DownloadContext, Stopped
+from localspec.models.download.context import DownloadContext, Stopped, open_context
 from localspec.models.download.downloader import check_space, download
 from localspec.models.download.events import Delayed, DownloadEvent, Fetched, Progressed
 from localspec.models.download.hub import Hub
@@ -25,5 +25,6 @@ __all__ = [
     "Stopped",
     "check_space",
     "download",
+    "open_context",
     "read_remote_header",
 ]

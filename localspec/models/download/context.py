@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
@@ -12,6 +13,7 @@ from localspec.models.download.hub import Hub
 from localspec.models.download.refusals import TransientError
 from localspec.models.download.retry import Retry
 from localspec.models.pairs.free_space import free_bytes
+from localspec.models.pairs.hub_cache import hub_cache
 
 T = TypeVar("T")
 
@@ -70,3 +72,10 @@ class DownloadContext:
                 delayed(error, wait_s)
                 self.pause(wait_s)
                 recover()
+
+
+@contextmanager
+def open_context(stop: Event | None = None) -> Iterator[DownloadContext]:
+    """The Hub and the cache of the environment, for the length of a ``with``."""
+    with Hub() as hub:
+        yield DownloadContext(hub=hub, cache=hub_cache(), stop=stop or Event())
