@@ -10,7 +10,7 @@ from localspec.cli.tables import AMBER, DIM, GREEN, RED, coloured, paragraph
 from localspec.gguf.draft_heads import DRAFTERS
 from localspec.insight.bench.compare import BenchChange, BenchComparison, losses
 from localspec.insight.bench.result import BenchResult, PairResult
-from localspec.insight.bench.summary import ALL, Cell, cells
+from localspec.insight.bench.summary import ALL, Cell, cells, series
 from localspec.insight.bench.verdict import BenchVerdict, recommended, verdict
 from localspec.runtime.figures import MISSING, length, percent, size, speed, times
 
@@ -74,10 +74,10 @@ def as_markdown(result: BenchResult) -> str:
         lines += [f"## {pair.pair}", "", f"**{summary.sentence}**", ""]
         if summary.advice:
             lines += [f"Recommended: `{summary.advice}`", ""]
-        for title, group in _groups(summary.cells):
+        for title, group in series(summary.cells).items():
             lines += [f"### {title}", "", "| " + " | ".join(_HEADS) + " |", "| --- " + "| ---: " * 9 + "|"]
             lines += ["| " + " | ".join(_row(cell)) + " |" for cell in group]
-            lines += ["", *(f"- {line}" for line in _engine_queries(group)), ""]
+            lines += ["", *(f"- {line}" for line in _asides(group)), ""]
         lines += [f"- {line}" for line in _pair_asides(pair)]
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
@@ -110,23 +110,16 @@ def comparison_text(found: Sequence[BenchComparison]) -> str:
 def _pair_lines(summary: PairSummary) -> Iterable[str]:
     facts = summary.pair.facts
     yield f"{summary.pair.pair}{' on ' + str(facts['device']) if facts else ''}"
-    for title, group in _groups(summary.cells):
+    for title, group in series(summary.cells).items():
         yield ""
         yield title
         yield from _aligned([_HEADS, *map(_row, group)], right=range(1, len(_HEADS)))
-        yield from (paragraph(line) for line in _engine_queries(group))
+        yield from (paragraph(line) for line in _asides(group))
     yield ""
     yield from (paragraph(line) for line in _pair_asides(summary.pair))
     yield coloured(paragraph(summary.sentence), _COLOURS[summary.verdict.judgement.value])
     if summary.advice:
         yield f"Recommended: {summary.advice}"
-
-
-def _groups(found: Sequence[Cell]) -> list[tuple[str, list[Cell]]]:
-    groups: dict[str, list[Cell]] = {}
-    for cell in found:
-        groups.setdefault(f"{cell.way}, temperature {cell.temperature:g}", []).append(cell)
-    return list(groups.items())
 
 
 def _row(cell: Cell) -> tuple[str, ...]:
@@ -145,7 +138,7 @@ def _row(cell: Cell) -> tuple[str, ...]:
     )
 
 
-def _engine_queries(group: Sequence[Cell]) -> Iterable[str]:
+def _asides(group: Sequence[Cell]) -> Iterable[str]:
     """Lines on the cell of all subjects: the prompt, the first token, and acceptance by position."""
     whole = next((cell for cell in group if cell.subject == ALL), None)
     if whole is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from localspec.base.errors import OutputError, UsageError, explaining
 from localspec.base.extras import install_extra
-from localspec.insight.bench.summary import ALL, Cell
+from localspec.insight.bench.summary import ALL, Cell, series
 
 SUFFIXES = (".svg", ".png")
 _COLOURS = ("#0072B2", "#E69F00", "#56B4E9", "#D55E00", "#009E73", "#CC79A7")
@@ -41,20 +41,12 @@ def draw(path: Path, pairs: Mapping[str, Sequence[Cell]]) -> None:
         figure.savefig(path, dpi=150)
 
 
-def _series(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
-    """The cells by series, which have one colour each."""
-    found: dict[str, list[Cell]] = {}
-    for cell in cells:
-        found.setdefault(f"{cell.way}, temperature {cell.temperature:g}", []).append(cell)
-    return found
-
-
 def _speedups(axes: Any, name: str, cells: Sequence[Cell]) -> None:
     subjects = list(dict.fromkeys(cell.subject for cell in cells))
-    series = _series(cells)
-    width = 0.8 / len(series)
-    for index, (label, own) in enumerate(series.items()):
-        places = [subjects.index(cell.subject) + (index - (len(series) - 1) / 2) * width for cell in own]
+    shown = series(cells)
+    width = 0.8 / len(shown)
+    for index, (label, own) in enumerate(shown.items()):
+        places = [subjects.index(cell.subject) + (index - (len(shown) - 1) / 2) * width for cell in own]
         spreads = [
             [cell.speedup - cell.interval.low if cell.interval else 0 for cell in own],
             [cell.interval.high - cell.speedup if cell.interval else 0 for cell in own],
@@ -72,7 +64,7 @@ def _speedups(axes: Any, name: str, cells: Sequence[Cell]) -> None:
 
 def _acceptance(axes: Any, cells: Sequence[Cell]) -> None:
     deepest = 0
-    for index, (label, own) in enumerate(_series(cells).items()):
+    for index, (label, own) in enumerate(series(cells).items()):
         for cell in own:
             if cell.subject == ALL and cell.acceptance_per_pos:
                 depth = len(cell.acceptance_per_pos)

@@ -47,6 +47,14 @@ class Cell:
         return max(0.0, 1 - self.draft_share - self.verify_share)
 
 
+def series(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
+    """The cells of each condition and temperature, by their name in words."""
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        found.setdefault(f"{cell.way}, temperature {cell.temperature:g}", []).append(cell)
+    return found
+
+
 def ways(samples: Iterable[Sample]) -> list[str]:
     """The names of the speculative conditions, sorted."""
     return sorted({sample.way for sample in samples} - {PLAIN})
