@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -24,6 +25,11 @@ def from_json(kind: type[T], data: Any) -> T:
     """
     types = _types(kind)
     return kind(**{name: _made(types[name], value) for name, value in data.items()})
+
+
+def known_fields(kind: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a JSON object that are fields of a dataclass, by name."""
+    return {field.name: data[field.name] for field in fields(kind) if field.name in data}
 
 
 def misfit(value: Any, name: str = "") -> str | None:

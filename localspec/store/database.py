@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -86,3 +87,8 @@ def storable(text: str) -> str:
     except UnicodeEncodeError:
         return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
     return text
+
+
+def loaded(text: str | None) -> Any:
+    """The value of a column of JSON; None for NULL."""
+    return None if text is None else json.loads(text)

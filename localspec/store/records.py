@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
 
 from localspec.engine.events import FinishReason, Round
 from localspec.engine.tally import Tally
 from localspec.engine.timings import Timings
 from localspec.store import provenance
-from localspec.store.database import Database, Row
+from localspec.store.database import Database, Row, loaded
 from localspec.store.replies import ReplyMetadata
 from localspec.store.replies_json import about_from_dict, finished_from_dict, started_from_dict
 from localspec.store.timestamps import from_micros, to_micros
@@ -114,8 +113,8 @@ def _readable(row: Row, *, rounds: bool) -> ReplyRecord | None:
 def _run(row: Row, *, rounds: bool) -> ReplyRecord:
     place, message, created, state, about_json, started_json, stored, finished_json, text, question, conversation = row
     about = _about(about_json)
-    started = started_from_dict(_loaded(started_json))
-    finished = finished_from_dict(_loaded(finished_json))
+    started = started_from_dict(loaded(started_json))
+    finished = finished_from_dict(loaded(finished_json))
     decoded = provenance.rounds_of(stored, text) if stored and (rounds or finished is None) else ()
     timings = finished.timings if finished is not None else _added_up(decoded, about)
     first = decoded[0] if decoded else provenance.first_round_of(stored) if stored else None
@@ -148,7 +147,3 @@ def _added_up(rounds: tuple[Round, ...], about: ReplyMetadata) -> Timings:
 def _about(text: str) -> ReplyMetadata:
     """The parsed metadata, cached because successive replies mostly have the same."""
     return about_from_dict(json.loads(text))
-
-
-def _loaded(text: str | None) -> Any:
-    return None if text is None else json.loads(text)

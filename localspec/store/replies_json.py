@@ -6,10 +6,11 @@ Events have the form of ``engine.wire``. Unknown fields are ignored.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 from localspec.base.errors import LocalSpecError, error_from_code
+from localspec.base.typed_json import known_fields
 from localspec.engine.events import Finished, Round, Started
 from localspec.engine.settings import BANNED, Sampling
 from localspec.engine.wire import event_from_dict, event_to_dict
@@ -51,17 +52,17 @@ def about_from_dict(data: Data) -> ReplyMetadata:
 
 
 def _options(data: Data) -> ReplyOptions:
-    known = _known(ReplyOptions, data)
+    known = known_fields(ReplyOptions, data)
     known["sampling"] = _sampling(data.get("sampling") or {})
     known["spec"] = None if data.get("spec") is None else tuple(data["spec"])
     known["stop"] = tuple(data.get("stop") or ())
-    known["tools"] = tuple(Tool(**_known(Tool, tool)) for tool in data.get("tools") or ())
+    known["tools"] = tuple(Tool(**known_fields(Tool, tool)) for tool in data.get("tools") or ())
     return ReplyOptions(**known)
 
 
 def _sampling(data: Data) -> Sampling:
     known: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in _known(Sampling, data).items()
+        name: tuple(value) if isinstance(value, list) else value for name, value in known_fields(Sampling, data).items()
     }
     biases = data.get("logit_bias") or ()
     known["logit_bias"] = tuple((int(token), BANNED if bias == "ban" else float(bias)) for token, bias in biases)
@@ -69,11 +70,7 @@ def _sampling(data: Data) -> Sampling:
 
 
 def _model_file(data: Data | None) -> ModelFileRecord | None:
-    return None if data is None else ModelFileRecord(**_known(ModelFileRecord, data))
-
-
-def _known(kind: type[Any], data: Data) -> dict[str, Any]:
-    return {field.name: data[field.name] for field in fields(kind) if field.name in data}
+    return None if data is None else ModelFileRecord(**known_fields(ModelFileRecord, data))
 
 
 def error_to_dict(error: LocalSpecError | None) -> dict[str, Any] | None:

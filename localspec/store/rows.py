@@ -14,7 +14,7 @@ from localspec.engine.events import Finished, Round, Started
 from localspec.engine.wire import event_to_dict
 from localspec.runtime.messages import Role, ToolCall
 from localspec.store import provenance
-from localspec.store.database import Database, Row, Statement, storable
+from localspec.store.database import Database, Row, Statement, loaded, storable
 from localspec.store.documents import ConversationDocument, Heading, ListedConversation, MessageDocument
 from localspec.store.replies import ReplyPart
 from localspec.store.replies_json import (
@@ -229,10 +229,10 @@ def _parts(
                 about=about_from_dict(json.loads(about)),
                 state=ReplyState(state),
                 begin=begin,
-                started=started_from_dict(_loaded(started)),
+                started=started_from_dict(loaded(started)),
                 rounds=read_rounds(stored, texts[message][begin:]) if stored else (),
-                finished=finished_from_dict(_loaded(finished)),
-                error=error_from_dict(_loaded(error)),
+                finished=finished_from_dict(loaded(finished)),
+                error=error_from_dict(loaded(error)),
             )
         )
     return {message: tuple(parts) for message, parts in found.items()}
@@ -267,7 +267,7 @@ def _heading(row: Row) -> Heading:
         deleted=_moment(deleted),
         leaf=leaf,
         source=source,
-        settings=valid_settings(_loaded(settings)),
+        settings=valid_settings(loaded(settings)),
         folder=folder,
         tags=tuple(tags.split()),
         archived=bool(archived),
@@ -284,7 +284,3 @@ def _event(event: Any) -> str | None:
 
 def _error(error: LocalSpecError | None) -> str | None:
     return None if error is None else json.dumps(error_to_dict(error), separators=(",", ":"))
-
-
-def _loaded(text: str | None) -> Any:
-    return None if text is None else json.loads(text)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from localspec.base.typed_json import known_fields
 from localspec.insight.trials.trial import Change, Outcome, PromotedSetting, Trial, TrialEnd
 
 Data = Mapping[str, Any]
@@ -26,7 +27,7 @@ def trial_from_dict(data: Data) -> Trial:
 
     Raises KeyError, TypeError or ValueError if it is malformed.
     """
-    known = _known(Trial, data)
+    known = known_fields(Trial, data)
     known["begun"] = datetime.fromisoformat(data["begun"])
     known["changes"] = tuple(_change_from(each) for each in data["changes"])
     known["end"] = None if data.get("end") is None else _end_from(data["end"])
@@ -60,12 +61,10 @@ def _field(name: str, value: Any) -> Any:
 
 
 def _end_from(data: Data) -> TrialEnd:
-    known = _known(TrialEnd, data)
+    known = known_fields(TrialEnd, data)
     known["outcome"] = Outcome(data["outcome"])
     known["at"] = datetime.fromisoformat(data["at"])
-    known["written"] = tuple(PromotedSetting(**_known(PromotedSetting, each)) for each in data.get("written") or ())
+    known["written"] = tuple(
+        PromotedSetting(**known_fields(PromotedSetting, each)) for each in data.get("written") or ()
+    )
     return TrialEnd(**known)
-
-
-def _known(kind: type[Any], data: Data) -> dict[str, Any]:
-    return {field.name: data[field.name] for field in fields(kind) if field.name in data}

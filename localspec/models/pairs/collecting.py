@@ -8,11 +8,12 @@ from itertools import chain
 from pathlib import Path
 
 from localspec.base.errors import NotFoundError
+from localspec.base.shared_file import resolved
 from localspec.gguf import read_header
 from localspec.gguf.draft_heads import DRAFT, drafter_kind
 from localspec.models.pairs.addition import free_id
 from localspec.models.pairs.catalogue import load_catalogue
-from localspec.models.pairs.disk import is_file, is_folder, real
+from localspec.models.pairs.disk import is_file, is_folder
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.scan import FOLDER, ScannedModel, scan
 from localspec.models.pairs.split_files import stem
@@ -44,12 +45,12 @@ def collect(paths: Sequence[Path]) -> list[Collected]:
         raise NotFoundError("There are no GGUF files.", "Name a file that ends in .gguf, or a folder with such files.")
     scanned = scan(found, deadline_s=_DEADLINE_S)
     catalogue = load_catalogue().pairs
-    known = {real(pair.target.path): pair.id for pair in catalogue if pair.target.path is not None}
+    known = {resolved(pair.target.path): pair.id for pair in catalogue if pair.target.path is not None}
     drafts = {pair.target.path: pair.draft for pair in reversed(scanned.pairs)}
     ids = {pair.id for pair in catalogue}
     collected = []
     for model in scanned.models:
-        reason = _refusal(model, known.get(real(model.path)))
+        reason = _refusal(model, known.get(resolved(model.path)))
         pair = None if reason else _pair(model, drafts.get(model.path), ids)
         ids |= {pair.id} if pair else set()
         collected.append(Collected(model.path, pair, reason))
@@ -98,7 +99,7 @@ def _is_of(pair: Pair, paths: Sequence[Path]) -> bool:
     if [Path(model.file).name for model in models] != [path.name for path in paths]:
         return False
     try:
-        return [real(model.locate()) for model in models] == list(map(real, paths))
+        return [resolved(model.locate()) for model in models] == list(map(resolved, paths))
     except NotFoundError:
         return False
 

@@ -50,11 +50,6 @@ def matching(folder: Path, pattern: str) -> list[Path]:
         return []
 
 
-def real(path: Path) -> Path:
-    """The path with links resolved as far as possible."""
-    return Path(os.path.realpath(path))
-
-
 def links_below(folder: Path) -> list[Path]:
     """Every link below a folder, at any depth; none if there is no such folder.
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from localspec.base.bounded_file import read_beginning
 from localspec.base.errors import LocalSpecError, NotFoundError
+from localspec.base.shared_file import resolved
 from localspec.models.embedders import is_embedder
-from localspec.models.pairs.disk import real
 from localspec.models.pairs.pair import Pair
 from localspec.models.pairs.split_files import read_parts
 from localspec.models.pairs.stores import STORES, Found
@@ -24,7 +24,7 @@ _TRACE = re.compile(rb"pooling_type|general\.architecture[\s\S]{12}(?:[a-z-]*ber
 
 def find_embedder(environ: Mapping[str, str]) -> Path | None:
     """The smallest embedding model in the folders of programs that keep models, and beside the user's own pairs."""
-    found = {real(path): path for path in _files(environ) if _may_be(path)}
+    found = {resolved(path): path for path in _files(environ) if _may_be(path)}
     sizes = {}
     for path in found.values():
         with suppress(LocalSpecError, OSError, ValueError):  # also for one in several files

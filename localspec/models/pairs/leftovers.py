@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from localspec.base.file_lock import is_locked
-from localspec.models.pairs.disk import links_below, matching, real
+from localspec.base.shared_file import resolved
+from localspec.models.pairs.disk import links_below, matching
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.stores.hub import repositories
 from localspec.models.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX
@@ -44,10 +45,10 @@ def find_leftovers(cache: Path | None = None, *, now_s: float | None = None) -> 
 
 def _of_repository(repo: str, folder: Path, now: float) -> Iterator[Leftover]:
     try:
-        used = {real(path) for path in links_below(folder / "snapshots")}
+        used = {resolved(path) for path in links_below(folder / "snapshots")}
     except OSError:
         return  # the links in use are not all known
-    blobs = [blob for blob in matching(folder / "blobs", "*") if real(blob) not in used]
+    blobs = [blob for blob in matching(folder / "blobs", "*") if resolved(blob) not in used]
     unused = {blob: status for blob in blobs if (status := _status(blob)) is not None}
     written = dict[str, float]()
     for blob, status in unused.items():

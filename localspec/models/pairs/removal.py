@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from localspec.base.errors import ConfigError, NotFoundError, UsageError, explaining
+from localspec.base.shared_file import resolved
 from localspec.models.pairs.catalogue import load_catalogue
-from localspec.models.pairs.disk import is_file, is_folder, is_link, links_below, matching, real
+from localspec.models.pairs.disk import is_file, is_folder, is_link, links_below, matching
 from localspec.models.pairs.hub_cache import read_ref, repo_folder
 from localspec.models.pairs.leftovers import UNFINISHED, find_leftovers
 from localspec.models.pairs.pair import ModelFile, Pair
@@ -117,11 +118,11 @@ def _blobs(model: ModelFile, entries: Sequence[Path]) -> list[Path]:
     folder = _repo_folder(model)
     gone = set(entries)
     try:
-        others = {real(path) for path in links_below(folder / "snapshots") if path not in gone}
+        others = {resolved(path) for path in links_below(folder / "snapshots") if path not in gone}
     except OSError:
         return []  # other links may be unknown
-    blobs = real(folder / "blobs")
-    targets = dict.fromkeys(real(path) for path in entries if path.is_symlink())
+    blobs = resolved(folder / "blobs")
+    targets = dict.fromkeys(resolved(path) for path in entries if path.is_symlink())
     # A link may lead anywhere; only the blobs of this repository belong to the cache.
     return [path for path in targets if path.parent == blobs and is_file(path) and path not in others]
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from localspec.base.errors import LocalSpecError, NotFoundError
+from localspec.base.shared_file import resolved
 from localspec.gguf import GgufHeader, Vocabulary
 from localspec.gguf.draft_heads import DRAFT, drafter_kind
 from localspec.models.compatibility import judge_match
 from localspec.models.embedders import EMBEDDER, is_embedder
-from localspec.models.pairs.disk import real
 from localspec.models.pairs.draft_size import draft_distance, is_draft_size
 from localspec.models.pairs.pair import Pair
 from localspec.models.pairs.split_files import read_parts
@@ -71,7 +71,7 @@ class Scan:
 
     def knowing(self, known: Iterable[Pair]) -> Scan:
         """The scan with known pairs marked, if both their files were found."""
-        models = {real(model.path): model for model in self.models if not model.problem}
+        models = {resolved(model.path): model for model in self.models if not model.problem}
         there = [found for pair in known if (found := _found(pair, models)) is not None]
         ids = {(pair.target.path, pair.draft.path) for pair in there}
         others = (pair for pair in self.pairs if (pair.target.path, pair.draft.path) not in ids)
@@ -82,7 +82,7 @@ def _found(pair: Pair, models: Mapping[Path, ScannedModel]) -> PossiblePair | No
     """The possible pair of a known one; None unless both its files are among ``models``."""
     with suppress(NotFoundError):
         files = pair.files()
-        target, draft = models.get(real(files.target)), models.get(real(files.draft)) if files.draft else None
+        target, draft = models.get(resolved(files.target)), models.get(resolved(files.draft)) if files.draft else None
         if target is not None and draft is not None:
             return PossiblePair(target, draft, pair.id)
     return None
@@ -94,7 +94,7 @@ def find_files(folders: Sequence[Path] = (), environ: Mapping[str, str] = os.env
     stores = (store(environ) for store in STORES.values())
     named = (in_folder(folder, FOLDER) for folder in folders)
     for found in (each for finds in (*stores, *named) for each in finds):
-        place = real(found.path)  # circular links are reported when they are read
+        place = resolved(found.path)  # circular links are reported when they are read
         if place not in seen:
             seen.add(place)
             yield found

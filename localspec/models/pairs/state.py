@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localspec.base.errors import LocalSpecError, NotFoundError
+from localspec.base.shared_file import resolved
 from localspec.gguf import read_header
 from localspec.gguf.draft_heads import MTP
-from localspec.models.pairs.disk import is_file, is_folder, real
+from localspec.models.pairs.disk import is_file, is_folder
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.split_files import parts_of, read_parts
 
@@ -94,7 +95,7 @@ def _with_volume(model: ModelFile, error: NotFoundError) -> NotFoundError:
 def disk_bytes(pairs: Iterable[Pair]) -> int:
     """Bytes on disk of all files of some pairs; a file that several pairs share counts once."""
     files = (file.path for pair in pairs for file in state_of(pair).files if file.path is not None)
-    parts = {real(part) for path in files for part in parts_of(path)}
+    parts = {resolved(part) for path in files for part in parts_of(path)}
     return sum(part.stat().st_size for part in parts if is_file(part))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from localspec.models.pairs.disk import is_file, real
+from localspec.base.shared_file import resolved
+from localspec.models.pairs.disk import is_file
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.stores.found import Found, gguf_files
 
@@ -19,8 +20,8 @@ def find(environ: Mapping[str, str]) -> Iterator[Found]:
         for snapshot in _entries(folder / "snapshots"):
             for path in gguf_files(snapshot):
                 file = path.relative_to(snapshot).as_posix()
-                if is_file(path) and (file, real(path)) not in seen:
-                    seen.add((file, real(path)))
+                if is_file(path) and (file, resolved(path)) not in seen:
+                    seen.add((file, resolved(path)))
                     yield Found(path, NAME, f"{repo}:{file}")
 
 
