@@ -12,8 +12,7 @@ import click
 from localspec.base.terminal_stream import is_utf8
 from localspec.cli.history_disagreements import disagreements
 from localspec.cli.history_files import export, import_
-from localspec.cli.history_filing import archive, file
-from localspec.cli.history_heading import pin, rename
+from localspec.cli.history_headings import archive, file, pin, rename
 from localspec.cli.history_rm import restore, rm
 from localspec.cli.history_store import open_history
 from localspec.cli.values import ValueParam

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from localspec.base.terminal_stream import is_utf8
-from localspec.cli.history_store import open_history
+from localspec.cli.history_store import open_history, to_new_file
 from localspec.cli.values import ValueParam
 from localspec.config.kinds import Number
 
@@ -41,13 +41,7 @@ if TYPE_CHECKING:
     help="Replace in the context whatever matches a regular expression in FILE, one a line, and leave out records "
     "whose own tokens are part of a match.",
 )
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write to FILE, a new file that only you can read.",
-)
+@to_new_file
 def disagreements(
     beginnings: Sequence[str],
     drafter: str | None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from localspec.base.errors import UsageError
-from localspec.cli.history_store import matching, meant, open_history
+from localspec.cli.history_store import matching, meant, open_history, to_new_file
 
 if TYPE_CHECKING:
     from localspec.store import ConversationDocument
@@ -31,13 +31,7 @@ FORMATS = ("markdown", "html", "json", "ndjson")
     "there is, to be imported again (json), or one object a line with the rounds and tokens of every reply (ndjson) "
     "(default: by the ending of FILE, else markdown).",
 )
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write to FILE, a new file that only you can read.",
-)
+@to_new_file
 def export(
     beginnings: Sequence[str], everything: bool, matching: str | None, kind: str | None, output: Path | None
 ) -> None:

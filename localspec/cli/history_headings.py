@@ -1,8 +1,8 @@
-"""``localspec history file`` and ``archive``."""
+"""``localspec history rename``, ``pin``, ``file`` and ``archive``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,27 @@ from localspec.cli.history_store import matching, meant, open_history
 
 if TYPE_CHECKING:
     from localspec.store import Heading
+
+
+@click.command(short_help="Give a conversation a title.")
+@click.argument("beginning", metavar="ID")
+@click.argument("words", metavar="[TITLE...]", nargs=-1)
+def rename(beginning: str, words: Sequence[str]) -> None:
+    """Call the conversation ID by this TITLE; without one it gets its own, made from the first question."""
+    with open_history() as store:
+        conversation = store.find(beginning)
+        store.rename(conversation, " ".join(words))
+        print(visible_line(f"The title is: {store.open_conversation(conversation).title}"))
+
+
+@click.command(short_help="Keep conversations on top of the list.")
+@click.argument("beginnings", metavar="[ID]...", nargs=-1)
+@matching("Pin those that `history list --filter FILTER` lists.")
+@click.option("--off", is_flag=True, help="Let them go back to their place.")
+def pin(beginnings: Sequence[str], matching: str | None, off: bool) -> None:
+    """Keep the conversations ID on top of the list, here and in the app."""
+    done = "No longer pinned" if off else "Pinned"
+    _change(beginnings, matching, lambda heading: replace(heading, pinned=not off), done)
 
 
 @click.command(short_help="Put conversations into a folder, and tag them.")
@@ -59,9 +80,14 @@ def file(
 @click.option("--off", is_flag=True, help="Take them out again.")
 def archive(beginnings: Sequence[str], matching: str | None, off: bool) -> None:
     """Put the conversations ID into the archive: lists leave them out, and searches unless is:any is in them."""
+    done = "Back in the list" if off else "Archived"
+    _change(beginnings, matching, lambda heading: replace(heading, archived=not off), done)
+
+
+def _change(beginnings: Sequence[str], matching: str | None, change: Callable[[Heading], Heading], done: str) -> None:
+    """Change the headings of the conversations that are meant, and say what was done with each."""
     with open_history() as store:
         found = meant(store, beginnings, matching)
-        store.change_headings(found, lambda heading: replace(heading, archived=not off))
+        store.change_headings(found, change)
         for conversation in found:
-            title = store.open_conversation(conversation).title
-            print(visible_line(f"{'Back in the list' if off else 'Archived'}: {title}"))
+            print(visible_line(f"{done}: {store.open_conversation(conversation).title}"))

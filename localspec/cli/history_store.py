@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -32,6 +33,17 @@ def open_history(*, make: bool = False) -> Iterator[Store]:
         yield store
     finally:
         store.close()
+
+
+def to_new_file(command: Command) -> Command:
+    """The option that names a new file to write to."""
+    option = click.option(
+        *("--output", "-o"),
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Write to FILE, a new file that only you can read.",
+    )
+    return option(command)
 
 
 def matching(help_: str) -> Callable[[Command], Command]:
