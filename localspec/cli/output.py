@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -20,7 +20,7 @@ from localspec.cli.report import remark
 from localspec.cli.streams import Status, wants_ansi, wants_colour
 from localspec.engine.events import Event, Finished, PromptProgress, Round, Token
 from localspec.engine.settings import BANNED
-from localspec.engine.wire import event_to_dict
+from localspec.engine.wire import event_to_dict, why_text
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.figures import ENDED_EARLY, failure_note, summary_line
 from localspec.runtime.messages import Reply
@@ -148,3 +148,17 @@ def fitting_marks(marks: Marks | None) -> Marks:
     if marks is not None:
         return marks
     return Marks.ANSI if wants_ansi(sys.stdout) else Marks.NEVER
+
+
+def print_explanation(rounds: Iterable[Round]) -> None:
+    """Write one line a round to standard error."""
+    for round_ in rounds:
+        print(explained(round_), file=sys.stderr)
+
+
+def explained(round_: Round) -> str:
+    """A round as a line: its proposals, their acceptance, times, and the reason for its depth."""
+    what = f"{round_.accepted_n}/{round_.proposed_n} of {round_.drafter}" if round_.drafter else "plain"
+    spent = f"{round_.total_s * 1e3:.1f} ms, {round_.draft_s * 1e3:.1f} of it drafting"
+    why = f": {why}" if (why := why_text(round_)) else ""
+    return f"round {round_.index}: {what}, {len(round_.tokens)} committed in {spent}{why}"

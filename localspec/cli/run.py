@@ -143,8 +143,15 @@ def _reply(
     """Load, reply and print. Returns True if Ctrl-C ended it."""
     from localspec.chat.active_reply import reply_once
     from localspec.chat.pair_slot import InProcessPair
-    from localspec.cli.explain import print_explanation
-    from localspec.cli.output import JsonOutput, TextOutput, describe, describe_files, fitting_marks, print_summary
+    from localspec.cli.output import (
+        JsonOutput,
+        TextOutput,
+        describe,
+        describe_files,
+        fitting_marks,
+        print_explanation,
+        print_summary,
+    )
     from localspec.cli.streams import Status
     from localspec.insight.observers.observers import Observers
     from localspec.runtime.remote.limits import remote_notes

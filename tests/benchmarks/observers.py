@@ -18,9 +18,9 @@ from pathlib import Path
 
 from localspec.engine.events import Event, Started
 from localspec.insight.observers import Observer, ObserverGroup, ReplyObserver
-from localspec.insight.observers.auditing import Auditing
 from localspec.insight.observers.live_watch import LiveWatch
 from localspec.insight.observers.metering import Metering
+from localspec.insight.observers.observers import Auditing
 from localspec.insight.stats.audit import AuditLog
 from localspec.insight.stats.redaction import Redaction
 from localspec.store import Store

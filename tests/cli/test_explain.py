@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from localspec.cli.explain import explained
+from localspec.cli.output import explained
 from localspec.engine.events import Origin, Proposal, Round, Token
 from tests.cli.conftest import Localspec
 

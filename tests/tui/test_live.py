@@ -18,9 +18,9 @@ from localspec.chat.tokens.live import (
     latest_of,
     paused,
     reply_summary,
+    sparkline,
 )
 from localspec.chat.tokens.marking import MarkMode
-from localspec.chat.tokens.sparkline import sparkline
 from localspec.engine.events import Origin, Round, Started
 from localspec.engine.tally import Tally
 from localspec.engine.timings import Timings

@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from localspec.chat.tokens.marking import MarkMode
-from localspec.chat.tokens.sparkline import sparkline
 from localspec.engine.events import Origin, Round
 from localspec.engine.timings import Timings
 from localspec.gguf.draft_heads import DRAFTERS
@@ -20,6 +19,8 @@ GAP = "  "
 PAUSED_AFTER_N = 4
 """Rounds in a row without proposals that count as a pause."""
 _MOST_BARS, _FEWEST_BARS = 30, 5
+_BARS = "▁▂▄▅▆▇█"
+_NO_DRAFT = "·"
 _SELDOM = frozenset({"grammar"})
 """Drafters that most replies have no use for."""
 
@@ -144,3 +145,16 @@ def reply_summary(timings: Timings) -> str:
     if timings.speedup_vs_plain is not None or timings.busy:
         parts.append(figures.speedup(timings))
     return " · ".join(parts)
+
+
+def sparkline(rounds: Sequence[Round], cells: int) -> str:
+    """The last ``cells`` rounds, the newest on the right, always ``cells`` wide.
+
+    A bar has a fixed height for each number of accepted proposals (the lowest is none, the highest six and
+    more), so the row never rescales; a dot is a round without proposals.
+    """
+    return "".join(_bar(round_) for round_ in rounds[-cells:] if cells > 0).rjust(max(cells, 0))
+
+
+def _bar(round_: Round) -> str:
+    return _BARS[min(round_.accepted_n, len(_BARS) - 1)] if round_.proposed_n else _NO_DRAFT

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 from localspec.base.errors import LocalSpecError
 from localspec.config import Value
 from localspec.insight.observers import News, Observer, ObserverGroup, ReplyObserver
-from localspec.insight.observers.auditing import Auditing
 from localspec.insight.observers.live_watch import LiveWatch
 from localspec.insight.observers.metering import Metering
 from localspec.insight.observers.tracing import Tracing
@@ -19,6 +19,7 @@ from localspec.insight.stats.objectives import Objectives, objectives_of
 from localspec.insight.stats.redaction import Redaction
 from localspec.runtime.chat_config import ChatConfig
 from localspec.store import ReplyMetadata, Store
+from localspec.store.replies_json import about_to_dict
 
 _MB = 10**6
 
@@ -126,6 +127,24 @@ class Observers:
                 trouble = log.trouble
                 self._auditing.news()
                 raise trouble
+
+
+@dataclass(slots=True)
+class Auditing:
+    """Writes replies to a log, which may be replaced between replies."""
+
+    log: AuditLog
+    _reported: str = ""
+
+    def begin(self, about: ReplyMetadata, message: str = "") -> ReplyObserver:
+        return self.log.begin(about_to_dict(about), message)
+
+    def news(self, wait_s: float = 0.0) -> Sequence[News]:
+        """A message if the log cannot be written, once until it can be again."""
+        trouble = self.log.trouble
+        sentence = str(trouble) if trouble is not None else ""
+        reported, self._reported = self._reported, sentence
+        return [News(f"{sentence} Replies go on without it.")] if sentence and sentence != reported else []
 
 
 def audit_log(path: Path, chat_config: ChatConfig) -> AuditLog:

@@ -16,8 +16,8 @@ from localspec.engine.wire import event_from_dict
 from localspec.insight.metrics.server import MetricsServer
 from localspec.insight.metrics.stored import StoredMetrics
 from localspec.insight.observers import ObserverGroup
-from localspec.insight.observers.auditing import Auditing
 from localspec.insight.observers.metering import Metering
+from localspec.insight.observers.observers import Auditing
 from localspec.insight.stats.audit import AuditLog
 from localspec.store import Store
 from tests.insight.metrics.test_metrics import samples, total
