@@ -1,4 +1,4 @@
-"""Amounts of data and of time in words."""
+"""Amounts of data, of time and of things in words."""
 
 from __future__ import annotations
 
@@ -24,3 +24,12 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def number_of(n: int, noun: str) -> str:
+    """A number of things whose plural ends in s.
+
+    >>> number_of(1, "file"), number_of(0, "file")
+    ('1 file', '0 files')
+    """
+    return f"{n} {noun}{'' if n == 1 else 's'}"

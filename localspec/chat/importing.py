@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from localspec.base.amounts import number_of
 from localspec.base.errors import InputError, LocalSpecError, NotFoundError, UsageError
 from localspec.store import Store
 from localspec.store.adding import Added
@@ -156,10 +157,6 @@ def file_argument(argument: str) -> Path:
 def imported(added: Added) -> str:
     """The result of an import in a sentence."""
     if not added.new and added.known:
-        return f"Nothing is new: {_conversations(len(added.known))} skipped, already here."
+        return f"Nothing is new: {number_of(len(added.known), 'conversation')} skipped, already here."
     known = f"; {len(added.known)} more skipped, already here" if added.known else ""
-    return f"{_conversations(len(added.new))} imported{known}."
-
-
-def _conversations(n: int) -> str:
-    return f"{n} conversation{'' if n == 1 else 's'}"
+    return f"{number_of(len(added.new), 'conversation')} imported{known}."

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from localspec.base.amounts import number_of
 from localspec.base.errors import OWN_FOLDER, ConfigError, UsageError, explaining
 from localspec.cli.report import remark
 
@@ -198,7 +199,7 @@ def _check() -> None:
     problems = _problems(read)
     _tell(problems)
     if problems:
-        count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
+        count = number_of(len(problems), "mistake")
         raise ConfigError(f"{read.path} has {count}; what is left out counts as not set.", _HINT)
     print(f"{read.path}: {_count(read)}, no mistakes." if read.stamp else f"{read.path} is not there; nothing is set.")
     for sentence in _waiting(read):
@@ -206,8 +207,7 @@ def _check() -> None:
 
 
 def _count(read: Config) -> str:
-    count = len(read.values) + len(read.keys) + sum(map(len, read.pairs.values()))
-    return "1 setting" if count == 1 else f"{count} settings"
+    return number_of(len(read.values) + len(read.keys) + sum(map(len, read.pairs.values())), "setting")
 
 
 def _waiting(read: Config) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from localspec.base.amounts import number_of
 from localspec.cli.options import param_of
 from localspec.cli.services import Services
 from localspec.cli.tables import AMBER, GREEN, RED, coloured, hanging, named
@@ -43,7 +44,7 @@ def doctor(services: Services, /, rpc: str | None, as_json: bool) -> None:
     for finding in found.findings:
         print("\n".join(_finding_lines(finding)))
     problems = sum(finding.level == "problem" for finding in found.findings)
-    print(f"\n{'No problem' if not problems else '1 problem' if problems == 1 else f'{problems} problems'} found.")
+    print(f"\n{number_of(problems, 'problem') if problems else 'No problem'} found.")
 
 
 def _facts(found: Examination) -> list[tuple[str, str]]:

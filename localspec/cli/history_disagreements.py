@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from localspec.base.amounts import number_of
 from localspec.base.terminal_stream import is_utf8
 from localspec.cli.history_store import open_history, to_new_file
 from localspec.cli.values import ValueParam
@@ -73,7 +74,7 @@ def disagreements(
 def _summary(written_n: int, gathered: Disagreements, output: Path | None) -> str:
     where = f" written to {output}" if output else ""
     withheld = f"; {gathered.withheld_n} left out, their tokens are to be redacted" if gathered.withheld_n else ""
-    return f"{written_n} disagreement{'' if written_n == 1 else 's'}{where}{withheld}."
+    return f"{number_of(written_n, 'disagreement')}{where}{withheld}."
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from localspec.base.amounts import number_of
 from localspec.base.errors import UsageError
 from localspec.cli.history_store import matching, meant, open_history, to_new_file
 
@@ -51,7 +52,7 @@ def export(
                 if kind == "markdown":
                     text = iter([with_images_beside("".join(text), output)])
                 file.writelines(text)
-            print(f"{len(ids)} conversation{'' if len(ids) == 1 else 's'} written to {output}.", file=sys.stderr)
+            print(f"{number_of(len(ids), 'conversation')} written to {output}.", file=sys.stderr)
 
 
 def _kind_of(output: Path | None) -> str:
@@ -97,4 +98,4 @@ def import_(files: Sequence[Path], copies: bool, as_json: bool) -> None:
         print(json.dumps({"imported": list(added.new), "known": list(added.known)}, indent=2))
         return
     known = f"; {len(added.known)} more skipped, already here (--copy adds them again)" if added.known else ""
-    print(f"{len(added.new)} conversation{'' if len(added.new) == 1 else 's'} imported{known}.")
+    print(f"{number_of(len(added.new), 'conversation')} imported{known}.")

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from localspec.base.amounts import number_of
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.base.visible import visible, visible_line
 from localspec.cli.tables import DIM, coloured
@@ -67,7 +68,7 @@ def conversation_lines(conversation: StoredConversation, nodes: Sequence[Node], 
     """The title, then every message under a header with its role and version."""
     heading, tree = conversation.heading, conversation.tree
     yield visible_line(heading.title)
-    count = f"{len(nodes)} message{'' if len(nodes) == 1 else 's'}"
+    count = number_of(len(nodes), "message")
     yield coloured(f"conversation {short}, {count}, last message {local_time(heading.updated)}", DIM)
     if heading.system:
         yield ""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from localspec.base.amounts import number_of
 from localspec.base.errors import ConfigError, InputError, NotFoundError, UsageError
 from localspec.base.visible import visible_line
 from localspec.cli.report import remark
@@ -148,7 +149,7 @@ def test(name: str, as_json: bool) -> None:
         return
     for row in rows:
         print(visible_line(f"{row['name']}: {' '.join(str(row['description']).split())}"))
-    remark(f"{name} offers {len(rows)} tool{'' if len(rows) == 1 else 's'}.")
+    remark(f"{name} offers {number_of(len(rows), 'tool')}.")
 
 
 def _server(name: str) -> None:

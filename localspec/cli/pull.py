@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from localspec.base.amounts import number_of
 from localspec.base.errors import TERMINATED_EXIT_CODE
 from localspec.base.signal_wakeup import SignalWakeup
 from localspec.base.visible import visible_line
@@ -97,7 +98,7 @@ class _Reporter:
         self._status.clear()
         missing = sum(remote.size_bytes for remote in plan.missing)
         count = len(plan.missing)
-        what = f"{count} {'file' if count == 1 else 'files'}, {size(missing)}" if count else "nothing to fetch"
+        what = f"{number_of(count, 'file')}, {size(missing)}" if count else "nothing to fetch"
         self._say(f"{plan.pair_id}: {what}")
         for note in plan.notes:
             self._say(f"{plan.pair_id}: {note}")

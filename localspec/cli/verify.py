@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 from contextlib import suppress
@@ -173,13 +174,11 @@ def _check(
 
 
 def _hashes(chat_config: ChatConfig) -> dict[str, str]:
-    from localspec.insight.losslessness.report import sha256_of
-
     hashes = {}
     for path in (chat_config.load.target, chat_config.load.draft):
         if path is not None:
-            with suppress(OSError):  # what cannot be read any more has none
-                hashes[str(path)] = sha256_of(path, lambda: None)
+            with suppress(OSError), path.open("rb") as file:  # what cannot be read any more has none
+                hashes[str(path)] = hashlib.file_digest(file, "sha256").hexdigest()
     return hashes
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from localspec import __version__
+from localspec.base.amounts import number_of
 from localspec.config import read_config
 from localspec.doctor.build_advice import advise
 from localspec.doctor.checks import check_cache, check_folders, check_large_pages, check_network, check_server
@@ -80,7 +81,7 @@ def _versions() -> dict[str, str]:
 def _engine(native: NativeReport) -> list[Finding]:
     if native.problem:
         return []  # reported by the advice on the build
-    threads = f"{native.threads} CPU thread{'' if native.threads == 1 else 's'}"
+    threads = number_of(native.threads or 0, "CPU thread")
     used = [device for device in native.devices if device.used]
     findings = [Finding("engine", OK, f"llama.cpp loads: {native.library}."), _heads(native)]
     if used:

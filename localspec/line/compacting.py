@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from localspec.base.amounts import number_of
 from localspec.base.errors import UsageError
 from localspec.chat.compaction import KEPT_TURNS_N
 from localspec.engine.events import FinishReason
@@ -18,7 +19,7 @@ def compact(state: State, argument: str) -> None:
         stay = f" older than the last {'one' if kept_n == 1 else kept_n}" if kept_n else ""
         raise UsageError(f"There is no turn{stay} to summarise.", "/compact 0 takes all there are.")
     turns_n = turn.stands_for_n
-    state.output.remark(f"Summarising {_turns(turns_n)}. Ctrl-C stops it, and nothing changes.")
+    state.output.remark(f"Summarising {number_of(turns_n, 'turn')}. Ctrl-C stops it, and nothing changes.")
     reply = state.chat.answer(turn, lambda event: None)
     recap = state.chat.stored.recap
     if recap is None or not state.chat.summarised(turn):
@@ -30,12 +31,8 @@ def compact(state: State, argument: str) -> None:
     lost = f" For the oldest {dropped_n} messages the context had no room." if dropped_n else ""
     text = recap.node.content.strip()
     state.output.say(
-        f"{_turns(turns_n).capitalize()} {'is' if turns_n == 1 else 'are'} summarised: {text}\n"
+        f"{number_of(turns_n, 'turn')} {'is' if turns_n == 1 else 'are'} summarised: {text}\n"
         f"/undo puts the full turns back.{lost}",
         summary=text,
         turns_n=turns_n,
     )
-
-
-def _turns(n: int) -> str:
-    return "1 turn" if n == 1 else f"{n} turns"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from localspec.base.amounts import number_of
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.base.visible import visible_line
 from localspec.chat.history import kept
@@ -43,8 +44,8 @@ def list_(state: State, argument: str) -> None:
         raise NotFoundError(f"No title has the letters of {argument!r}.", "/search looks into the messages.")
     state.listed = [(each.heading.id, None) for each in shown]
     lines = [
-        f"{number}. {visible_line(each.heading.title)}, {messages(each.messages_n)}, {local_time(each.heading.updated)}"
-        f"{', pinned' if each.heading.pinned else ''}{_filed(each.heading)}"
+        f"{number}. {visible_line(each.heading.title)}, {number_of(each.messages_n, 'message')}, "
+        f"{local_time(each.heading.updated)}{', pinned' if each.heading.pinned else ''}{_filed(each.heading)}"
         for number, each in enumerate(shown, 1)
     ]
     more_n = len(matches) - len(shown)
@@ -107,7 +108,7 @@ def opened(thread: StoredConversation) -> str:
     path = thread.path
     cut_off = bool(path) and path[-1].state is ReplyState.CUT_OFF
     hint = " The last reply was cut off; /continue goes on with it." if cut_off else ""
-    return f"Opened {visible_line(thread.title)}, {messages(len(path))}. /show reads the last turn.{hint}"
+    return f"Opened {visible_line(thread.title)}, {number_of(len(path), 'message')}. /show reads the last turn.{hint}"
 
 
 def show(state: State, argument: str) -> None:
@@ -184,11 +185,6 @@ def import_(state: State, argument: str) -> None:
 def _filed(heading: Heading) -> str:
     filing = str(Filing.of(heading))
     return visible_line(f", {filing}") if filing else ""
-
-
-def messages(n: int) -> str:
-    """A number of messages in words."""
-    return f"{n} message{'' if n == 1 else 's'}"
 
 
 def _meant(state: State, argument: str) -> tuple[str, str | None]:

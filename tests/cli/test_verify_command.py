@@ -130,9 +130,7 @@ def test_ctrl_c_keeps_the_checks_that_are_done(localspec: Localspec, prompts: Pa
     assert "Cut short after 1 checks. Not shown" in done.out
 
 
-@pytest.mark.parametrize(
-    "where", ["localspec.insight.losslessness.report.sha256_of", "localspec.cli.verify._llama_cpp"]
-)
+@pytest.mark.parametrize("where", ["localspec.cli.verify._hashes", "localspec.cli.verify._llama_cpp"])
 def test_ctrl_c_behind_the_checks_keeps_them(
     localspec: Localspec, prompts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from localspec.base.amounts import number_of
 from localspec.base.errors import CapacityError
 from localspec.chat.compose.mentions import mentions, readings
 from localspec.chat.compose.sizes import kilobytes, lines, size_bytes
@@ -75,15 +76,11 @@ class Attachment:
         if self.is_image:
             return _file_chip(self.files[0])
         is_folder = self.path.endswith("/")
-        what = [_number(self.passages_n, "passage")] if self.passages_n else []
-        what += [_number(len({file.name for file in self.files}), "file")] if is_folder else []
+        what = [number_of(self.passages_n, "passage")] if self.passages_n else []
+        what += [number_of(len({file.name for file in self.files}), "file")] if is_folder else []
         cut = f" ({self.cut})" if is_folder and self.cut else ""
         what += [self.cut] if not is_folder and self.cut else []
         return _chip(self.path, " of ".join(what) + cut, self.size_bytes)
-
-
-def _number(n: int, word: str) -> str:
-    return f"{n} {word}{'s' if n != 1 else ''}"
 
 
 def _chip(path: str, what: str, size: int) -> str:
@@ -218,7 +215,7 @@ def brief(content: str, max_lines: int = 12, max_chars: int = 2000) -> str:
     attachments, text = attached_in(content)
     chips = [attachment.chip for attachment in attachments[:MAX_CHIPS]]
     if (more_n := len(attachments) - MAX_CHIPS) > 0:
-        chips.append(f"{more_n} more file{'s' if more_n != 1 else ''}")
+        chips.append(number_of(more_n, "more file"))
     rows, room_n = text.split("\n"), max_lines - len(chips)
     if len(rows) > room_n + 1:
         text = "\n".join([*rows[:room_n], f"[{lines(len(rows) - room_n)} more]"])

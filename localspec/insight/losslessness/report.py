@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +16,6 @@ from localspec.insight.losslessness.check import Check, CheckOutcome, verdict_of
 from localspec.insight.losslessness.examination import FALSE_ALARM, ExaminationPlan
 from localspec.runtime.pair_info import PairInfo
 
-_BLOCK_BYTES = 2**22
 _VERDICTS = {
     CheckOutcome.PASS: "Lossless here, as far as these checks can tell.",
     CheckOutcome.FAIL: "NOT lossless here: speculation changes the replies.",
@@ -111,16 +109,6 @@ class Report:
             "seed": plan.seed,
             "false_alarm": FALSE_ALARM,
         }
-
-
-def sha256_of(path: Path, keep_on: Callable[[], None]) -> str:
-    """The hash of a file; ``keep_on`` is called every few megabytes and may raise."""
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while block := stream.read(_BLOCK_BYTES):
-            digest.update(block)
-            keep_on()
-    return digest.hexdigest()
 
 
 def _model(path: Path | None, name: str | None, size_bytes: int, hashes: Mapping[str, str]) -> dict[str, Any]:
