@@ -15,10 +15,9 @@ import click
 from localspec.base.amounts import duration
 from localspec.base.errors import InputError, RequestsFailedError, UsageError
 from localspec.cli.options import command_line_settings, overrides, print_problems, reply_options
-from localspec.cli.remaining import Remaining
 from localspec.cli.report import remark
 from localspec.cli.sections import SectionedCommand, SectionOption
-from localspec.cli.streams import Status, wants_ansi
+from localspec.cli.streams import Remaining, Status, wants_ansi
 from localspec.cli.values import ValueParam
 from localspec.config.kinds import Number
 

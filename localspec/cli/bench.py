@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localspec.base.errors import INTERRUPTED_EXIT_CODE, CheckFailedError, UsageError
-from localspec.cli.bench_plan import plan_of
 from localspec.cli.bench_save import check_save, save
 from localspec.cli.borrowed import LOADING, borrow, resolve_options
 from localspec.cli.options import param_of
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from localspec.insight.bench.compare import BenchComparison
     from localspec.insight.bench.result import BenchResult
     from localspec.insight.bench.run import Bench, BenchLaunch, BenchPlan
+    from localspec.insight.prompt_sets import BenchPrompt
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _FROM_1 = ValueParam(Number(1, whole=True))
@@ -112,9 +112,8 @@ def bench(services: Services, /, **given: Any) -> None:
     exit code is 0 whatever the verdict; 12 if --compare finds a loss.
     """
     from localspec.cli.out_file import check_writable
-    from localspec.insight.bench.lock import bench_lock
     from localspec.insight.bench.result import read_result
-    from localspec.insight.bench.run import INTERRUPTED
+    from localspec.insight.bench.run import INTERRUPTED, bench_lock
 
     for one, other in (("as_json", "markdown"), ("prompts", "from_history")):
         if given[one] and given[other]:
@@ -127,7 +126,7 @@ def bench(services: Services, /, **given: Any) -> None:
 
         check_plot(given["plot"])
     earlier = read_result(given["compare"]) if given["compare"] else None
-    plan = plan_of(given)
+    plan = _plan(given)
     launches = _launches(given)
     if given["save_it"]:
         check_save([launch.chat_config for launch in launches])
@@ -145,6 +144,30 @@ def bench(services: Services, /, **given: Any) -> None:
     if done.errors:
         raise done.errors[0]
     _refuse_losses(changes)
+
+
+def _plan(given: dict[str, Any]) -> BenchPlan:
+    """The orders. Raises UsageError, InputError and NotFoundError for prompts that are not there."""
+    from localspec.insight.bench.run import BenchPlan
+    from localspec.insight.bench.trials import conditions
+    from localspec.insight.prompt_sets import of_subjects
+
+    prompts = _prompts(given)
+    listed = conditions(given["specs"] or (None,), given["depths"] or (None,), given["temperatures"] or (0.0, 1.0))
+    chosen = of_subjects(prompts, given["subjects"])
+    return BenchPlan(chosen, listed, given["repeats"], given["tokens"], given["seed"], given["minutes"] * 60)
+
+
+def _prompts(given: dict[str, Any]) -> tuple[BenchPrompt, ...]:
+    from localspec.insight.prompt_sets import read_prompts, shipped_prompts
+
+    if given["from_history"]:
+        from localspec.cli.history_store import open_history
+        from localspec.insight.bench.own_prompts import drawn_prompts
+
+        with open_history() as store:
+            return drawn_prompts(store, given["from_history"], given["seed"])
+    return read_prompts(given["prompts"]) if given["prompts"] else shipped_prompts()
 
 
 def _launches(given: dict[str, Any]) -> list[BenchLaunch]:
@@ -166,8 +189,7 @@ def _launches(given: dict[str, Any]) -> list[BenchLaunch]:
 
 
 def _measured(services: Services, plan: BenchPlan, launches: list[BenchLaunch]) -> Bench:
-    from localspec.cli.remaining import Remaining
-    from localspec.cli.streams import Status
+    from localspec.cli.streams import Remaining, Status
     from localspec.insight.bench.run import Bench
 
     status, remaining = Status(), Remaining()

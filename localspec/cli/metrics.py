@@ -45,7 +45,7 @@ def metrics(file: Path | None, port: int | None, names: bool) -> None:
         return
     # A server outlives the moment, so it opens the file that replies will be in.
     with open_history(make=port is not None) as store:
-        from localspec.insight.metrics.stored import StoredMetrics
+        from localspec.insight.metrics.meters import StoredMetrics
 
         page = StoredMetrics(store).page
         if port is not None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any, TextIO
 
+from localspec.base.amounts import duration
 from localspec.base.terminal_stream import escape_for, filtered
 
 _STDOUT = 1
@@ -123,3 +125,15 @@ class Status:
             self._shown = ""
             sys.stderr.write(self._erase)
             sys.stderr.flush()
+
+
+class Remaining:
+    """The estimate of the remaining time, from the time spent and the share done."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+
+    def text(self, share: float) -> str:
+        """The remaining time in words; empty while unknown."""
+        spent_s = time.monotonic() - self._started
+        return f", {duration(spent_s * (1 - share) / share)} left" if share > 0 and spent_s > 2 else ""

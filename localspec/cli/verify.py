@@ -162,7 +162,7 @@ def _check(
     thread: InterruptibleThread, pair: ScorablePair, plan: ExaminationPlan, status: Status, checks: list[Check]
 ) -> None:
     """Run the checks and add their results to ``checks``. Raises Cancelled."""
-    from localspec.cli.remaining import Remaining
+    from localspec.cli.streams import Remaining
     from localspec.insight.losslessness.examination import examine
 
     remaining = Remaining()

@@ -17,9 +17,8 @@ from localspec.base.extras import install_extra
 from localspec.base.paths import user_paths
 from localspec.cli.services import Services
 from localspec.config import read_config
-from localspec.insight.bench.lock import bench_lock
 from localspec.insight.bench.own_prompts import LONGEST_CHARS, drawn_prompts
-from localspec.insight.bench.run import BenchLaunch
+from localspec.insight.bench.run import BenchLaunch, bench_lock
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import Role
 from localspec.runtime.options import LoadOptions

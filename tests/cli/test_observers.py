@@ -11,8 +11,8 @@ import pytest
 from localspec.base.errors import EngineError
 from localspec.engine.events import DrafterFailure, Round
 from localspec.engine.wire import event_from_dict
+from localspec.insight.metrics.meters import StoredMetrics
 from localspec.insight.metrics.server import MetricsServer
-from localspec.insight.metrics.stored import StoredMetrics
 from localspec.store import Store
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakePair, FakeWorld

@@ -26,8 +26,8 @@ from localspec.engine.events import (
     Round,
     Started,
 )
+from localspec.insight.metrics.meters import StoredMetrics
 from localspec.insight.metrics.server import MetricsServer
-from localspec.insight.metrics.stored import StoredMetrics
 from localspec.insight.observers import News, ReplyObserver
 from localspec.insight.observers.observers import Observers
 from localspec.runtime.worker.messages import Failed, Load, Silence

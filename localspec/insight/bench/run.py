@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from localspec.base.errors import CapacityError, LocalSpecError
+from localspec.base.errors import OWN_FOLDER, CapacityError, ConfigError, LocalSpecError, explaining
+from localspec.base.file_lock import file_lock
+from localspec.base.paths import user_paths
 from localspec.engine.cancel import Cancelled
 from localspec.insight.bench.environment import Snapshot, notes, resident_bytes
 from localspec.insight.bench.measure import LeftOut, Measured, Setup, measure
@@ -208,3 +211,23 @@ def _facts(info: PairInfo) -> dict[str, Any]:
         "draft_size_bytes": info.draft_size_bytes,
         "resident_bytes": resident_bytes(),
     }
+
+
+@contextmanager
+def bench_lock() -> Iterator[None]:
+    """Hold the lock that lets one benchmark run at a time: two would measure each other.
+
+    Raises CapacityError if another benchmark of this user holds it, ConfigError.
+    """
+    file = user_paths().data / "bench.lock"
+    with ExitStack() as held:
+        with explaining(ConfigError, f"{file} cannot be written", OWN_FOLDER):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                held.enter_context(file_lock(file, wait=False))
+            except BlockingIOError:
+                raise CapacityError(
+                    "Another localspec bench is running; two would measure each other.",
+                    "Wait until it has ended, or stop it.",
+                ) from None
+        yield

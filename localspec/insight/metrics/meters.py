@@ -18,7 +18,7 @@ from localspec.engine.events import Event, Finished, Round
 from localspec.engine.timings import Timings
 from localspec.insight.metrics.names import ACCEPTED_PER_POS, ACCEPTED_TOKENS, DRAFT_TOKENS, DRAFTS, SPEC_DECODE
 from localspec.insight.metrics.registry import Registry
-from localspec.store import ReplyRecord
+from localspec.store import RecordFilter, ReplyRecord, Store
 
 OWN_FILES = "own files"
 """The label of a pair given by its files on the command line."""
@@ -176,3 +176,25 @@ class ReplyMeter:
 
 def _per_second(n: int, ms: float) -> float | None:
     return n / ms * 1e3 if ms > 0 and n else None
+
+
+class StoredMetrics:
+    """Metrics of all stored replies: reads the store for the first page, and only new replies for every further one.
+
+    Counters begin with the first stored reply, so they continue over restarts of the program. Replies that are deleted
+    later still count in this object.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._meters = Meters()
+        self._place = 0
+        self._lock = Lock()
+
+    def page(self) -> str:
+        """The OpenMetrics text. Thread-safe. Raises StoreError."""
+        with self._lock:
+            for run in self._store.runs(self._place, where=RecordFilter(rounds=True, settled=True)):
+                self._meters.add(run)
+                self._place = run.place
+            return self._meters.page()

@@ -10,7 +10,7 @@ import pytest
 
 from localspec.base.errors import CapacityError
 from localspec.insight.bench.environment import Snapshot, notes, resident_bytes
-from localspec.insight.bench.lock import bench_lock
+from localspec.insight.bench.run import bench_lock
 
 QUIET = Snapshot(at_s=0.0, own_s=0.0, busy_s=100.0, throttled_n=3, clock_ghz=3.5, cores=4)
 

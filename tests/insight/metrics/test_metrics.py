@@ -16,11 +16,10 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from localspec.base.errors import StoreError, UsageError
 from localspec.cli.metrics import serve
 from localspec.engine.events import DrafterFailure, Origin, Round
-from localspec.insight.metrics.meters import Meters
+from localspec.insight.metrics.meters import Meters, StoredMetrics
 from localspec.insight.metrics.names import METRICS, MetricKind, documentation
 from localspec.insight.metrics.registry import CONTENT_TYPE, Registry
 from localspec.insight.metrics.server import MetricsServer, write_page
-from localspec.insight.metrics.stored import StoredMetrics
 from localspec.store import RecordFilter, ReplyRecord, Store
 from tests.insight.stats import support
 from tests.store.support import ABOUT, converse, events, round_of

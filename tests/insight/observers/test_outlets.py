@@ -13,8 +13,8 @@ import pytest
 from localspec.base.errors import EngineError, StoreError, UsageError
 from localspec.engine.events import Event, Round, Started
 from localspec.engine.wire import event_from_dict
+from localspec.insight.metrics.meters import StoredMetrics
 from localspec.insight.metrics.server import MetricsServer
-from localspec.insight.metrics.stored import StoredMetrics
 from localspec.insight.observers import ObserverGroup
 from localspec.insight.observers.metering import Metering
 from localspec.insight.observers.observers import Auditing
