@@ -41,29 +41,29 @@ class Comparison(Runs):
 
     def loaded(self, info: PairInfo) -> None:
         """Take in that the pair of the lane is loaded."""
-        lane = self._running
+        lane = self.running
         if lane is not None and lane.info is None:
             lane.info = info
             super()._run(lane)
 
     def load_failed(self, why: str) -> bool:
         """Take in that a pair cannot be loaded, and go on with the next; False if none is being loaded."""
-        lane = self._running
+        lane = self.running
         if lane is None or lane.info is not None:
             return False
         self._give_up(lane, why)
         return True
 
     def fail(self, request_id: int | None, why: str, *, died: bool = False) -> bool:
-        lane = self._running
+        lane = self.running
         if died or lane is None or request_id is None or request_id != lane.request_id:
             return super().fail(request_id, why, died=died)
         self._give_up(lane, why)
         return True
 
     def stop(self) -> None:
-        if self._running is not None and self._running.info is None:
-            self._running, self.failure = None, self._stopped  # whoever loads another pair ends the load
+        if self.running is not None and self.running.info is None:
+            self.running, self.failure = None, self._stopped  # whoever loads another pair ends the load
         else:
             super().stop()
 
@@ -74,12 +74,12 @@ class Comparison(Runs):
         return " ".join(filter(None, (fastest(speeds), *said))) or "All have replied."
 
     def _give_up(self, lane: Lane, why: str) -> None:
-        lane.failure, self._running = why, None
+        lane.failure, self.running = why, None
         self._go_on()
 
     def _run(self, lane: Lane) -> None:
         assert lane.chat_config is not None
-        self._running = lane
+        self.running = lane
         if (info := self._load(lane.chat_config)) is not None:
             self.loaded(info)
 

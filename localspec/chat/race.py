@@ -55,10 +55,6 @@ class Lane:
         ends: list[Event] = [self.finished] if self.finished else []
         return [*([self.started] if self.started else []), *self.rounds, *ends]
 
-    @property
-    def text(self) -> str:
-        return "".join(token.text for round_ in self.rounds for token in round_.tokens)
-
     def done_by(self, elapsed_s: float) -> int:
         """The number of rounds that were done after this time."""
         return bisect_right(list(accumulate(round_.total_s for round_ in self.rounds)), elapsed_s + 1e-9)
@@ -80,21 +76,17 @@ class Runs(ABC):
         """``lanes`` in the order in which they run."""
         self.prompt = prompt
         self.failure = ""
-        """Why it ended early; empty if it did not."""
+        """The reason why it ended early; empty if it did not."""
         self._send = send
         self._new_id = new_id
         self._in_turn = tuple(lanes)
-        self._running: Lane | None = None
+        self.running: Lane | None = None
+        """The lane that is being recorded."""
 
     @property
     def shown(self) -> Sequence[Lane]:
         """The lanes in the order of the screen."""
         return self._in_turn
-
-    @property
-    def running(self) -> Lane | None:
-        """The lane that is being recorded."""
-        return self._running
 
     @property
     def ready(self) -> bool:
@@ -111,7 +103,7 @@ class Runs(ABC):
 
     def receive(self, request_id: int, event: Event) -> bool:
         """Take in an event; returns True if it belongs here."""
-        lane = self._running
+        lane = self.running
         if lane is None or request_id != lane.request_id:
             return False
         match event:
@@ -120,23 +112,23 @@ class Runs(ABC):
             case Round():
                 lane.rounds.append(event)
             case Finished(FinishReason.CANCELLED):
-                lane.finished, self._running = event, None
+                lane.finished, self.running = event, None
                 self.failure = self.failure or self._stopped
             case Finished():
-                lane.finished, self._running = event, None
+                lane.finished, self.running = event, None
                 self._go_on()
         return True
 
     def fail(self, request_id: int | None, why: str, *, died: bool = False) -> bool:
         """Take in an error of the engine; returns False if it is not about the lane that is running."""
-        if self._running is None or request_id is None or request_id != self._running.request_id:
+        if self.running is None or request_id is None or request_id != self.running.request_id:
             return False
-        self._running, self.failure = None, why
+        self.running, self.failure = None, why
         return True
 
     def stop(self) -> None:
         """Cancel what is under way."""
-        if self._running is not None:
+        if self.running is not None:
             self.failure = self._stopped
             self._send(Cancel())
 
@@ -150,7 +142,7 @@ class Runs(ABC):
 
     def _run(self, lane: Lane) -> None:
         lane.request_id = self._new_id()
-        self._running = lane
+        self.running = lane
         self._send(Generate(lane.request_id, self.prompt, lane.options))
 
 
@@ -180,7 +172,30 @@ class Race(Runs):
         return (self.plain, self.speculative)
 
     def verdict(self) -> str:
-        return verdict(self)
+        """The speed-up and its reason, and a comparison of the two texts."""
+        plain, speculative = self.plain, self.speculative
+        if not (plain.tokens_n and speculative.tokens_n and plain.took_s and speculative.took_s):
+            return "There was nothing to write, so there is nothing to compare."
+        plain_s = plain.took_s / plain.tokens_n
+        per_round = speculative.tokens_n / len(speculative.rounds)
+        cost = speculative.took_s / len(speculative.rounds) / plain_s
+        times = f"as long as {figures.length(cost)} without guesses"
+        why = f"a round wrote {figures.length(per_round)} tokens and took {times}"
+        return f"{figures.times(per_round / cost)} as fast with guesses: {why}. {self._equality()}"
+
+    def _equality(self) -> str:
+        """A sentence on whether both texts are the same, and why they may differ."""
+        one, other = (
+            [(token.id, token.text) for round_ in lane.rounds for token in round_.tokens] for lane in self.shown
+        )
+        if one == other:
+            return "Both wrote the same text."
+        differing = (n for n, (left, right) in enumerate(zip(one, other, strict=False)) if left != right)
+        same_n = next(differing, min(len(one), len(other)))
+        return (
+            f"The texts part {f'after {figures.tokens(same_n)}' if same_n else 'at the first token'}, as a rule where "
+            "two are about as likely: to check several at once rounds differently."
+        )
 
 
 def lane_line(lane: Lane, elapsed_s: float, rounds_n: int) -> str:
@@ -206,28 +221,3 @@ def waiting_line(lane: Lane, running: Lane | None) -> str:
     loading = lane.chat_config is not None and lane.info is None
     doing = "is being loaded" if loading else "reading the message"
     return f"{lane.name}\n{'no reply' if lane.failure else doing if lane is running else 'waits for its turn'}"
-
-
-def verdict(race: Race) -> str:
-    """The speed-up and its reason, and a comparison of the two texts."""
-    plain, speculative = race.plain, race.speculative
-    if not (plain.tokens_n and speculative.tokens_n and plain.took_s and speculative.took_s):
-        return "There was nothing to write, so there is nothing to compare."
-    plain_s = plain.took_s / plain.tokens_n
-    per_round = speculative.tokens_n / len(speculative.rounds)
-    cost = speculative.took_s / len(speculative.rounds) / plain_s
-    why = f"a round wrote {figures.length(per_round)} tokens and took as long as {figures.length(cost)} without guesses"
-    return f"{figures.times(per_round / cost)} as fast with guesses: {why}. {_equality(race)}"
-
-
-def _equality(race: Race) -> str:
-    """A sentence on whether both texts are the same, and why they may differ."""
-    one, other = ([(token.id, token.text) for round_ in lane.rounds for token in round_.tokens] for lane in race.shown)
-    if one == other:
-        return "Both wrote the same text."
-    differing = (n for n, (left, right) in enumerate(zip(one, other, strict=False)) if left != right)
-    same_n = next(differing, min(len(one), len(other)))
-    return (
-        f"The texts part {f'after {figures.tokens(same_n)}' if same_n else 'at the first token'}, as a rule where two "
-        "are about as likely: to check several at once rounds differently."
-    )

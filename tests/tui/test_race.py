@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from localspec.chat.race import Race, lane_line, verdict
+from localspec.chat.race import Race, lane_line
 from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Started
 from localspec.engine.settings import Sampling
 from localspec.engine.tally import Tally
@@ -107,22 +107,21 @@ def run_both(drafted: list[Round] = DRAFTED, plain: list[Round] = PLAIN) -> Race
 
 def test_the_verdict_explains_the_speed() -> None:
     """By what a round brought and what it cost."""
-    assert verdict(run_both()).startswith(
-        "1.25x as fast with guesses: a round wrote 3.00 tokens and took as long as 2.40 without"
-    )
+    worth = run_both().verdict()
+    assert worth.startswith("1.25x as fast with guesses: a round wrote 3.00 tokens and took as long as 2.40 without")
     slower = [replace(round_, total_s=0.12) for round_ in DRAFTED]
-    assert verdict(run_both(slower)).startswith(
-        "0.50x as fast with guesses: a round wrote 3.00 tokens and took as long as 6.00 without guesses. Both"
-    )
+    worth = run_both(slower).verdict()
+    assert worth.startswith("0.50x as fast with guesses: a round wrote 3.00 tokens and took as long as 6.00 without")
+    assert worth.endswith("Both wrote the same text.")
 
 
 def test_the_verdict_says_how_far_the_texts_are_the_same() -> None:
     """And no more of the reason than is known."""
-    assert verdict(run_both()).endswith("Both wrote the same text.")
+    assert run_both().verdict().endswith("Both wrote the same text.")
     other = [*PLAIN[:4], replace(make_round(["x"], Origin.PLAIN), total_s=0.02)]
-    assert "The texts part after 4 tokens, as a rule where two are about as likely" in verdict(run_both(plain=other))
-    assert "The texts part after 5 tokens" in verdict(run_both(plain=PLAIN[:5]))
-    assert "The texts part at the first token, as a rule" in verdict(run_both(plain=[other[-1], *PLAIN[1:]]))
+    assert "The texts part after 4 tokens, as a rule where two are about as likely" in run_both(plain=other).verdict()
+    assert "The texts part after 5 tokens" in run_both(plain=PLAIN[:5]).verdict()
+    assert "The texts part at the first token, as a rule" in run_both(plain=[other[-1], *PLAIN[1:]]).verdict()
 
 
 def test_a_race_that_is_called_off_ends() -> None:
