@@ -50,6 +50,15 @@ def visible_line(text: str) -> str:
     return text if text.isprintable() and text.isascii() else visible(text).translate(_LINE_SIGNS)
 
 
+def shortened(text: str, most: int) -> str:
+    """``text``, or if it has more than ``most`` characters its beginning with an ellipsis.
+
+    >>> shortened("abc", 3), shortened("abcd", 3)
+    ('abc', 'ab…')
+    """
+    return text if len(text) <= most else text[: max(0, most - 1)] + "…"
+
+
 def is_visible(name: str) -> bool:
     """True if ``visible_line`` leaves the name as it is."""
     return visible_line(name) == name

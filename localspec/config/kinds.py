@@ -19,6 +19,7 @@ from localspec.base.errors import NotFoundError, UsageError
 from localspec.base.paths import user_paths
 from localspec.base.plugins import plugin_files
 from localspec.base.toml_text import toml_string
+from localspec.base.visible import shortened
 from localspec.config.texts import read_setting, read_text
 
 Value = bool | int | float | str | tuple[str, ...]
@@ -152,7 +153,7 @@ class Number(ValueKind):
         if not (self.least <= value <= self.most) or (self.above and value == self.least):
             _refuse(self, value)
         if (too_large := excess(value)) and self.most == inf:
-            raise RefusedValue(f"it should be {too_large}, not {_cut(str(value))}")
+            raise RefusedValue(f"it should be {too_large}, not {shortened(str(value), _LONGEST_SHOWN)}")
         return value
 
     def read(self, text: str) -> Value:
@@ -465,9 +466,5 @@ def excess(value: float) -> str | None:
 
 def _refuse(kind: ValueKind, value: object) -> Value:
     """Raise RefusedValue."""
-    text = _cut(value if isinstance(value, str) else repr(value))
+    text = shortened(value if isinstance(value, str) else repr(value), _LONGEST_SHOWN)
     raise RefusedValue(f"it should be {kind.form}, not {repr(text) if isinstance(value, str) else text}")
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"

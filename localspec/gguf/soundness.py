@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from localspec.base.errors import ModelFileError
+from localspec.base.visible import shortened
 from localspec.gguf.draft_heads import announced_mtp_layers
 from localspec.gguf.header import GgufHeader
 from localspec.gguf.vocabulary import as_llama_cpp, equal_tokens, lacks_spaces
@@ -26,7 +27,7 @@ def check_sound(header: GgufHeader) -> None:
     if (same := equal_tokens(header.vocabulary)) is not None:
         first, second = same
         text = as_llama_cpp(second, header.vocabulary.tokens[second])
-        shown = repr(text if len(text) <= 40 else text[:39] + "…")
+        shown = repr(shortened(text, 40))
         raise ModelFileError(
             f"{header.source} cannot be loaded: its tokens {first:,} and {second:,} are both {shown}.",
             _ABORTS,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from localspec.base.errors import ModelFileError, PairMismatchError
 from localspec.base.file_identity import identify
+from localspec.base.visible import shortened
 from localspec.gguf import GgufHeader, Vocabulary
 from localspec.gguf.dimensions import Hyperparameters
 from localspec.gguf.draft_heads import DRAFT, drafter_in_words, drafter_kind, target_sha256
@@ -203,4 +204,4 @@ def _named(vocabulary: Vocabulary, token_id: int | None) -> str:
 
 
 def _shown(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:39] + "…")
+    return repr(shortened(text, 40))

@@ -1,15 +1,16 @@
 """The list of settings as a screen shows it: the filter, the marked row, the value and source of each, and changes.
 
-It reads and writes nothing but the file of settings, through ``SettingsFile``.
+It reads and writes nothing but the file of settings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from localspec.base.errors import UsageError
+from localspec.base.visible import shortened
 from localspec.chat.commands.keymap import resolve_keymap
 from localspec.chat.settings.conversation import short
 from localspec.config import SETTINGS, Applies, Config, Problem, Setting, Value, find_setting, read_config
@@ -63,15 +64,6 @@ class SettingRow:
     parts: tuple[Part, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsFile:
-    """The functions that read and write the file of settings."""
-
-    read: Callable[[], Config] = read_config
-    write: Callable[[Setting, Value | None, str | None], Config] = write_value
-    """Writes a value for the pair of this id, or for all."""
-
-
 class InUse(Protocol):
     """The open conversation and the pair that answers, as far as their settings go."""
 
@@ -90,18 +82,10 @@ class InUse(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Effective:
-    """The effective settings, which take a while to find out, and the state they were found for."""
-
-    basis: object
-    settings: Mapping[str, EffectiveSetting]
-
-
 class SettingsBrowser:
     """Every setting that passes the filter, in its section, one of them marked."""
 
-    def __init__(self, settings: Settings, file: SettingsFile | None = None, in_use: InUse | None = None) -> None:
+    def __init__(self, settings: Settings, in_use: InUse | None = None) -> None:
         """Without ``in_use`` there is no conversation, and the pair is the one that is set."""
         self.text = ""
         """The filter."""
@@ -109,10 +93,10 @@ class SettingsBrowser:
         """The layer that changes are made in."""
         self._in_use = in_use
         self._given = settings
-        self._file = file or SettingsFile()
         self._config = settings.config
         self._marked: str | None = None
-        self._effective: _Effective | None = None
+        self._effective: tuple[object, Mapping[str, EffectiveSetting]] | None = None
+        """The effective settings, which take a while to find out, behind the state they were found for."""
 
     @property
     def config(self) -> Config:
@@ -273,12 +257,12 @@ class SettingsBrowser:
     def set(self, setting: Setting, value: Value | None) -> Config:
         """Set a value in the scope, or take it out for None. Raises LocalSpecError."""
         if self.scope is Layer.ALL:
-            self._config = self._file.write(setting, value, None)
+            self._config = write_value(setting, value)
         elif self.scope is Layer.PAIR:
             pair = self._settings.pair_id
             if pair is None or not setting.per_pair:
                 raise UsageError(f"{_capitalised(setting.title)} is the same for all pairs.", "Change the scope.")
-            self._config = self._file.write(setting, value, pair)
+            self._config = write_value(setting, value, pair)
         elif self._in_use is None or not setting.per_conversation:
             raise UsageError(f"{_capitalised(setting.title)} is the same for all conversations.", "Change the scope.")
         else:
@@ -289,7 +273,7 @@ class SettingsBrowser:
         """Read the file again if it has changed on disk, and return True if it had."""
         changed = self._config.changed_on_disk
         if changed:
-            self._config = self._file.read()
+            self._config = read_config()
         return changed
 
     def describe_change(self, setting: Setting, load_key: str) -> str:
@@ -338,9 +322,9 @@ class SettingsBrowser:
         """The setting as it counts, found anew if anything it follows from has changed."""
         settings = self._settings
         basis = (settings.pair_id, self._config, dict(self.own))
-        if self._effective is None or self._effective.basis != basis:
-            self._effective = _Effective(basis, effective_settings(settings, self._config, self.own))
-        return self._effective.settings[setting.name]
+        if self._effective is None or self._effective[0] != basis:
+            self._effective = basis, effective_settings(settings, self._config, self.own)
+        return self._effective[1][setting.name]
 
     def _in_scope(self, setting: Setting) -> Value | None:
         """The value in the scope, which a change replaces; None if it is not set there."""
@@ -364,13 +348,13 @@ class SettingsBrowser:
         found = self._find(setting)
         wide = width >= _ABOUT_FROM
         room = _VALUE_CELLS if wide else max(8, width - _NAME_CELLS - 4)
-        value = _cut(_value(found), room)
+        value = shortened(_value(found), room)
         mark = _MARKS.get(found.source, " ")
         look = STRONG if found.source in _MARKS else QUIET
         parts: tuple[Part, ...] = ((f"{mark} {setting.title:<{_NAME_CELLS}}", TEXT), (value, look))
         if wide:
             left = width - _NAME_CELLS - room - 4
-            parts += ((" " * (room - len(value) + 2), QUIET), (_cut(setting.description, left), QUIET))
+            parts += ((" " * (room - len(value) + 2), QUIET), (shortened(setting.description, left), QUIET))
         return parts
 
     def _suggestions(self, setting: Setting) -> str:
@@ -398,15 +382,11 @@ def _describe(problem: Problem) -> str:
 
 def _problem_parts(problem: Problem, width: int) -> tuple[Part, ...]:
     where = f"  line {problem.line}: " if problem.line else "  "
-    return ((where, QUIET), (_cut(problem.what, width - len(where)), WARNING))
+    return ((where, QUIET), (shortened(problem.what, width - len(where)), WARNING))
 
 
 def _capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _cut(text: str, cells: int) -> str:
-    return text if len(text) <= cells else text[: max(0, cells - 1)] + "…"
 
 
 def _word(value: Value) -> str:

@@ -8,11 +8,12 @@ from contextlib import suppress
 
 from localspec.base.errors import LocalSpecError
 from localspec.chat.session import ChatSession
-from localspec.chat.settings.browser import SettingsBrowser, SettingsFile
+from localspec.chat.settings.browser import SettingsBrowser
 from localspec.chat.settings.conversation import Changed, change
 from localspec.chat.settings.preferences import Preferences, preferences
 from localspec.chat.tools.use import ToolUse
 from localspec.config import Config, Setting, Value, config_file, read_config, setting
+from localspec.config.file import write_value
 from localspec.config.kinds import Choice
 from localspec.config.lookup import read_typed
 from localspec.runtime.chat_config import ChatConfig, Layer, Settings
@@ -47,9 +48,8 @@ class NoSettings:
 class SettingsController:
     """Applies changed settings: at once where nothing has to be loaded. Belongs to the screen's thread."""
 
-    def __init__(self, session: ChatSession, file: SettingsFile | None = None) -> None:
+    def __init__(self, session: ChatSession) -> None:
         self._session = session
-        self._file = file or SettingsFile()
         self._settings: Settings = session.chat_config.settings or NoSettings(session.chat_config)
         self._pair = self._settings.config.values.get(_PAIR)
         self._in_force: Mapping[str, Value] = {}
@@ -92,7 +92,7 @@ class SettingsController:
 
     def open(self) -> SettingsBrowser:
         """The list of settings for the settings screen."""
-        return SettingsBrowser(self._settings, self._file, self)
+        return SettingsBrowser(self._settings, self)
 
     def apply(self, config: Config) -> None:
         """Apply every setting that needs no loading. Raises LocalSpecError."""
@@ -158,7 +158,7 @@ class SettingsController:
 
     def choose_theme(self, name: str) -> Config:
         """Write the theme into the file. Raises LocalSpecError."""
-        return self._file.write(_THEME, read_typed(_THEME, name.lower()), None)
+        return write_value(_THEME, read_typed(_THEME, name.lower()))
 
     def _adopt(self, chat_config: ChatConfig, *, keep_system: bool = False) -> None:
         self._in_force = self.own

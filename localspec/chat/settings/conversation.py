@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from localspec.base.errors import InputError, NotFoundError, UsageError
+from localspec.base.visible import shortened
 from localspec.config import Setting, Value, setting
 from localspec.config.file import write_value
 from localspec.config.kinds import NONE, shown
@@ -156,8 +157,7 @@ def suggest_set(word: str, value: str) -> str:
 
 def short(value: Value) -> str:
     """A value, cut to a few words."""
-    text = shown(value)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
+    return shortened(shown(value), _LONGEST_SHOWN)
 
 
 def _refused(settings: Settings, name: str) -> str:

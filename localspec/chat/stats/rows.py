@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from localspec.base.visible import shortened
 from localspec.insight.stats.charts import bar
 from localspec.insight.stats.digest import Digest
 from localspec.insight.stats.drift_watch import WATCHED, DriftNotice
@@ -65,7 +66,7 @@ def _cell(column: GroupColumn, digest: Digest) -> str:
 
 
 def _line(name: str, cells: Sequence[str], name_width: int, width: int) -> str:
-    return _GAP.join([cut(name, name_width).ljust(name_width), *cells])[:width].rstrip()
+    return _GAP.join([shortened(name, name_width).ljust(name_width), *cells])[:width].rstrip()
 
 
 def notice_rows(notices: Sequence[DriftNotice], misses: Sequence[Miss], width: int) -> list[StatsRow]:
@@ -73,7 +74,7 @@ def notice_rows(notices: Sequence[DriftNotice], misses: Sequence[Miss], width: i
     lines = [(local_time(notice.at), _fell(notice)) for notice in notices]
     lines += [(f"{miss.day}      ", _missed(miss)) for miss in misses]
     order = sorted(range(len(lines)), key=lambda place: lines[place][0].strip(), reverse=True)
-    return [StatsRow(str(place), cut(f"{lines[place][0]}  {lines[place][1]}", width)) for place in order]
+    return [StatsRow(str(place), shortened(f"{lines[place][0]}  {lines[place][1]}", width)) for place in order]
 
 
 def _fell(notice: DriftNotice) -> str:
@@ -93,11 +94,6 @@ def missed_text(miss: Miss) -> str:
         f"{miss.pair} missed an objective on {miss.day}: the {name} of {miss.replies_n:,} replies was "
         f"{written(miss.was)}; {wanted(miss)} is wanted."
     )
-
-
-def cut(text: str, width: int) -> str:
-    """``text`` cut to ``width`` characters."""
-    return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
 
 
 def progress_text(replies_n: int, *, reading: bool) -> str:

@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from localspec.base.bounded_file import read_file
 from localspec.base.errors import ConfigError
+from localspec.base.visible import shortened
 from localspec.gguf.draft_heads import DRAFT, DRAFTERS
 from localspec.models.pairs.pair import ModelFile, Pair, RecommendedSampling
 
@@ -268,5 +269,4 @@ def _within(value: float, least: float, most: float) -> bool:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:39] + "…"
+    return shortened(repr(value), 40)
