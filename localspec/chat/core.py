@@ -135,7 +135,7 @@ class ChatCore:
             self.last = turn
             self.tool_use.follow(turn, self.stored)
 
-    def _after_calls(self) -> Turn | None:
+    def after_calls(self) -> Turn | None:
         """The turn whose reply goes on from the results of the calls, which are all made; None if none is to."""
         chain, self.tool_use.chain = self.tool_use.chain, None
         self.thread.refresh()

@@ -65,10 +65,6 @@ class InProcessChat(ChatCore):
         self.adopt_promoted()
         return reply.turn.reply
 
-    def after_calls(self) -> Turn | None:
-        """The turn that replies to the results of ``tool_use.chain``, which is over; None if none is to."""
-        return self._after_calls()
-
     def switch(self, chat_config: ChatConfig) -> None:
         """Go on with another pair. Raises LocalSpecError as ``InProcessPair.change``."""
         former = self.chat_config

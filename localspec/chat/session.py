@@ -223,10 +223,6 @@ class ChatSession(ChatCore):
                 self._cut_short(self._active_reply)
         return withdrawn
 
-    def begin_anew(self) -> list[Turn]:
-        """Leave the conversation for a new one. Returns the turns that waited."""
-        return self.turn_to(self.store.begin(self.chat_config.system))
-
     def turn_to(self, conversation: StoredConversation) -> list[Turn]:
         """Leave the conversation for another, ending a reply under way. Returns the turns that waited."""
         withdrawn = self.stop()
@@ -234,7 +230,7 @@ class ChatSession(ChatCore):
             self._cut_short(self._active_reply)
         if self.tool_use.chain is not None:  # of a reply that has just ended
             self.tool_use.chain.stop()
-            self._after_calls()
+            self.after_calls()
         self._changes.clear()
         self.token_queries.forget()
         self._enter(conversation)
@@ -353,7 +349,7 @@ class ChatSession(ChatCore):
     def _go_on(self) -> None:
         """The calls are over: have their results replied to, before any message that waits."""
         turn = self.tool_use.chain.turn if self.tool_use.chain is not None else None
-        after = self._after_calls()
+        after = self.after_calls()
         if turn is not None:
             self._changes.append(Called(turn))
         if after is not None:

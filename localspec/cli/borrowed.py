@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from localspec.cli.options import FILES, overrides, print_problems
+from localspec.cli.options import FILES, Decorated, overrides, print_problems
 from localspec.cli.run import run
 from localspec.config import SETTINGS
 
 if TYPE_CHECKING:
     from localspec.runtime.chat_config import ChatConfig
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 LOADING = tuple(each.key for each in SETTINGS if each.section == "model" and each.key not in ("pair", "connect"))
 """The settings of loading both models."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from localspec.base.errors import UsageError
 from localspec.base.visible import visible_line
-from localspec.cli.options import MarksChoice, command_line_settings, print_problems, reply_options
+from localspec.cli.options import Decorated, MarksChoice, command_line_settings, print_problems, reply_options
 from localspec.cli.report import print_news, remark
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from localspec.runtime.chat_config import ChatConfig
     from localspec.runtime.pair_info import PairInfo
     from localspec.store import Store, StoredConversation
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 _STRIDES = ("word", "line")
 _LAST_JUDGED_S = 1.0

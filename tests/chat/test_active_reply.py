@@ -191,7 +191,7 @@ def reply(session: ChatSession, engine: FakeEngine, ending: Ending) -> None:
         engine.inbox.put(Failed(request_id, error.exit_code, error.message, error.hint, died=ending.died))
     feed(session, engine)
     if ending.error is not None and not isinstance(ending.error, LocalSpecError):
-        session.begin_anew()
+        session.turn_to(session.store.begin())
 
 
 def line(ending: Ending, spy: Spy, localspec: Localspec, *, summary: bool) -> None:

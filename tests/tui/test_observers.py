@@ -130,7 +130,7 @@ def cancel(talking: Talking) -> str:
 
 
 def leave(talking: Talking) -> str:
-    talking.session.begin_anew()
+    talking.session.turn_to(talking.session.store.begin())
     return "cancelled"
 
 

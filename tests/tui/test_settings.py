@@ -182,7 +182,7 @@ def test_a_persona_is_for_this_conversation() -> None:
     with pytest.raises(Exception, match="pirat"):
         answer(PERSONA, settings, "pirat")
     assert held.chat_config.system == "Talk like a pirate."
-    held.begin_anew()
+    held.turn_to(held.store.begin(held.chat_config.system))
     settings.turn_to(begun=True)
     assert held.chat_config.system == "Be brief."
     assert "pirate" in answer(PERSONA, settings)

@@ -122,7 +122,7 @@ def test_approval_lasts_for_the_conversation(world: World) -> None:
     world.settle()
     assert world.results == ["secret words", "There is no file gone.txt. list_files tells what there is."]
     world.reply()
-    world.session.begin_anew()
+    world.session.turn_to(world.session.store.begin())
     world.session.ask("Read it.")
     world.reply(read())
     assert world.session.tool_use.chain is not None
@@ -188,6 +188,6 @@ def test_another_conversation_ends_the_calls(world: World) -> None:
     left = world.session.stored
     world.session.ask("Read it.")
     world.reply(read())
-    world.session.begin_anew()
+    world.session.turn_to(world.session.store.begin())
     assert [node.content for node in left.path][-1] == NOT_MADE
     assert world.session.free

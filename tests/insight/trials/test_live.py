@@ -189,7 +189,7 @@ def test_a_conversation_stays_on_its_side(store: Store) -> None:
         assert len(chat.loads) == began <= before + 1
         arm = arm_of(trial.id, chat.session.thread.stored.id, trial.share)
         assert chat.session.chat_config.load.draft == Path("new.gguf" if arm is Arm.CANDIDATE else "draft.gguf")
-        chat.session.begin_anew()
+        chat.session.turn_to(chat.session.store.begin())
     runs = runs_of(store, trial)
     assert len(runs) == 48
     assert {run.about.arm for run in runs} == set(Arm)
