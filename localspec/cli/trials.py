@@ -195,7 +195,7 @@ def rollback(beginning: str) -> None:
 
 
 def _end(beginning: str, outcome: Any, why: str) -> None:
-    """The running trial of an id. Raises UsageError if it has ended."""
+    """End the running trial of an id, and print the sentences. Raises UsageError if it has ended."""
     from localspec.cli.tables import paragraph
     from localspec.insight.trials.book import TrialBook
     from localspec.insight.trials.decision import end
