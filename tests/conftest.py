@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from localspec.base.gc_scheduler import freeze_heap
+from localspec.store import Store
 
 # It reads HF_HUB_OFFLINE at its import: the first test that sets that must not decide for all others.
 huggingface_hub.constants.HF_HUB_OFFLINE = False
@@ -65,6 +67,14 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     ):
         monkeypatch.delenv(name, raising=False)
     return home
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """Conversations in a file of their own, without any."""
+    opened = Store.open(tmp_path / "history.db")
+    yield opened
+    opened.close()
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,13 +24,6 @@ from tests.tui.test_conversations import ready, say
 from tests.tui.test_settings import controller
 
 SCHEMA = '{"type": "object", "properties": {"answer": {"type": "integer"}}}'
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "history.db")
-    yield store
-    store.close()
 
 
 def app_of(engine: FakeEngine, store: Store, text: str = "", *arguments: str) -> Any:

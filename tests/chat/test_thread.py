@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,13 +17,6 @@ from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.store import ReplyMetadata, Store
 from localspec.tui.conversation.turn_view import PROMPT_ROWS
 from tests.tui.support import INFO, LAUNCH, rounds_of
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "history.db")
-    yield store
-    store.close()
 
 
 def say(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -16,13 +14,6 @@ from localspec.tui.conversation.transcript import Transcript
 from tests.tui.support import FakeEngine, chat, make_app, rounds_of, send, session, shown, views, wait_until
 
 MANY_WORDS = "word " * 400
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "history.db")
-    yield store
-    store.close()
 
 
 def fill(store: Store, title: str, turns_n: int) -> str:

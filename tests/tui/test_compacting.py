@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,13 +23,6 @@ from tests.tui.test_conversations import asked, ready, say, shown
 
 WORDS = ("One", "Two", "Three", "Four")
 WHOLE = [(f"{word}?", f"{word} it is.") for word in WORDS]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "history.db")
-    yield store
-    store.close()
 
 
 async def four_turns(pilot: Pilot[Any], engine: FakeEngine) -> None:

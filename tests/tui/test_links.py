@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,13 +18,6 @@ from tests.tui.test_conversations import ready, say, transcript_of
 
 REPLY = "See [the page](https://a.org/x) and https://b.org, or ask <someone@c.org>."
 CODE = "First:\n\n```sh\nls\n```\n\nthen:\n\n```sh\npwd\n```\n"
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "history.db")
-    yield store
-    store.close()
 
 
 async def drawn(pilot: Pilot[Any], replies_n: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +23,6 @@ from tests.tui.test_conversations import ready, say
 from tests.tui.test_settings import controller
 
 TEXT = "[speculation]\ndepth = 5\n\n[pair.builtin]\ndepth = 6\ntemperature = 0.1\n"
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "history.db")
-    yield store
-    store.close()
 
 
 def app_of(engine: FakeEngine, store: Store, text: str = TEXT, *arguments: str) -> Any:

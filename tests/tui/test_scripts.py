@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from rich.cells import cell_len
 
@@ -19,13 +16,6 @@ TEXTS = {
     "chinese": ("天空为什么是蓝色的？", "因为空气对蓝光的散射比红光更强，这叫做瑞利散射。" * 4),
     "emoji": ("👩‍👩‍👧‍👦 family? 🇫🇷", "Yes: 👩🏽‍🚀 and ❤️‍🔥, é as one or é as two."),
 }
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "history.db")
-    yield store
-    store.close()
 
 
 @pytest.mark.parametrize("script", TEXTS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -28,13 +27,6 @@ from tests.tui.test_conversations import answer, ready, say, shown, transcript_o
 BOTH = [("First", "One."), ("Second", "Two.")]
 DEEDS = ("say", "again", "answer", "resend", "rewrite", "delete", "before", "after")
 STEPS = st.lists(st.tuples(st.sampled_from(DEEDS), st.integers(0, 5)), max_size=10)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "history.db")
-    yield store
-    store.close()
 
 
 def two_turns(store: Store) -> Thread:

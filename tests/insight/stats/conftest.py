@@ -12,14 +12,6 @@ from tests.insight.stats.support import Kind, open_filled
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    """Empty, on disk."""
-    opened = Store.open(tmp_path / "history.db")
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def mixed(tmp_path: Path) -> Iterator[Store]:
     """Replies of two pairs, two temperatures and two drafters."""
     one = (Kind(),) * 40 + (Kind(temperature=0.0, drafter="suffix"),) * 20
