@@ -39,7 +39,7 @@ class Sampler(Protocol):
         ...
 
 
-class Guesser(Protocol):
+class Guesser(Sampler, Protocol):
     """A sampler that can say roughly what it would choose from the likeliest tokens alone."""
 
     def guess(self, few: Likeliest) -> Dist:

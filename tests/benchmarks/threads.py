@@ -13,6 +13,7 @@ import argparse
 import random
 import statistics
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from localspec.engine.cancel import Cancellation
@@ -24,7 +25,7 @@ from tests.builtin import DRAFT, TARGET
 _SETTLED_S = 0.5
 
 
-def measure(pairs: dict[str, OpenPair], repeats: int, tokens: int) -> str:
+def measure(pairs: Mapping[str, OpenPair], repeats: int, tokens: int) -> str:
     """A cell of the table for each pair."""
     speeds: dict[str, list[float]] = {name: [] for name in pairs}
     for _ in range(repeats):
