@@ -25,12 +25,10 @@ class Utf8Stream:
 
 
 class StopStrings:
-    """Watches a growing text for the first stop string, in a bounded tail whatever the length."""
+    """Watches a growing text for the first stop string. The work goes by the text, not by the stop strings' lengths."""
 
     def __init__(self, stops: Sequence[str]) -> None:
-        self._stops = tuple(stop for stop in stops if stop)
-        self._keep = max((len(stop) for stop in self._stops), default=1) - 1
-        self._tail = ""
+        self._stops = [_StopString(stop) for stop in stops if stop]
         self._length = 0
         self.safe_n = 0
         """The number of leading characters that belong to the reply for certain."""
@@ -39,24 +37,42 @@ class StopStrings:
 
     def feed(self, text: str) -> bool:
         """Append ``text``; returns True if a stop string is complete."""
-        window = self._tail + text
-        offset = self._length - len(self._tail)
+        found = [(self._length + n - len(each.text), each.text) for each in self._stops if (n := each.feed(text))]
         self._length += len(text)
-        found = [(at, stop) for stop in self._stops if (at := window.find(stop)) >= 0]
         if found:
-            start, self.found = min(found)
-            self.safe_n = offset + start
+            self.safe_n, self.found = min(found)
             return True
-        self.safe_n = self._length - self._possible_start(window)
-        self._tail = window[-self._keep :] if self._keep else ""
+        self.safe_n = self._length - max((each.begun_n for each in self._stops), default=0)
         return False
 
-    def _possible_start(self, window: str) -> int:
-        """Length of the longest end of ``window`` that begins a stop string."""
-        for length in range(min(self._keep, len(window)), 0, -1):
-            if any(stop.startswith(window[-length:]) for stop in self._stops):
-                return length
+
+class _StopString:
+    """One stop string in a growing text, searched for as by Knuth, Morris and Pratt."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.begun_n = 0
+        """Length of the longest end of the growing text that begins the stop string."""
+        self._shorter = [0, 0]
+        """By the length of a beginning: the length of the longest shorter one at its end. Known as far as needed."""
+
+    def feed(self, text: str) -> int:
+        """Append ``text``; returns the number of its characters with which the stop string is complete, or 0."""
+        for i, char in enumerate(text, 1):
+            self.begun_n = self._longest(self.begun_n, char)
+            if self.begun_n == len(self.text):
+                return i
+            if self.begun_n == len(self._shorter):
+                self._shorter.append(self._longest(self._shorter[-1], char))
         return 0
+
+    def _longest(self, begun_n: int, char: str) -> int:
+        """Length of the longest beginning that ends with ``char``, behind one of length ``begun_n``."""
+        while self.text[begun_n] != char:
+            if not begun_n:
+                return 0
+            begun_n = self._shorter[begun_n]
+        return begun_n + 1
 
 
 class RoundRelease:

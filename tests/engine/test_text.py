@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
+from typing import Any, SupportsIndex
 
 import pytest
 from hypothesis import given
@@ -145,3 +146,34 @@ def test_stop_strings_do_not_depend_on_the_chunks(text: str, stops: list[str], c
             begun = [n for stop in stops for n in range(1, len(stop)) if seen.endswith(stop[:n])]
             assert watch.safe_n == len(seen) - max(begun, default=0)
     assert watch.found or all(stop not in text for stop in stops)
+
+
+class CountedText(str):
+    """Counts the characters of it that are looked at."""
+
+    __slots__ = ("looked_at_n",)
+    looked_at_n: int
+
+    def __getitem__(self, key: SupportsIndex | slice[Any, Any, Any]) -> str:
+        found = super().__getitem__(key)
+        self.looked_at_n += len(found)
+        return found
+
+    def startswith(self, prefix: str | tuple[str, ...], *place: Any) -> bool:
+        self.looked_at_n += len(prefix)
+        return super().startswith(prefix, *place)
+
+
+@pytest.mark.parametrize("pattern", ["a", "ab", "aab", "a" * 900 + "b"])
+def test_the_work_for_a_huge_stop_string_goes_by_the_text(pattern: str) -> None:
+    """Each character of the text is compared with a few of the stop string's, however much of it has begun."""
+    text = (pattern * 2_000)[:2_000]
+    stop = CountedText(text + "!" * 1_000_000)
+    stop.looked_at_n = 0
+    watch = StopStrings([stop])
+    for char in text:
+        assert not watch.feed(char)
+    assert watch.safe_n == 0
+    watch.feed("no")
+    assert watch.safe_n == len(text) + 2
+    assert stop.looked_at_n <= 4 * (len(text) + 2)
