@@ -75,6 +75,9 @@ class Engines:
     def models(self) -> Sequence[ServedModel]:
         return [_as_it_is(model, self._pool.engines.get(model.id)) for model in self._pairs.models()]
 
+    def answering(self, model: str) -> str:
+        return self._pairs.answering(model)
+
     def settings(self, model: str) -> ChatConfig:
         return self._pairs.settings(model)
 
@@ -246,6 +249,10 @@ class Engines:
         if engine.stalled:
             return BusyError(f"{text}: {engine.stalled}.", _SILENT_HINT, retry_after_s=_SILENT_S)
         return BusyError(f"{text}.", "Ask for fewer tokens, or when the server has less to do.", retry_after_s=after_s)
+
+    def count_refused(self, reason: str) -> None:
+        """Count a request that was refused before it named a pair."""
+        self._count_refused(self.settings("").pair_id, reason)
 
     def _count_refused(self, pair_id: str | None, reason: str) -> None:
         self.activity.refused_n += 1

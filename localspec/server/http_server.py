@@ -43,6 +43,8 @@ class Stoppable(Protocol):
 
     def stop(self) -> None: ...
 
+    def count_refused(self, reason: str) -> None: ...
+
 
 class HttpServer(uvicorn.Server):
     """Serves an app on a socket until a signal comes.
@@ -65,7 +67,8 @@ class HttpServer(uvicorn.Server):
         under way, further ones get status 503.
         """
         config = uvicorn.Config(
-            app,
+            self._admit,
+            interface="asgi3",
             http=_Protocol,
             ws="none",
             lifespan="off",
@@ -79,9 +82,22 @@ class HttpServer(uvicorn.Server):
             timeout_graceful_shutdown=1,
         )
         super().__init__(config)
+        self._app = app
         self._service = service
+        self._connections = connections
         self._on_stop = on_stop
         self._stopping: asyncio.Task[None] | None = None
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it if there are too many."""
+        if len(self.server_state.tasks) <= self._connections:
+            await self._app(scope, receive, send)
+            return
+        self._service.count_refused("connections")
+        refusal = BusyError("As many requests are under way as this server has connections for.", "Try again later.")
+        answer = failure_response(Request(scope), refusal)
+        answer.headers["Connection"] = "close"
+        await answer(scope, receive, send)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -162,7 +178,6 @@ class _Protocol(H11Protocol):
         super().on_response_complete()
 
     def data_received(self, data: bytes) -> None:
-        self.app = _refuse if len(self.tasks) >= self._most else self.config.loaded_app
         super().data_received(data)
         if self._idle:
             # Uvicorn has stopped its own clock at the first byte of a further request.
@@ -187,14 +202,6 @@ class _Protocol(H11Protocol):
     def _give_up(self) -> None:
         if not self.transport.is_closing():
             self.transport.close()
-
-
-async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
-    """The app while there are too many requests."""
-    refusal = BusyError("As many requests are under way as this server has connections for.", "Try again later.")
-    answer = failure_response(Request(scope), refusal)
-    answer.headers["Connection"] = "close"
-    await answer(scope, receive, send)
 
 
 def connections_for(waiting_n: int) -> int:

@@ -37,6 +37,8 @@ class Served:
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     sent_n: int = 0
+    refused: list[str] = field(default_factory=list)
+    """The reasons that the service counted."""
 
     async def echo(self, request: Request) -> Response:
         """The client's name and the length of the body."""
@@ -86,7 +88,8 @@ class Served:
 async def served(
     host: str = "127.0.0.1", keys: tuple[ApiKey, ...] = (), *origins: str, connections: int = 100
 ) -> AsyncGenerator[Served]:
-    found, service = Served(), _Idle()
+    service = _Idle()
+    found = Served(refused=service.refused)
     routes = [
         Route(f"/v1/{name}", getattr(found, name), methods=["GET", "POST"]) for name in ("echo", "wait", "stream")
     ]
@@ -107,7 +110,13 @@ async def served(
 class _Idle:
     busy = False
 
+    def __init__(self) -> None:
+        self.refused: list[str] = []
+
     def stop(self) -> None: ...
+
+    def count_refused(self, reason: str) -> None:
+        self.refused.append(reason)
 
 
 def post(*headers: str, body: bytes = b"{}", path: str = "/v1/echo", host: str = "localhost") -> bytes:
@@ -272,7 +281,7 @@ async def test_silent_connections(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_too_many_requests_under_way() -> None:
-    """Each API's own shape tells of it; when one has ended, another is answered."""
+    """Each API's own shape tells of it, and so do the metrics; when one has ended, another is answered."""
     async with served(connections=3) as server:
         slow = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(3)]
         for (_, writer), path in zip(slow, ("/v1/wait", "/v1/echo", "/v1/echo"), strict=True):
@@ -282,6 +291,7 @@ async def test_too_many_requests_under_way() -> None:
         for path, said in (("/v1/echo", "server_busy"), ("/v1/messages", "overloaded_error"), ("/api/chat", "error")):
             status, text = await server.answer(post(path=path))
             assert (status, said in text, "retry-after: 1" in text) == (503, True, True)
+        assert server.refused == ["connections"] * 3
         slow[0][1].transport.abort()
         await server.ended.wait()
         assert (await server.answer(post()))[0] == 200
