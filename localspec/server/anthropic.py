@@ -21,6 +21,7 @@ from localspec.server.fields import Fields
 from localspec.server.images import image_from_base64, image_from_url
 from localspec.server.openai.figures import new_id
 from localspec.server.openai.messages import distinct, joined, tool_of, without_begun
+from localspec.server.openai.options import pair_of
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.sampling import held_to_schema, sampling_of
 from localspec.server.service import ReplyRequest, Service
@@ -50,7 +51,7 @@ def routes(service: Service) -> list[Route]:
 async def _messages(service: Service, request: Request) -> Response:
     fields = await Fields.of(request)
     asked = await _asked(service, fields)
-    answer = _Answer(asked.model or service.models()[0].id, shows_reasoning=_shows_reasoning(fields))
+    answer = _Answer(asked.model, shows_reasoning=_shows_reasoning(fields))
     if fields.flag("stream"):
         return StreamResponse(_stream(service, asked, answer), _failure)
     async with aclosing(replied(service, asked)) as events:
@@ -60,7 +61,7 @@ async def _messages(service: Service, request: Request) -> Response:
 async def _count_tokens(service: Service, request: Request) -> Response:
     fields = await Fields.of(request)
     messages, prefix = await _conversation(fields)
-    model = fields.text("model", "")
+    model = pair_of(service, fields)
     service.settings(model)
     tools = _with_tools(fields, ReplyOptions()).tools
     rendered = await service.ask(model, Render(0, messages, tools, prefix))
@@ -70,7 +71,7 @@ async def _count_tokens(service: Service, request: Request) -> Response:
 
 async def _asked(service: Service, fields: Fields) -> ReplyRequest:
     """The reply that a request asks for. Raises LocalSpecError."""
-    model = fields.text("model", "")
+    model = pair_of(service, fields)
     base = service.settings(model).reply
     messages, prefix = await _conversation(fields)
     max_tokens = fields.whole("max_tokens")

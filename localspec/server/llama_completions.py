@@ -18,7 +18,7 @@ from localspec.runtime.messages import Infill, ReplyOptions, TokenIds
 from localspec.runtime.worker.messages import Tokenize, Tokenized
 from localspec.server.fields import Fields
 from localspec.server.openai.figures import TextTokens, chat_logprobs, llama_timings
-from localspec.server.openai.options import MOST_PROMPTS, alternatives, options_of, reply_count, seeded
+from localspec.server.openai.options import MOST_PROMPTS, alternatives, options_of, pair_of, reply_count, seeded
 from localspec.server.service import ReplyRequest, Service
 from localspec.server.streaming import StreamResponse, merged, openai_failure, server_sent
 
@@ -28,7 +28,7 @@ _HIDDEN = ("grammar", "grammar_triggers", "logit_bias")
 async def complete(service: Service, request: Request) -> Response:
     """Answer a completion. Raises LocalSpecError."""
     fields = await Fields.of(request)
-    model = fields.text("model", "")
+    model = pair_of(service, fields)
     options = await _options(service, fields)
     copies_n = reply_count(fields, "n_cmpl" if fields.has("n_cmpl") else "n")
     prompts = await _prompts(service, fields, MOST_PROMPTS // copies_n)
@@ -41,12 +41,12 @@ async def fill_in(service: Service, request: Request) -> Response:
     fields = await Fields.of(request)
     files = tuple((each.text("filename", "tmp"), each.text("text")) for each in fields.objects("input_extra"))
     gap = Infill(fields.text("input_prefix"), fields.text("input_suffix"), files)
-    asked = ReplyRequest(fields.text("model", ""), gap, await _options(service, fields), fields.text("prompt", ""))
+    asked = ReplyRequest(pair_of(service, fields), gap, await _options(service, fields), fields.text("prompt", ""))
     return await _answered(service, fields, [asked], listed=False)
 
 
 async def _answered(service: Service, fields: Fields, asked: list[ReplyRequest], *, listed: bool) -> Response:
-    name = asked[0].model or service.models()[0].id
+    name = asked[0].model
     texts = _texts(fields.raw("prompt"), len(asked))
     answers = [
         _Answer(i, name, each, prompt, with_tokens=fields.flag("return_tokens"))
@@ -78,7 +78,7 @@ async def _stream(
 async def _options(service: Service, fields: Fields) -> ReplyOptions:
     if fields.flag("post_sampling_probs"):
         fields.refuse("post_sampling_probs", "false: probabilities are the model's own, before any sampler")
-    model = fields.text("model", "")
+    model = pair_of(service, fields)
     base = service.settings(model).reply
     fields = await _with_token_biases(service, model, fields)
     options = await options_of(fields, base, "n_predict", "max_tokens")
@@ -137,7 +137,7 @@ async def _prompt(service: Service, fields: Fields, value: Any) -> str | TokenId
     ids: list[int] = []
     for i, each in enumerate(value):
         if isinstance(each, str):
-            ids += await _tokens(service, fields.text("model", ""), each, bos=i == 0, special=True)
+            ids += await _tokens(service, pair_of(service, fields), each, bos=i == 0, special=True)
         elif isinstance(each, int) and not isinstance(each, bool):
             ids.append(each)
         else:

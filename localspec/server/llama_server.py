@@ -22,6 +22,7 @@ from localspec.server.llama_completions import complete, fill_in, generation_set
 from localspec.server.openai.api import list_models
 from localspec.server.openai.chat import complete_chat
 from localspec.server.openai.messages import messages_of, tools_of, without_begun
+from localspec.server.openai.options import pair_of
 from localspec.server.openai.responses import respond
 from localspec.server.service import BusyError, ServedModel, Service
 
@@ -77,7 +78,7 @@ async def _tokenize(service: Service, request: Request) -> Response:
     fields = await Fields.of(request)
     text = fields.text("content", "")
     asked = Tokenize(0, text, fields.flag("parse_special", default=True), fields.flag("add_special"))
-    answer = await service.ask(fields.text("model", ""), asked)
+    answer = await service.ask(pair_of(service, fields), asked)
     assert isinstance(answer, Tokenized)
     if not fields.flag("with_pieces"):
         return JSONResponse({"tokens": list(answer.ids)})
@@ -95,7 +96,7 @@ def _piece(piece: bytes) -> str | list[int]:
 
 async def _detokenize(service: Service, request: Request) -> Response:
     fields = await Fields.of(request)
-    answer = await service.ask(fields.text("model", ""), Detokenize(0, fields.token_ids("tokens")))
+    answer = await service.ask(pair_of(service, fields), Detokenize(0, fields.token_ids("tokens")))
     assert isinstance(answer, Detokenized)
     return JSONResponse({"content": answer.text})
 
@@ -103,7 +104,7 @@ async def _detokenize(service: Service, request: Request) -> Response:
 async def _apply_template(service: Service, request: Request) -> Response:
     fields = await Fields.of(request)
     messages, prefix = without_begun(await messages_of(fields))
-    answer = await service.ask(fields.text("model", ""), Render(0, messages, tools_of(fields), prefix))
+    answer = await service.ask(pair_of(service, fields), Render(0, messages, tools_of(fields), prefix))
     assert isinstance(answer, Rendered)
     return JSONResponse({"prompt": answer.text})
 

@@ -34,6 +34,9 @@ class ServedPairs:
         self._own = own
         self._known: dict[str, ChatConfig] = {}
         self._stamp = _stamp()
+        self._names = frozenset[str]()
+        """The ids of all pairs that there are, here or not."""
+        self._read_names()
         self._listing = Lock()
         self._models = [self._described_own()]
         self._list()
@@ -42,13 +45,14 @@ class ServedPairs:
         """The id of the pair that a client names."""
         return model or self.own_id
 
+    def answering(self, model: str) -> str:
+        """As ``Service.answering``."""
+        self._follow_files()
+        return model if model in self._names else self.own_id
+
     def settings(self, model: str) -> ChatConfig:
         """The configuration of a pair. Raises NotFoundError, or UsageError for settings that contradict the pair."""
-        if (stamp := _stamp()) != self._stamp:
-            self._stamp = stamp
-            self._known.clear()
-            with suppress(LocalSpecError):  # the file is being written, or wrong: what counted before still does
-                self._own = self._resolved(self._own.pair_id)
+        self._follow_files()
         pair_id = self.id_of(model)
         if pair_id == self.own_id:
             return self._own
@@ -61,6 +65,20 @@ class ServedPairs:
         if time.monotonic() - self._listed_at > _LISTED_S and self._listing.acquire(blocking=False):
             Thread(target=self._list_anew, name="list of pairs", daemon=True).start()
         return self._models
+
+    def _follow_files(self) -> None:
+        """Read the settings and the names of pairs again if their files have changed."""
+        if (stamp := _stamp()) == self._stamp:
+            return
+        self._stamp = stamp
+        self._known.clear()
+        with suppress(LocalSpecError):  # the file is being written, or wrong: what counted before still does
+            self._own = self._resolved(self._own.pair_id)
+        self._read_names()
+
+    def _read_names(self) -> None:
+        with suppress(LocalSpecError):
+            self._names = frozenset(pair.id for pair in load_catalogue().pairs)
 
     def _resolved(self, pair_id: str | None) -> ChatConfig:
         settings = self._own.settings

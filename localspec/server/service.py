@@ -81,6 +81,10 @@ class Service(Protocol):
         """The pairs that can be asked, the server's own first."""
         ...
 
+    def answering(self, model: str) -> str:
+        """The id of the pair that answers for a name: the server's own for no name, and for one that no pair has."""
+        ...
+
     def settings(self, model: str) -> ChatConfig:
         """The user's settings for a pair, which stand under what a request says. Raises NotFoundError."""
         ...

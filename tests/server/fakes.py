@@ -22,6 +22,8 @@ from localspec.runtime.worker.messages import Answer, Numbered
 from localspec.server.service import ReplyRequest, ServedModel
 
 PAIR = "small/pair"
+ELSEWHERE = "large/pair"
+"""A pair that is known, and not on this machine."""
 CREATED = 1_700_000_000
 INFO = PairInfo(
     target=Path("target.gguf"),
@@ -61,6 +63,9 @@ class FakeService:
     def models(self) -> Sequence[ServedModel]:
         model = ServedModel(PAIR, "A small pair", CREATED, 3_000, loaded=True, info=self.pair, replies_n=1, places_n=2)
         return [replace(model, silence=self.silence)]
+
+    def answering(self, model: str) -> str:
+        return model if model == ELSEWHERE else PAIR
 
     def settings(self, model: str) -> ChatConfig:
         if model not in ("", PAIR):

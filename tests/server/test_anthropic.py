@@ -21,7 +21,7 @@ from localspec.runtime.messages import Message, Role, Tool
 from localspec.runtime.worker.messages import Render, Rendered
 from localspec.server.app import make_app
 from localspec.server.service import BusyError, RateLimitError
-from tests.server.fakes import PAIR, FakeService, Step, said, served
+from tests.server.fakes import ELSEWHERE, PAIR, FakeService, Step, said, served
 from tests.tiny_projectors import write_png
 
 HELLO: list[Any] = [{"role": "user", "content": "Hello"}]
@@ -255,7 +255,7 @@ async def test_an_error_in_a_stream_is_an_event() -> None:
         ({"messages": HELLO, "tools": [{"type": "web_search_20250305", "name": "w"}]}, "tools[0].type"),
         ({"messages": HELLO, "tool_choice": {"type": "any"}}, "tool_choice"),
         ({"messages": HELLO, "output_config": {"format": {"schema": 5}}}, "output_config.format.schema"),
-        ({"messages": HELLO, "model": "nobody/nothing"}, "no pair named nobody/nothing"),
+        ({"messages": HELLO, "model": ELSEWHERE}, f"no pair named {ELSEWHERE}"),
     ],
 )
 async def test_a_wrong_request_is_refused_with_the_place(sent: dict[str, Any], place: str) -> None:

@@ -22,7 +22,7 @@ from localspec.server.batch.requests import BatchRequest, Line, WrongLine, read_
 from localspec.server.batch.results import BatchResult, ResultsFile
 from localspec.server.batch.run import BatchRun
 from localspec.server.service import BusyError
-from tests.server.fakes import FakeService
+from tests.server.fakes import ELSEWHERE, FakeService
 
 
 def asked(custom_id: str, **body: Any) -> str:
@@ -199,7 +199,7 @@ def test_a_pair_that_cannot_be_loaded_ends_the_batch() -> None:
 
     with pytest.raises(ModelFileError):
         run(batch(Echo(), parallel=2, service=Unloadable()), lines_of("a", "b", "c"))
-    unknown = BatchRequest(1, "a", "/v1/echo", {"text": "unknown", "model": "no/pair"})
+    unknown = BatchRequest(1, "a", "/v1/echo", {"text": "unknown", "model": ELSEWHERE})
     (result,) = run(batch(Echo(), service=Unloadable()), [unknown])
     assert result.status == 404
 

@@ -11,7 +11,7 @@ import pytest
 
 from localspec.engine.events import Started
 from localspec.server.app import make_app
-from tests.server.fakes import FakeService, said
+from tests.server.fakes import ELSEWHERE, PAIR, FakeService, said
 from tests.server.fakes import served as served_app
 from tests.server.test_serve import served
 
@@ -43,6 +43,24 @@ async def test_a_conversation_that_is_too_long_is_refused_but_by_ollama(
         answer = await client.post(path, json={**body, "stream": stream})
     assert answer.status_code == status
     assert ("The prompt is too long" in answer.text) is (status == 400)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/chat/completions", {"messages": ASKED}),
+        ("/v1/completions", {"prompt": "Once"}),
+        ("/v1/responses", {"input": "What is LocalSpec?"}),
+        ("/v1/messages", {"messages": ASKED}),
+        ("/completion", {"prompt": "Once"}),
+    ],
+)
+async def test_a_program_may_send_any_name_of_a_model(path: str, body: dict[str, Any]) -> None:
+    """The server's own pair answers and says so. A pair that is known and not here is asked for in vain."""
+    async with served_app(make_app(FakeService([said("Yes.")]))) as url, httpx2.AsyncClient(base_url=url) as client:
+        answer = await client.post(path, json={**body, "model": "gpt-5"})
+        refused = await client.post(path, json={**body, "model": ELSEWHERE})
+    assert (answer.status_code, answer.json()["model"], refused.status_code) == (200, PAIR, 404)
 
 
 def test_every_api_has_the_same_greedy_text_and_the_same_call() -> None:

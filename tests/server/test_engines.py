@@ -356,6 +356,18 @@ async def test_settings_count_when_they_change(tmp_path: Path) -> None:
         assert [engines.settings(model).reply.max_tokens for model in ("", "small")] == [7, 7]
 
 
+async def test_a_name_that_no_pair_has_is_answered_by_the_servers_own(tmp_path: Path) -> None:
+    """Names of pairs are those of the catalogue as it is now, whether their files are here or not."""
+    async with service(tmp_path, "small") as engines:
+        names = ("", "own", "small", "builtin", "gpt-5", "new")
+        assert [engines.answering(name) for name in names] == ["own", "own", "small", "builtin", "own", "own"]
+        with (user_paths().config / "pairs.toml").open("a", encoding="utf-8") as pairs:
+            pairs.write('[[pairs]]\nid = "new"\ntitle = "new"\n[pairs.target]\nfile = "gone.gguf"\n')
+        assert engines.answering("new") == "new"
+        with pytest.raises(NotFoundError):
+            engines.settings("new")
+
+
 def test_files_are_served_beside_a_catalogue_that_cannot_be_read(tmp_path: Path) -> None:
     """The pair of files that the command line names is there, under the target's name."""
     (tmp_path / "mine.gguf").touch()

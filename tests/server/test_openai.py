@@ -26,7 +26,7 @@ from localspec.runtime.worker.messages import Score, Scored, Tokenize, Tokenized
 from localspec.server.app import make_app
 from localspec.server.middleware import EndsWithClient
 from localspec.server.service import BusyError, ReplyRequest
-from tests.server.fakes import PAIR, FakeService, Step, said, served
+from tests.server.fakes import ELSEWHERE, PAIR, FakeService, Step, said, served
 from tests.tiny_projectors import write_png
 
 HELLO: Any = [{"role": "user", "content": "Hello!"}]
@@ -510,10 +510,10 @@ async def test_the_pairs_are_models() -> None:
 
 
 class TestFailures:
-    async def test_an_unknown_pair_is_not_found(self) -> None:
+    async def test_a_pair_that_is_not_here_is_not_found(self) -> None:
         async with client_of() as (client, _):
-            with pytest.raises(openai.NotFoundError, match="no pair named gpt-9"):
-                await client.chat.completions.create(model="gpt-9", messages=HELLO)
+            with pytest.raises(openai.NotFoundError, match=f"no pair named {ELSEWHERE}"):
+                await client.chat.completions.create(model=ELSEWHERE, messages=HELLO)
 
     @pytest.mark.parametrize("stream", [False, True])
     async def test_a_refusal_before_the_first_event_has_its_status(self, stream: bool) -> None:

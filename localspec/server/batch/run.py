@@ -108,18 +108,19 @@ class BatchRun:
         return response
 
     async def _load(self, model: str) -> None:
-        """Have a pair loaded, once; an unknown one is left to the API to refuse."""
-        if model not in self._loads:
-            self._loads[model] = asyncio.create_task(self._loaded(model))
-        await asyncio.shield(self._loads[model])
+        """Have the pair loaded that answers for a name, once; one that is not here is left to the API to refuse."""
+        pair_id = self.service.answering(model)
+        if pair_id not in self._loads:
+            self._loads[pair_id] = asyncio.create_task(self._loaded(pair_id))
+        await asyncio.shield(self._loads[pair_id])
 
-    async def _loaded(self, model: str) -> None:
+    async def _loaded(self, pair_id: str) -> None:
         try:
-            self.service.settings(model)
+            self.service.settings(pair_id)
         except LocalSpecError:
             return
         with suppress(BusyError):
-            await self.service.info(model)
+            await self.service.info(pair_id)
 
 
 def _json(response: Response) -> Any:

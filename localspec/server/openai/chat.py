@@ -28,6 +28,7 @@ from localspec.server.openai.messages import messages_of, tools_of, with_tools, 
 from localspec.server.openai.options import (
     chat_alternatives,
     options_of,
+    pair_of,
     reply_count,
     seeded,
     wants_origins,
@@ -52,7 +53,7 @@ async def complete_chat(service: Service, request: Request) -> Response:
 
 async def _asked(service: Service, fields: Fields) -> list[ReplyRequest]:
     """The replies that a request asks for."""
-    model = fields.text("model", "")
+    model = pair_of(service, fields)
     base = service.settings(model).reply
     messages = await messages_of(fields)
     options = await options_of(fields, base, "max_completion_tokens", "max_tokens", "n_predict")
@@ -137,7 +138,7 @@ class _Chat:
         self._head = {
             "id": new_id("chatcmpl-"),
             "created": int(time.time()),
-            "model": asked[0].model or service.models()[0].id,
+            "model": asked[0].model,
             "system_fingerprint": FINGERPRINT,
         }
 

@@ -32,6 +32,7 @@ from localspec.server.openai.options import (
     MOST_PROMPTS,
     alternatives,
     options_of,
+    pair_of,
     reply_count,
     seeded,
     wants_origins,
@@ -51,7 +52,7 @@ Prompts = list[str] | list[TokenIds] | list[Infill]
 async def complete_text(service: Service, request: Request) -> Response:
     """Answer one request. Raises LocalSpecError."""
     fields = await Fields.of(request)
-    model = fields.text("model", "")
+    model = pair_of(service, fields)
     base = service.settings(model).reply
     if base.max_tokens is None:
         base = replace(base, max_tokens=_USUAL_N)
@@ -222,7 +223,7 @@ class _Completion:
             "id": new_id("cmpl-"),
             "object": "text_completion",
             "created": int(time.time()),
-            "model": asked[0].model or service.models()[0].id,
+            "model": asked[0].model,
             "system_fingerprint": FINGERPRINT,
         }
 

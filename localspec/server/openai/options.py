@@ -11,6 +11,7 @@ from localspec.runtime.messages import ReplyOptions
 from localspec.server.failures import InvalidFieldError
 from localspec.server.fields import Fields
 from localspec.server.sampling import held_to_grammar, held_to_schema, sampling_of
+from localspec.server.service import Service
 
 MOST_REPLIES = 16
 """The most replies to one request."""
@@ -20,6 +21,11 @@ MOST_ALTERNATIVES = 20
 _FORMS = ("response_format", "json_schema", "grammar")
 _FREE = (None, "", {"type": "text"})
 """Values of those fields that hold a reply to nothing."""
+
+
+def pair_of(service: Service, fields: Fields) -> str:
+    """The id of the pair that answers a request: its field ``model`` may have any name. Raises InvalidFieldError."""
+    return service.answering(fields.text("model", ""))
 
 
 async def options_of(fields: Fields, base: ReplyOptions, *limits: str) -> ReplyOptions:

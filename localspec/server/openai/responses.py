@@ -19,7 +19,7 @@ from localspec.server.failures import InvalidFieldError, sentence_of
 from localspec.server.fields import Fields
 from localspec.server.openai.figures import ReplyFigures, llama_timings, new_id, origins, usage
 from localspec.server.openai.messages import content_of, distinct, joined, tool_of, with_tools
-from localspec.server.openai.options import held_to_format, options_of, wants_origins
+from localspec.server.openai.options import held_to_format, options_of, pair_of, wants_origins
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.service import ReplyRequest, Service
 from localspec.server.streaming import StreamResponse, replied, server_sent
@@ -37,10 +37,10 @@ async def respond(service: Service, request: Request) -> Response:
         if fields.raw(name):
             message = f"{name} is not possible: this server keeps no state."
             raise InvalidFieldError(message, "Send the whole conversation as input.", param=name)
-    model = fields.text("model", "")
+    model = pair_of(service, fields)
     options = await _options(fields, service.settings(model).reply)
     asked = ReplyRequest(model, await _messages(fields), options)
-    answer = _Answer(service, asked, _echo(fields, options, model or service.models()[0].id), own=wants_origins(fields))
+    answer = _Answer(service, asked, _echo(fields, options, model), own=wants_origins(fields))
     if fields.flag("stream"):
         return StreamResponse(answer.stream(), answer.failure)
     return JSONResponse(await answer.whole())
