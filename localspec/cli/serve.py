@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from localspec.cli.streams import Status
     from localspec.insight.observers.observers import Observers
     from localspec.runtime.chat_config import ChatConfig
+    from localspec.runtime.pair_info import PairInfo
     from localspec.server.access import AccessRules
     from localspec.server.serving import ServerOptions
 
@@ -31,9 +32,14 @@ _ORIGIN = re.compile(r"https?://(?:[^\s/:\[\]]+|\[[0-9a-fA-F:.]+\])(?::\d{1,5})?
 """RFC 6454: a scheme, a host and a port, and no path."""
 _OF_REQUESTS = ("system", "persona", "tool", "mcp", "tool_folder", "max_calls", "call_timeout")
 """Settings of the chat that requests bring with them."""
+_LEFT_RUNNING = """\b
+To leave it running, with systemd (Linux) or launchd (macOS):
+  systemd-run --user --unit localspec -p Restart=on-failure localspec serve
+  launchctl submit -l localspec.serve -- localspec serve
+"""
 
 
-@click.command(cls=SectionedCommand, short_help="Serve the pair to other programs over HTTP.")
+@click.command(cls=SectionedCommand, short_help="Serve the pair to other programs over HTTP.", epilog=_LEFT_RUNNING)
 @click.option("--host", metavar="HOST", default=LOOPBACK, help="Listen at this address (default: this machine alone).")
 @click.option(
     "--port",
@@ -168,9 +174,11 @@ class _Terminal:
     def progress(self, what: str, fraction: float) -> None:
         self._status.show(what, fraction)
 
-    def ready(self) -> None:
+    def ready(self, info: PairInfo) -> None:
         self._status.clear()
         self._tell(self._greeting)
+        if info.few_replies:
+            self._tell(info.few_replies)
 
     def news(self, observers: Observers) -> None:
         print_news(observers)

@@ -64,8 +64,8 @@ class LoadedPair:
         self.inspector = replier.inspector
 
     @staticmethod
-    def open(options: LoadOptions, cancel: Cancellation, progress: Progress) -> LoadedPair:
-        """As ``load.open_pair``, for one reply at a time."""
+    def open(options: LoadOptions, cancel: Cancellation, progress: Progress, *, why_fewer: str = "") -> LoadedPair:
+        """As ``load.open_pair``, for one reply at a time; ``why_fewer`` says why, if several were asked for."""
         started = time.perf_counter()
         progress("checking the files", 0.0)
         headers = check_headers(options)
@@ -82,7 +82,7 @@ class LoadedPair:
                 target.pad(costs.pad())
             info = describe(options, headers, target, draft or opened.head)
             info = replace(info, plain_per_second=1 / costs.plain_s, drafters=tuple(drafters.models))
-            info = replace(info, load_s=time.perf_counter() - started)
+            info = replace(info, load_s=time.perf_counter() - started, why_fewer=why_fewer)
             caches = _kept_caches(options, target, draft, costs) if options.keep_caches else None
             policies = _Policies(AdaptiveDepth(costs, MAX_DEPTH))
             calibration.recall(policies.adaptive.reading)

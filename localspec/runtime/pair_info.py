@@ -49,9 +49,17 @@ class PairInfo:
     """True if the target has the tokens for filling a gap in a text."""
     replies: int = 1
     """Replies that it makes at once."""
+    why_fewer: str = ""
+    """A clause why those are fewer than were asked for, as "it has a projector"; empty if they are not."""
     server: str | None = None
     """The server that has the pair, in words: "LocalSpec 0.4 at 10.0.0.5:8484"; None on this machine."""
     tells_tokens: bool = True
     """False of a server that tells text alone: no origins, no drafters, no probabilities."""
     passes_on: tuple[str, ...] | None = None
     """The fields of ``Sampling`` that a server has; None if it has all, and depth and drafters."""
+
+    @property
+    def few_replies(self) -> str:
+        """A sentence if it makes fewer replies at once than were asked for; otherwise empty."""
+        many = "one reply after another" if self.replies == 1 else f"{self.replies} replies at once"
+        return f"It makes {many}: {self.why_fewer}." if self.why_fewer else ""

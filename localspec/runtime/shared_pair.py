@@ -23,7 +23,8 @@ from localspec.engine.events import Event
 from localspec.engine.goodput import GoodputPlanner, SharedDepth
 from localspec.gguf import GgufHeader
 from localspec.gguf.dimensions import Hyperparameters
-from localspec.gguf.draft_heads import DFLASH, DRAFT, EAGLE3, drafter_kind, is_dspark
+from localspec.gguf.draft_heads import DRAFT, MTP, drafter_kind, is_dspark
+from localspec.models.heads import mtp_fault
 from localspec.runtime.calibration_file import CalibrationFile
 from localspec.runtime.loaded_pair import LoadedPair
 from localspec.runtime.messages import Listener, Message, Prompt, ReplyOptions, Tool
@@ -41,12 +42,14 @@ _LONG_ROPE = "rope_factors_long.weight"
 _PIECE_ROUNDS = 4.0
 """A text is read beside others' rounds in pieces that take as long as so many plain rounds."""
 _MOST_PIECE_N = 256
+_NO_MEMORY = "the memory has no room for more contexts"
 
 
 def open_for_several(options: LoadOptions, cancel: Cancellation, progress: Progress) -> SharedPair | LoadedPair:
     """As ``load.open_pair``: a ``SharedPair`` if the pair can be one, and memory has room for two contexts at least."""
     headers = check_headers(options)
-    if _can_share(headers):
+    why_alone = _why_alone(headers)
+    if not why_alone:
         for replies_n in range(options.replies, 1, -1):
             try:
                 placement = _place(options, headers, replies_n)
@@ -54,7 +57,7 @@ def open_for_several(options: LoadOptions, cancel: Cancellation, progress: Progr
                 continue
             if placement is not None:
                 return SharedPair.open(options, headers, placement, replies_n, cancel, progress)
-    return LoadedPair.open(options, cancel, progress)
+    return LoadedPair.open(options, cancel, progress, why_fewer=why_alone or _NO_MEMORY)
 
 
 class SharedPair:
@@ -112,7 +115,8 @@ class SharedPair:
             batch.piece_n, batch.evaluated = _piece_n(costs), partial(_learn, planner, models)
             info = describe(options, headers, target, models.drafting)
             info = replace(info, plain_per_second=1 / costs.plain_s, drafters=tuple(measured), replies=replies_n)
-            info = replace(info, load_s=time.perf_counter() - started)
+            why_fewer = _NO_MEMORY if replies_n < options.replies else ""
+            info = replace(info, load_s=time.perf_counter() - started, why_fewer=why_fewer)
             policies = [planner.policy() for _ in sequences]
             calibration.recall(policies[0].alone.reading)
             *repliers, asked = [
@@ -225,25 +229,29 @@ class _OthersCells:
         """Nothing: its cells stay until others need them."""
 
 
-def _can_share(headers: Headers) -> bool:
-    """True for models that keep a cell for every token, without a projector, and heads that keep one too."""
-    if headers.projector or (headers.draft and not _drafts_for_several(headers.draft)):
-        return False
-    return all(_keeps_cells(header) for header in (*headers.target_parts, headers.draft) if header)
+def _why_alone(headers: Headers) -> str:
+    """A clause why a pair cannot make several replies at once; empty if it can: it keeps a cell for every token."""
+    if headers.projector:
+        return "it has a projector"
+    if Hyperparameters(headers.target).n_mtp > 1 and not mtp_fault(headers.target_parts):
+        return "it has several MTP layers"  # ``BatchHead``
+    models = [*headers.target_parts, *([headers.draft] if headers.draft else [])]
+    if any(Hyperparameters(header).has_states for header in models):
+        return "it has recurrent layers"
+    if any(tensor.name == _LONG_ROPE for header in models for tensor in header.tensors):
+        return "its positions depend on the size of the context"
+    return _why_head_alone(headers.draft) if headers.draft else ""
 
 
-def _drafts_for_several(draft: GgufHeader) -> bool:
-    """False for an assistant, which looks into the target's cells, and for blocks whose places know of each other."""
-    kind = drafter_kind(draft)
-    return kind in (DRAFT, EAGLE3) or (kind == DFLASH and not is_dspark(draft))
-
-
-def _keeps_cells(header: GgufHeader) -> bool:
-    return not Hyperparameters(header).has_states and all(tensor.name != _LONG_ROPE for tensor in header.tensors)
+def _why_head_alone(draft: GgufHeader) -> str:
+    """As ``_why_alone``: blocks whose places know of each other, and heads that look into the target's cells."""
+    if is_dspark(draft):
+        return "it has a DSpark head"
+    return "its draft is an assistant" if drafter_kind(draft) == MTP else ""
 
 
 def _place(options: LoadOptions, headers: Headers, replies_n: int) -> Placement | None:
-    """Settings with cells for so many replies; None for models that it would not do for. Raises CapacityError.
+    """Settings with cells for so many replies; None where memory has no room for all cells. Raises CapacityError.
 
     Attention is fused unless asked otherwise, also on the CPU: unfused each row is computed against the cells of all
     sequences, fused only against its own (figures in docs/benchmarks.md).
@@ -251,8 +259,8 @@ def _place(options: LoadOptions, headers: Headers, replies_n: int) -> Placement 
     cells_n = replies_n * context_tokens(options, headers.target)
     cells = replace(options, n_ctx=cells_n)
     placement = place_models(cells, headers.target, headers.draft, sequences=replies_n + 1)
-    if not placement.target.swa_full or (placement.mtp and Hyperparameters(headers.target).n_mtp > 1):
-        return None  # heads of several layers: ``BatchHead``
+    if not placement.target.swa_full:
+        return None
     if options.flash_attn != "auto":
         return placement
     draft = placement.draft and replace(placement.draft, flash_attn=None)

@@ -162,6 +162,7 @@ class Engines:
             "loaded": info is not None,
             "loading": [progress.what, progress.fraction] if progress is not None else None,
             "silence": engine.silence,
+            "few_replies": info.few_replies if info else "",
             "device": info.device if info else None,
             "n_ctx": info.n_ctx if info else None,
             "plain_per_second": info.plain_per_second if info else None,

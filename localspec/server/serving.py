@@ -14,6 +14,7 @@ from localspec.base.paths import user_paths
 from localspec.insight.observers.metering import Metering
 from localspec.insight.observers.observers import Observers
 from localspec.runtime.chat_config import ChatConfig
+from localspec.runtime.pair_info import PairInfo
 from localspec.server import status
 from localspec.server.access import AccessRules
 from localspec.server.app import make_app
@@ -40,8 +41,8 @@ class Operator(Protocol):
         """The server's own pair is being loaded."""
         ...
 
-    def ready(self) -> None:
-        """Requests are answered from now on."""
+    def ready(self, info: PairInfo) -> None:
+        """Requests are answered from now on; these are the facts of the server's own pair."""
         ...
 
     def news(self, observers: Observers) -> None:
@@ -69,9 +70,9 @@ async def serve(chat_config: ChatConfig, options: ServerOptions, listening: sock
             rates=RateLimits(options.access.keys),
         )
         try:
-            await _load(engines, operator)
+            info = await _load(engines, operator)
             freeze_heap()
-            operator.ready()
+            operator.ready(info)
             tending = asyncio.create_task(_tend(observers, operator))
             app = make_app(
                 engines,
@@ -95,10 +96,10 @@ async def _tend(observers: Observers, operator: Operator) -> None:
         await asyncio.sleep(_TEND_S)
 
 
-async def _load(engines: Engines, operator: Operator) -> None:
+async def _load(engines: Engines, operator: Operator) -> PairInfo:
     """Load the server's own pair."""
     loading = asyncio.create_task(engines.info(""))
     while not (await asyncio.wait({loading}, timeout=_PROGRESS_S))[0]:
         if (progress := engines.progress) is not None:
             operator.progress(progress.what, progress.fraction)
-    loading.result()
+    return loading.result()

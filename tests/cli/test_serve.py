@@ -8,6 +8,12 @@ from pathlib import Path
 from tests.cli.conftest import Localspec
 
 
+def test_the_help_says_how_to_leave_it_running(localspec: Localspec) -> None:
+    shown = localspec("serve", "--help").out
+    assert "systemd-run --user" in shown
+    assert "launchctl submit" in shown
+
+
 def test_what_cannot_be_served(localspec: Localspec, tmp_path: Path) -> None:
     """A port that is taken, a host of others, no keys where they are needed: a sentence and exit code 2."""
     keys = tmp_path / "keys"

@@ -203,15 +203,16 @@ def test_closing_ends_what_is_under_way() -> None:
     assert played.reason is FinishReason.CANCELLED
 
 
-@pytest.mark.parametrize("kind", ["DSpark", "several MTP layers"])
+@pytest.mark.parametrize("kind", ["a DSpark head", "several MTP layers"])
 def test_pairs_that_cannot_share_make_one_reply_at_a_time(kind: str, tmp_path: Path) -> None:
+    """They say why."""
     draft, target = None, tmp_path / "target.gguf"
-    if kind == "DSpark":
+    if kind == "a DSpark head":
         write_tiny(target, "llama")
         draft = write_head(tmp_path / "head.gguf", TinyHead("dflash", markov_rank=8))
     else:
         write_step35_target(target)
     pair = opened(2, draft, target)
     assert not isinstance(pair, ConcurrentPair)
-    assert pair.info.replies == 1
+    assert (pair.info.replies, pair.info.why_fewer) == (1, f"it has {kind}")
     pair.close()

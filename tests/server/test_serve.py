@@ -30,6 +30,7 @@ from localspec.server.service import ReplyRequest
 from tests.readme import DOCS
 from tests.server.fakes import FakeService
 from tests.server.test_engines import service, until
+from tests.tiny_heads import write_step35_target
 
 PATIENCE_S = 120.0
 
@@ -72,6 +73,14 @@ def test_the_built_in_pair_is_served() -> None:
             rest = list(lines)
         assert (first.startswith("data: "), rest[-2:]) == (True, ["data: [DONE]", ""])
         assert process.wait(PATIENCE_S) == 0
+
+
+def test_a_pair_that_makes_one_reply_after_another_says_why(tmp_path: Path) -> None:
+    """On standard error, when it is ready."""
+    write_step35_target(tmp_path / "target.gguf")
+    with served("--target", str(tmp_path / "target.gguf")) as (process, _):
+        assert process.stderr is not None
+        assert process.stderr.readline() == "It makes one reply after another: it has several MTP layers.\n"
 
 
 async def test_a_stop_lets_replies_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
