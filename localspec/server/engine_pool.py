@@ -39,14 +39,21 @@ class EnginePool:
         return self.engines.get(self._pairs.own_id)
 
     def of(self, model: str) -> PairEngine:
-        """The engine of the pair that a client names. Raises NotFoundError."""
+        """The engine of the pair that a client names, which will be loaded as the settings are now.
+
+        Raises NotFoundError.
+        """
         pair_id = self._pairs.id_of(model)
-        if pair_id not in self.engines:
-            chat_config = self._pairs.settings(model)
-            chat_config = replace(chat_config, load=replace(chat_config.load, replies=self._replies))
+        engine = self.engines.get(pair_id)
+        if engine is not None and (engine.info is not None or engine.is_loading):
+            return engine
+        chat_config = self._pairs.settings(model)
+        chat_config = replace(chat_config, load=replace(chat_config.load, replies=self._replies))
+        if engine is None:
             log_file = user_paths().logs / f"serve-{re.sub(r'[^A-Za-z0-9._-]+', '-', pair_id)}.log"
-            self.engines[pair_id] = PairEngine(chat_config, log_file, self._opener)
-        return self.engines[pair_id]
+            engine = self.engines[pair_id] = PairEngine(chat_config, log_file, self._opener)
+        engine.chat_config = chat_config
+        return engine
 
     async def ready(self, engine: PairEngine) -> PairInfo:
         """The pair of an engine. The first that waits for it begins its load, and all wait for the same one."""

@@ -67,6 +67,10 @@ class PairEngine:
         self._client = EngineClient(self._answers.put, log_file, opener=opener)
 
     @property
+    def is_loading(self) -> bool:
+        return self.loading is not None and not self.loading.done()
+
+    @property
     def questions_n(self) -> int:
         """Questions that wait for their answers."""
         return len(self._questions)

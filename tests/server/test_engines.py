@@ -326,6 +326,21 @@ async def test_a_server_that_stops(tmp_path: Path) -> None:
         assert not engines.busy
 
 
+async def test_settings_of_loading_count_from_the_next_load_on(tmp_path: Path) -> None:
+    """Also where a pair is loaded again because its engine died, or could not be loaded before."""
+    async with service(tmp_path) as engines:
+        for ctx, then in ((700, "abort"), (800, "wait")):
+            (user_paths().config / "config.toml").write_text(f"[model]\nctx = {ctx}\n", encoding="utf-8")
+            events = begun(engines, f"count 1 then {then}")
+            await until_round(events)
+            assert engines._pool.engines["own"].chat_config.load.n_ctx == ctx
+            if then == "abort":
+                with pytest.raises(EngineError):
+                    await until_round(events)
+            await events.aclose()
+        assert loads_of(tmp_path, "own") == 2
+
+
 def no_ones(sentence: str) -> str | None:
     return "there is a one in it" if "1" in sentence else None
 
