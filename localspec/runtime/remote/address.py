@@ -98,7 +98,7 @@ def api_key(address: ServerAddress) -> str | None:
     """
     key = os.environ.get(KEY_VARIABLE, "").strip() or _from_keyring(address)
     if key and not (key.isascii() and key.isprintable()):
-        raise UsageError(f"{KEY_VARIABLE} is no key: it has characters that no key has.", "Set it again.")
+        raise UsageError(f"The key for {address.place} has characters that no key has.", "Set it again.")
     return key or None
 
 
