@@ -261,6 +261,8 @@ class Prompter:
         def tokens_from(start: int, at_most: int) -> list[int] | None:
             """None if there are more, or far more."""
             nonlocal end
+            if len(turns) - start > _FAR * self._n_ctx:  # each has a token at least
+                return None
             text = render(head + turns[start:])
             end = str(text[-_END_CHARS:])
             text += begun

@@ -75,6 +75,10 @@ class AccessRules:
 
     def _check_origin(self, request: Request) -> None:
         origin = request.headers.get("origin")
+        if origin is None and request.headers.get("sec-fetch-site") == "cross-site":
+            origin = ""  # an image or a frame of another site, which its browser asks for without an origin
+            if request.url.path in _OPEN_PATHS:
+                return
         if origin is None or origin in self.origins or "*" in self.origins:
             return
         if origin.partition("://")[2] != request.headers.get("host"):

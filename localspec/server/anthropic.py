@@ -21,7 +21,7 @@ from localspec.server.fields import Fields
 from localspec.server.images import image_from_base64, image_from_url
 from localspec.server.openai.figures import new_id
 from localspec.server.openai.messages import distinct, joined, tool_of, without_begun
-from localspec.server.openai.options import pair_of
+from localspec.server.openai.options import check_length, pair_of, stops_of
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.sampling import held_to_schema, sampling_of
 from localspec.server.service import ReplyRequest, Service
@@ -64,6 +64,7 @@ async def _count_tokens(service: Service, request: Request) -> Response:
     model = pair_of(service, fields)
     service.settings(model)
     tools = _with_tools(fields, ReplyOptions()).tools
+    check_length(prefix, *(message.content for message in messages))
     rendered = await service.ask(model, Render(0, messages, tools, prefix))
     assert isinstance(rendered, Rendered)
     return JSONResponse({"input_tokens": rendered.token_n})
@@ -80,7 +81,7 @@ async def _asked(service: Service, fields: Fields) -> ReplyRequest:
     sampling = sampling_of(fields, base.sampling)
     if (schema := _schema(fields)) is not None:
         sampling = await held_to_schema(sampling, schema)
-    stop = tuple(filter(None, fields.texts("stop_sequences"))) if fields.has("stop_sequences") else base.stop
+    stop = stops_of(fields, "stop_sequences", base)
     options = replace(base, sampling=sampling, max_tokens=max_tokens or base.max_tokens, stop=stop)
     return ReplyRequest(model, messages, _with_tools(fields, options), prefix)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from localspec.server.failures import InvalidFieldError
 
 _LARGEST = 2**53
 _MOST_TOKENS = 2**31
+_LARGE_BYTES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +28,9 @@ class Fields:
 
     @staticmethod
     async def of(request: Request) -> Fields:
-        """The body of a request."""
-        return fields_of_json(await request.body())
+        """The body of a request. A large one is read in a thread, so that replies under way go on."""
+        body = await request.body()
+        return fields_of_json(body) if len(body) < _LARGE_BYTES else await asyncio.to_thread(fields_of_json, body)
 
     def at(self, name: str) -> str:
         """The place of a field."""

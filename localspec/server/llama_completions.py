@@ -18,7 +18,15 @@ from localspec.runtime.messages import Infill, ReplyOptions, TokenIds
 from localspec.runtime.worker.messages import Tokenize, Tokenized
 from localspec.server.fields import Fields
 from localspec.server.openai.figures import TextTokens, chat_logprobs, llama_timings
-from localspec.server.openai.options import MOST_PROMPTS, alternatives, options_of, pair_of, reply_count, seeded
+from localspec.server.openai.options import (
+    MOST_PROMPTS,
+    alternatives,
+    check_length,
+    options_of,
+    pair_of,
+    reply_count,
+    seeded,
+)
 from localspec.server.service import ReplyRequest, Service
 from localspec.server.streaming import StreamResponse, merged, openai_failure, server_sent
 
@@ -106,6 +114,7 @@ async def _with_token_biases(service: Service, model: str, fields: Fields) -> Fi
 async def _tokens(
     service: Service, model: str, text: str, *, bos: bool = False, special: bool = False
 ) -> tuple[int, ...]:
+    check_length(text)
     answer = await service.ask(model, Tokenize(0, text, special, bos))
     assert isinstance(answer, Tokenized)
     return answer.ids

@@ -22,7 +22,7 @@ from localspec.server.llama_completions import complete, fill_in, generation_set
 from localspec.server.openai.api import list_models
 from localspec.server.openai.chat import complete_chat
 from localspec.server.openai.messages import messages_of, tools_of, without_begun
-from localspec.server.openai.options import pair_of
+from localspec.server.openai.options import check_length, pair_of
 from localspec.server.openai.responses import respond
 from localspec.server.service import BusyError, ServedModel, Service
 
@@ -49,6 +49,7 @@ async def _props(service: Service, request: Request) -> Response:
     facts = {
         "default_generation_settings": {**_slot(pair, 0), "params": generation_settings(config.reply)},
         "total_slots": pair.places_n,
+        "total_slots_why": pair.info.few_replies if pair.info else "",
         "model_alias": pair.id,
         "model_path": config.load.target.name,
         "modalities": {"vision": config.load.projector is not None, "audio": False},
@@ -77,6 +78,7 @@ def _slot(pair: ServedModel, index: int) -> dict[str, Any]:
 async def _tokenize(service: Service, request: Request) -> Response:
     fields = await Fields.of(request)
     text = fields.text("content", "")
+    check_length(text)
     asked = Tokenize(0, text, fields.flag("parse_special", default=True), fields.flag("add_special"))
     answer = await service.ask(pair_of(service, fields), asked)
     assert isinstance(answer, Tokenized)
@@ -104,6 +106,7 @@ async def _detokenize(service: Service, request: Request) -> Response:
 async def _apply_template(service: Service, request: Request) -> Response:
     fields = await Fields.of(request)
     messages, prefix = without_begun(await messages_of(fields))
+    check_length(prefix, *(message.content for message in messages))
     answer = await service.ask(pair_of(service, fields), Render(0, messages, tools_of(fields), prefix))
     assert isinstance(answer, Rendered)
     return JSONResponse({"prompt": answer.text})

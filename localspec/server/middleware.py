@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from http import HTTPStatus
 
 from starlette.requests import ClientDisconnect, Request
@@ -15,6 +16,8 @@ MOST_BYTES = 32_000_000
 PATIENCE_S = 30.0
 """The time that a body may take, and ``LEAST_BYTES_PER_S`` more of it for what has come."""
 LEAST_BYTES_PER_S = 10_000
+LINGER_S = 3.0
+"""The time for a client to send the rest of a body that is too large: many read no answer before."""
 
 
 class BodyLimit:
@@ -31,6 +34,8 @@ class BodyLimit:
         body = _Body(receive, send)
         length = Request(scope).headers.get("content-length", "")
         if length.isdigit() and int(length) > MOST_BYTES:
+            if "expect" not in Request(scope).headers:
+                await body.skip()
             await failure_response(Request(scope), body.refusal(_TOO_LARGE))(scope, receive, body.send)
             return
         await self._app(scope, body.receive, body.send)
@@ -61,9 +66,17 @@ class _Body:
             raise self.refusal(_TOO_SLOW) from None
         self._received_n += len(message.get("body", b""))
         if self._received_n > MOST_BYTES:
+            await self.skip()
             raise self.refusal(_TOO_LARGE)
         self._whole = not message.get("more_body", False)
         return message
+
+    async def skip(self) -> None:
+        """Take the rest of the body, as far as it comes soon."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_S):
+                while (await self._receive()).get("more_body", False):
+                    pass
 
     async def send(self, message: Message) -> None:
         """Pass on a part of the answer; after a refusal the rest of the body is not waited for."""

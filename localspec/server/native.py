@@ -57,6 +57,7 @@ from localspec.runtime.worker.messages import (
     Write,
 )
 from localspec.server.failures import failure_response
+from localspec.server.openai.options import MOST_STOPS
 from localspec.server.service import ReplyRequest, ServedModel, Service
 
 _EMPTY_LINE = b"\n"
@@ -87,7 +88,7 @@ async def _load(service: Service, request: Request) -> Response:
 
 async def _ask(service: Service, request: Request) -> Response:
     asked = _request(await request.body())
-    pair = request.query_params.get("pair", "")
+    pair = request.query_params.get("pair", "") or service.answering("")
     info = next((each.info for each in service.models() if each.id == pair), None)
     _check(asked, info)
     return await _answered(request, _answers(service, pair, asked), asked.request_id)
@@ -162,8 +163,10 @@ def _check_options(options: ReplyOptions) -> None:
     check_ranges(options.sampling)
     options.sampling.check()
     numbers = (options.max_tokens, options.logprobs, options.seed)
-    if any(each is not None and not 0 <= each < 2**32 for each in numbers) or not all(options.stop):
-        raise InputError("A number of the options is out of its range, or a stop is empty.", _VERSIONS)
+    if any(each is not None and not 0 <= each < 2**32 for each in numbers):
+        raise InputError("A number of the options is out of its range.", _VERSIONS)
+    if not all(options.stop) or len(options.stop) > MOST_STOPS:
+        raise InputError(f"A stop is empty, or there are more than {MOST_STOPS}.", _VERSIONS)
     for tool in options.tools:
         try:
             known = isinstance(json.loads(tool.parameters), dict)

@@ -27,7 +27,7 @@ from localspec.server.images import image_from_base64
 from localspec.server.ollama_models import model_routes, pair_id
 from localspec.server.openai.figures import TextTokens, chat_logprobs
 from localspec.server.openai.messages import joined, tools_of, without_begun
-from localspec.server.openai.options import chat_alternatives
+from localspec.server.openai.options import chat_alternatives, stops_of
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.sampling import held_to_schema, sampling_of
 from localspec.server.service import ReplyRequest, Service
@@ -97,7 +97,7 @@ async def _options(service: Service, fields: Fields) -> ReplyOptions:
         base,
         sampling=sampling,
         max_tokens=max_tokens,
-        stop=tuple(filter(None, given.texts("stop"))) if given.has("stop") else base.stop,
+        stop=stops_of(given, "stop", base),
         seed=given.seed(base.seed),
         logprobs=chat_alternatives(fields),
     )

@@ -116,9 +116,10 @@ async def _taken(arrived: asyncio.Queue[T], everything: asyncio.Future[Any]) -> 
         if everything.done():
             await everything
         coming = asyncio.ensure_future(arrived.get())
-        await asyncio.wait((coming, everything), return_when=asyncio.FIRST_COMPLETED)
-        if coming.done():
-            yield coming.result()
-        else:
+        try:
+            await asyncio.wait((coming, everything), return_when=asyncio.FIRST_COMPLETED)
+            if coming.done():
+                yield coming.result()
+        finally:
             coming.cancel()
     await everything

@@ -16,6 +16,7 @@ from localspec.engine.model import InfillTokens
 from localspec.runtime.encoding import Encoder
 from localspec.runtime.messages import Infill, Message, ReplyOptions, Role, TokenIds, Tool
 from localspec.runtime.prompting import Prompter, RenderedPrompt
+from localspec.runtime.template import ChatTemplate
 from localspec.runtime.template.marked_text import MarkedText
 from tests.builtin import open_target
 
@@ -325,6 +326,21 @@ def test_what_is_far_too_long_is_refused_before_it_is_tokenized() -> None:
         prompter.raw("a" * 1_000_000)
     assert CountingVocab.longest_n < 50_000
     assert asked
+
+
+def test_more_messages_than_can_fit_are_not_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has a token at least. The latest stay, as of any conversation."""
+    rendered_n: list[int] = []
+
+    def counting(template: ChatTemplate, messages: Sequence[Message], **given: Any) -> MarkedText:
+        rendered_n.append(len(messages))
+        return render(template, messages, **given)
+
+    render = ChatTemplate.render
+    monkeypatch.setattr(ChatTemplate, "render", counting)
+    prompt = Prompter(FakeVocab(), 40).chat(thread(*["c"] * 10_001))
+    assert 9_980 < prompt.dropped_n < 10_000
+    assert max(rendered_n) <= 80
 
 
 def test_making_a_prompt_can_be_stopped() -> None:

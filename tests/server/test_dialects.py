@@ -63,6 +63,24 @@ async def test_a_program_may_send_any_name_of_a_model(path: str, body: dict[str,
     assert (answer.status_code, answer.json()["model"], refused.status_code) == (200, PAIR, 404)
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/chat/completions", {"messages": ASKED, "stop": ["a"] * 129}),
+        ("/v1/completions", {"prompt": "Once", "stop": ["a"] * 129}),
+        ("/v1/messages", {"messages": ASKED, "stop_sequences": ["a"] * 129}),
+        ("/api/chat", {"messages": ASKED, "options": {"stop": ["a"] * 129}}),
+        ("/completion", {"prompt": "Once", "stop": ["a"] * 129}),
+    ],
+)
+async def test_stop_strings_are_so_many_at_most(path: str, body: dict[str, Any]) -> None:
+    """They are looked for in each token, while other replies wait."""
+    service = FakeService([said("Yes.")])
+    async with served_app(make_app(service)) as url, httpx2.AsyncClient(base_url=url) as client:
+        answer = await client.post(path, json=body)
+    assert (answer.status_code, "at most 128" in answer.text, service.asked) == (400, True, [])
+
+
 def test_every_api_has_the_same_greedy_text_and_the_same_call() -> None:
     with served() as (_, url), httpx2.Client(base_url=url, timeout=60.0) as client:
 

@@ -19,7 +19,7 @@ from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.messages import Detokenize, Detokenized, Render, Rendered, Tokenize, Tokenized
 from localspec.server.app import make_app
 from tests.builtin import TARGET
-from tests.server.fakes import PAIR, FakeService, Step, said, served
+from tests.server.fakes import INFO, PAIR, FakeService, Step, said, served
 
 
 @asynccontextmanager
@@ -35,13 +35,15 @@ def events_of(answer: httpx2.Response) -> list[dict[str, Any]]:
 
 async def test_health_facts_and_places() -> None:
     config = ChatConfig(LoadOptions(TARGET), pair_id=PAIR)
-    async with client_of(config=config) as (client, _):
+    pair = replace(INFO, replies=2, why_fewer="the memory has no room for more contexts")
+    async with client_of(config=config, pair=pair) as (client, _):
         assert [(await client.get(path)).json() for path in ("/health", "/v1/health")] == [{"status": "ok"}] * 2
         props = (await client.get("/props", params={"model": PAIR})).json()
         slots = (await client.get("/slots")).json()
         listed = [(await client.get(path)).json() for path in ("/models", "/v1/models")]
         unknown = await client.get("/props?model=nobody")
     assert (props["total_slots"], props["model_path"], props["model_alias"]) == (2, TARGET.name, PAIR)
+    assert props["total_slots_why"] == "It makes 2 replies at once: the memory has no room for more contexts."
     assert props["default_generation_settings"]["params"]["temperature"] == 0.8
     assert "{%" in props["chat_template"]
     assert [(slot["id"], slot["is_processing"], slot["n_ctx"]) for slot in slots] == [(0, True, 512), (1, False, 512)]
@@ -85,6 +87,25 @@ async def test_tokens_and_prompts() -> None:
         Detokenize(0, (1, 2)),
         Render(0, (Message(Role.USER, "Hello"),), (), "Hi"),
     ]
+
+
+async def test_texts_that_would_keep_replies_waiting_are_refused() -> None:
+    long = "a" * 1_000_001
+    messages = [{"role": "user", "content": long}]
+    async with client_of() as (client, service):
+        answers = [
+            await client.post(path, json=body)
+            for path, body in (
+                ("/tokenize", {"content": long}),
+                ("/apply-template", {"messages": messages}),
+                ("/completion", {"prompt": [1, long]}),
+                ("/v1/completions", {"prompt": long, "echo": True}),
+                ("/v1/messages/count_tokens", {"messages": messages}),
+            )
+        ]
+    assert [answer.status_code for answer in answers] == [400] * 5
+    assert all("Send the text in parts" in answer.text for answer in answers)
+    assert not service.questions
 
 
 async def test_a_completion_in_one_piece_and_streamed() -> None:

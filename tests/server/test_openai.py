@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import json
+import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -21,11 +23,13 @@ from localspec.base.errors import EngineError
 from localspec.engine.events import Alternative, Event, Finished, FinishReason, Round, Started, TokenLogprobs, ToolCall
 from localspec.engine.settings import Sampling
 from localspec.runtime.images import images_in
-from localspec.runtime.messages import Infill, Message, Role, TokenIds, Tool
+from localspec.runtime.messages import Infill, Message, ReplyOptions, Role, TokenIds, Tool
 from localspec.runtime.worker.messages import Score, Scored, Tokenize, Tokenized
+from localspec.server import fields
 from localspec.server.app import make_app
 from localspec.server.middleware import EndsWithClient
 from localspec.server.service import BusyError, ReplyRequest
+from localspec.server.streaming import merged
 from tests.server.fakes import ELSEWHERE, PAIR, FakeService, Step, said, served
 from tests.tiny_projectors import write_png
 
@@ -552,3 +556,39 @@ class TestFailures:
             async with asyncio.timeout(10):
                 while service.closed_n < n:
                     await asyncio.sleep(0)
+
+
+async def test_hanging_up_on_several_replies_leaves_no_task_behind() -> None:
+    lost: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: lost.append(context))
+    service = FakeService([[asyncio.Event()]])
+
+    async def read() -> None:
+        async for _ in merged(service, [ReplyRequest(PAIR, "a", ReplyOptions())] * 2):
+            pass
+
+    reading = asyncio.create_task(read())
+    while len(service.asked) < 2:
+        await asyncio.sleep(0)
+    reading.cancel()
+    await asyncio.wait({reading})
+    del reading
+    gc.collect()
+    assert not lost
+
+
+@pytest.mark.parametrize(("size", "elsewhere"), [(10, False), (1_000_000, True)])
+async def test_a_large_body_is_read_beside_replies(monkeypatch: pytest.MonkeyPatch, size: int, elsewhere: bool) -> None:
+    """In another thread than theirs."""
+    threads: list[int] = []
+
+    def read(body: bytes) -> fields.Fields:
+        threads.append(threading.get_ident())
+        return fields_of_json(body)
+
+    fields_of_json = fields.fields_of_json
+    monkeypatch.setattr(fields, "fields_of_json", read)
+    async with client_of(said("Yes.")) as (client, _):
+        messages = [{"role": "user", "content": "a" * size}]
+        await client.chat.completions.create(model=PAIR, messages=messages)  # type: ignore[arg-type]
+    assert [thread != threading.get_ident() for thread in threads] == [elsewhere]

@@ -31,6 +31,7 @@ from localspec.server.openai.figures import (
 from localspec.server.openai.options import (
     MOST_PROMPTS,
     alternatives,
+    check_length,
     options_of,
     pair_of,
     reply_count,
@@ -124,6 +125,7 @@ class _Shown:
 async def _echoed(service: Service, model: str, prompt: str | TokenIds | Infill, options: ReplyOptions) -> _Shown:
     assert not isinstance(prompt, Infill)
     if isinstance(prompt, str):
+        check_length(prompt)
         split = await service.ask(model, Tokenize(0, prompt, special=True, bos=True))
         assert isinstance(split, Tokenized)
         text, ids, pieces = prompt, split.ids, split.pieces

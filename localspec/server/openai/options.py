@@ -18,6 +18,10 @@ MOST_REPLIES = 16
 MOST_PROMPTS = 128
 """The most prompts of one request, and the most replies to all of them."""
 MOST_ALTERNATIVES = 20
+MOST_CHARACTERS = 1_000_000
+"""The most characters of a text that is tokenized for an answer that is no reply."""
+MOST_STOPS = 128
+"""The most stop strings: each is looked for in every token of the reply."""
 _FORMS = ("response_format", "json_schema", "grammar")
 _FREE = (None, "", {"type": "text"})
 """Values of those fields that hold a reply to nothing."""
@@ -26,6 +30,13 @@ _FREE = (None, "", {"type": "text"})
 def pair_of(service: Service, fields: Fields) -> str:
     """The id of the pair that answers a request: its field ``model`` may have any name. Raises InvalidFieldError."""
     return service.answering(fields.text("model", ""))
+
+
+def check_length(*texts: str) -> None:
+    """Raise InvalidFieldError for texts that are too long to be tokenized for an answer that is no reply."""
+    if sum(map(len, texts)) > MOST_CHARACTERS:
+        message = f"More than {MOST_CHARACTERS:,} characters are not tokenized at once: replies would wait for it."
+        raise InvalidFieldError(message, "Send the text in parts.")
 
 
 async def options_of(fields: Fields, base: ReplyOptions, *limits: str) -> ReplyOptions:
@@ -38,10 +49,18 @@ async def options_of(fields: Fields, base: ReplyOptions, *limits: str) -> ReplyO
     if limit and max_tokens is not None and max_tokens < 1:
         # llama-server's word for no limit.
         max_tokens = None if max_tokens == -1 else fields.refuse(limit, "a whole number from 1")
-    stop = tuple(filter(None, fields.texts("stop"))) if fields.has("stop") else base.stop
+    stop = stops_of(fields, "stop", base)
     sampling = await _formed(fields, sampling_of(fields, base.sampling))
     seed, ignore_end = fields.seed(base.seed), fields.flag("ignore_eos", default=base.ignore_end)
     return replace(base, sampling=sampling, max_tokens=max_tokens, stop=stop, seed=seed, ignore_end=ignore_end)
+
+
+def stops_of(fields: Fields, name: str, base: ReplyOptions) -> tuple[str, ...]:
+    """The stop strings in a field, those of ``base`` if it is missing. Raises InvalidFieldError."""
+    if not fields.has(name):
+        return base.stop
+    stops = tuple(filter(None, fields.texts(name)))
+    return stops if len(stops) <= MOST_STOPS else fields.refuse(name, f"a list of at most {MOST_STOPS} texts")
 
 
 def alternatives(fields: Fields, name: str) -> int | None:
