@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import Any
 
@@ -33,6 +33,9 @@ from localspec.engine.model import Likeliest, Logits
 from localspec.engine.sampling import Greedy, Sampler, mixture
 from localspec.engine.settings import BANNED, Sampling
 
+_FIRST_LOOKED_AT = 64
+"""The likeliest tokens, one of which mostly fits a grammar; each further look is at eight times as many."""
+
 
 def make_sampler(
     settings: Sampling, n_vocab: int, vocab: LlamaVocab | None = None, prompt: Sequence[int] = (), prefix: str = ""
@@ -45,8 +48,11 @@ def make_sampler(
     """
     settings.check()
     biased = biases(settings, n_vocab, vocab)
-    if takes_the_best(settings) and not (biased or settings.penalises or settings.dry or settings.grammar is not None):
+    takes_best = takes_the_best(settings) and not (biased or settings.penalises or settings.dry)
+    if takes_best and settings.grammar is None:
         return Greedy()
+    if takes_best:
+        return _held(BestSampler(), settings, n_vocab, required(vocab), prompt, prefix)
     c = native().c
     candidates = Candidates(c, n_vocab)
     if settings.mirostat:
@@ -55,12 +61,50 @@ def make_sampler(
     chain = ChainSampler(Stages.of(c, settings, candidates, biased), remembering, deque(maxlen=recent_n))
     for token in prompt[-recent_n:] if recent_n else ():
         chain.accept(token)
-    if settings.grammar is None:
-        return chain
-    grammar = Grammar.of(settings, required(vocab))
+    return chain if settings.grammar is None else _held(chain, settings, n_vocab, required(vocab), prompt, prefix)
+
+
+def _held(
+    chooser: BestSampler | ChainSampler,
+    settings: Sampling,
+    n_vocab: int,
+    vocab: LlamaVocab,
+    prompt: Sequence[int],
+    prefix: str,
+) -> GrammarSampler:
+    """A sampler held to the grammar of the settings."""
+    grammar = Grammar.of(settings, vocab)
     if prefix:
-        grammar.begin_with(tail(prompt, prefix, required(vocab)), prefix)
-    return GrammarSampler(chain, grammar, n_vocab)
+        grammar.begin_with(tail(prompt, prefix, vocab), prefix)
+    return GrammarSampler(chooser, grammar, n_vocab)
+
+
+class BestSampler(Greedy):
+    """The best score, also among what a grammar leaves."""
+
+    def dist_within(self, row: Logits, grammar: Grammar, *, roughly: bool = False) -> Dist | None:
+        """As ``ChainSampler.dist_within``, and always exact."""
+        for some in _looked_at(row, grammar.few):
+            fitting = some[grammar.allows(some)]
+            if len(fitting):
+                best = int(fitting[row[fitting].argmax()])
+                return Dist.point(best) if row[best] > BANNED else None
+        return None
+
+    def fork(self) -> BestSampler:
+        return self
+
+
+def _looked_at(row: Logits, few: Ids | None) -> Iterator[Ids]:
+    """Tokens to look at one after the other: ``few``, or the likeliest, ever more of them up to all."""
+    if few is not None:
+        yield few[few < len(row)]
+        return
+    wanted = _FIRST_LOOKED_AT
+    while (likely := most_likely(row, wanted)) is not None:
+        yield likely
+        wanted *= 8
+    yield np.arange(len(row))
 
 
 class ChainSampler:
