@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -57,6 +59,14 @@ def test_servers_are_added_listed_tried_and_removed(localspec: Localspec, tmp_pa
     assert localspec("mcp", "remove", "web").code == 0
     assert config_file().read_text().split() == ["#", "mine", "[tools]", "call_timeout", "=", "600"]
     assert read_config().problems == ()
+
+
+def test_what_a_server_writes_beside_its_messages_is_not_shown(localspec: Localspec) -> None:
+    """Many programs greet on standard output; it is no message, and no trace of the SDK's about it is seen."""
+    assert localspec("mcp", "add", "tests", "--", sys.executable, str(SCRIPT), "chatty").code == 0
+    command = [sys.executable, "-m", "localspec", "mcp", "test", "tests"]
+    tried = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"localspec: tests offers \d+ tools\.\n", tried.stderr)
 
 
 @pytest.mark.parametrize(
