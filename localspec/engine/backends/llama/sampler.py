@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
@@ -84,27 +84,23 @@ class BestSampler(Greedy):
 
     def dist_within(self, row: Logits, grammar: Grammar, *, roughly: bool = False) -> Dist | None:
         """As ``ChainSampler.dist_within``, and always exact."""
-        for some in _looked_at(row, grammar.few):
-            fitting = some[grammar.allows(some)]
-            if len(fitting):
-                best = int(fitting[row[fitting].argmax()])
-                return Dist.point(best) if row[best] > BANNED else None
-        return None
+        if (few := grammar.few) is not None:
+            return _best(row, few[few < len(row)])
+        wanted = _FIRST_LOOKED_AT
+        while (likely := most_likely(row, wanted)) is not None:
+            if best := _best(row, likely[grammar.allows(likely)]):
+                return best
+            wanted *= 8
+        return _best(row, np.flatnonzero(grammar.allows(np.arange(len(row)))))
 
     def fork(self) -> BestSampler:
         return self
 
 
-def _looked_at(row: Logits, few: Ids | None) -> Iterator[Ids]:
-    """Tokens to look at one after the other: ``few``, or the likeliest, ever more of them up to all."""
-    if few is not None:
-        yield few[few < len(row)]
-        return
-    wanted = _FIRST_LOOKED_AT
-    while (likely := most_likely(row, wanted)) is not None:
-        yield likely
-        wanted *= 8
-    yield np.arange(len(row))
+def _best(row: Logits, ids: Ids) -> Dist | None:
+    """The best of some tokens; None if there are none that can be said."""
+    best = int(ids[row[ids].argmax()]) if len(ids) else None
+    return Dist.point(best) if best is not None and row[best] > BANNED else None
 
 
 class ChainSampler:
@@ -143,7 +139,7 @@ class ChainSampler:
         """
         needed = self._stages.choices
         if needed and (few := grammar.few) is not None:
-            fitting = self._fitting(row, few[few < len(row)], grammar)
+            fitting = self._fitting(row, few[few < len(row)], None)
             return self._sampled(self._stages.candidates.put(fitting)) if len(fitting) else None
         wanted = 4 * needed + 64 if needed else None
         while wanted and (likely := most_likely(row, wanted)) is not None:
@@ -190,10 +186,11 @@ class ChainSampler:
     def _check(self, row: Logits) -> None:
         best_of(row)
 
-    def _fitting(self, row: Logits, ids: Ids | None, grammar: Grammar) -> Kept:
+    def _fitting(self, row: Logits, ids: Ids | None, grammar: Grammar | None) -> Kept:
         """Of these tokens those that ``grammar`` allows; of a whole row all, since some samplers count the others."""
         kept = self._stages.candidates.kept(self._stages.candidates.take(row, ids))
-        kept["logit"][~grammar.allows(kept["id"])] = BANNED
+        if grammar is not None:
+            kept["logit"][~grammar.allows(kept["id"])] = BANNED
         if ids is None:
             return kept.copy()
         fits = kept["logit"] > BANNED
