@@ -209,7 +209,7 @@ class GuidanceRules:
     def allows(self, ids: Ids) -> NDArray[np.bool_]:
         walk, place = self._walk, self._place
         if (forced := walk.forced(place)) is not None:
-            return ids == forced
+            return np.asarray(ids == forced)
         if place.mask is None and len(ids) <= _SINGLY_N:
             return np.array([walk.fits(place, token) for token in ids.tolist()], dtype=np.bool_)
         return _bits(walk.mask(place), ids)
