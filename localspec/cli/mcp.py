@@ -16,13 +16,17 @@ from localspec.cli.report import remark
 _MOST_BYTES = 1_000_000
 
 
-@click.group(short_help="List, add and try MCP servers, which offer tools to the model.")
-def mcp() -> None:
+@click.group(short_help="List, add and try MCP servers, which offer tools to the model.", invoke_without_command=True)
+@click.pass_context
+def mcp(context: click.Context, /) -> None:
     """List, add and try MCP servers: programs and addresses that offer tools to the model.
 
     They stand in the settings file, as [mcp.NAME] with command, args and env, or url and headers. A server is started
-    when its tools are switched on, by --mcp NAME or with /tools in the chat, and not before.
+    when its tools are switched on, by --mcp NAME or with /tools in the chat, and not before. Without a command the
+    servers are listed.
     """
+    if context.invoked_subcommand is None:
+        context.invoke(list_)
 
 
 @mcp.command("list", short_help="List the servers.")
@@ -107,8 +111,10 @@ def import_(file: Path) -> None:
         servers, wrong = servers_in_json(read_file(file.expanduser(), _MOST_BYTES).decode("utf-8-sig"))
     except FileNotFoundError:
         raise NotFoundError(f"There is no file {file}.", "Check its name.") from None
-    except (OSError, UnicodeError) as error:
-        raise InputError(f"{file} cannot be read: {error}.", "Check the file.") from None
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror or error}.", "Check the file.") from None
+    except UnicodeError:
+        raise InputError(f"{file} is not a file of text.", "Choose a client's file of MCP servers.") from None
     except WrongServer as error:
         raise InputError(f"{file} cannot be taken: {error}.", "Choose a client's file of MCP servers.") from None
     here = read_config().servers

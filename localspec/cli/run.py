@@ -119,6 +119,10 @@ def _check(
         if raw and beside[name] is not None:
             hint = "Without a template there is no place for it."
             raise UsageError(f"--raw and --{name} contradict each other.", hint)
+    for name in ("tool", "mcp"):
+        if raw and beside[name] is not None:
+            hint = "The chat template says how the model calls tools."
+            raise UsageError(f"--raw and --{name} contradict each other.", hint)
     if marked:
         raise UsageError("--json and --marks contradict each other.", "The events name the origin of every token.")
     if raw and images:

@@ -320,7 +320,11 @@ class Texts(ValueKind):
 
     def from_options(self, texts: tuple[str, ...]) -> Any:
         """The value as the program takes it, from all that the command line gives. Raises RefusedValue."""
-        return self.resolve(texts, Path())
+        value = self.resolve(texts, Path())
+        for text in texts:
+            if not re.fullmatch(self.pattern, text):
+                raise RefusedValue(f"{text!r} cannot be one of the {self.what}")
+        return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -463,7 +463,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     _tools(
         "tool",
-        Texts("names of tools", r"[^\s/]+", "NAME"),
+        Texts("names of tools", r"[^\s/,]+", "NAME"),
         "Let the model call this tool: get_time, count_words, calculate, read_file or list_files, or all of an MCP "
         "server by its name, or one of them by both names with a dot between; where nobody can be asked, tools named "
         "on the command line are run and no others",

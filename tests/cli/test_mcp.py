@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -35,6 +37,7 @@ def test_servers_are_added_listed_tried_and_removed(localspec: Localspec, tmp_pa
     file.write_text("# mine\n" + file.read_text() + "[tools]\ncall_timeout = 600\n")
     again = localspec("mcp", "add", "tests", "other")
     assert (again.code, "There is a server tests already" in again.err) == (2, True)
+    assert localspec("mcp").out == localspec("mcp", "list").out != ""
     listed = localspec("mcp", "list", "--json")
     assert json.loads(listed.out)[0]["name"] == "tests"
     assert "secret" not in listed.out
@@ -56,6 +59,37 @@ def test_servers_are_added_listed_tried_and_removed(localspec: Localspec, tmp_pa
     assert localspec("mcp", "remove", "web").code == 0
     assert config_file().read_text().split() == ["#", "mine", "[tools]", "call_timeout", "=", "600"]
     assert read_config().problems == ()
+
+
+def test_what_a_server_writes_beside_its_messages_is_not_shown(localspec: Localspec) -> None:
+    """Many programs greet on standard output; it is no message, and no trace of the SDK's about it is seen."""
+    assert localspec("mcp", "add", "tests", "--", sys.executable, str(SCRIPT), "chatty").code == 0
+    command = [sys.executable, "-m", "localspec", "mcp", "test", "tests"]
+    tried = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"localspec: tests offers \d+ tools\.\n", tried.stderr)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "Is a directory"), (b"\xff\xfe", "not a file of text"), (b"{", "not JSON"), (b'{"a": 1}', "no servers")],
+)
+def test_a_file_without_servers_is_told_in_a_sentence(
+    content: bytes | None, said: str, localspec: Localspec, tmp_path: Path
+) -> None:
+    file = tmp_path
+    if content is not None:
+        file = tmp_path / "theirs.json"
+        file.write_bytes(content)
+    imported = localspec("mcp", "import", str(file))
+    assert imported.code == 3
+    assert said in imported.err
+    assert "Errno" not in imported.err
+
+
+@pytest.mark.parametrize("given", [("--tool", "get_time,calculate"), ("--tool", ""), ("--raw", "--tool", "get_time")])
+def test_options_that_name_no_tool_are_refused(given: Sequence[str], localspec: Localspec) -> None:
+    """And those that cannot be followed, before anything is loaded."""
+    assert localspec("run", *given, "What time is it?", world=CallingWorld()).code == 2
 
 
 @pytest.mark.parametrize(

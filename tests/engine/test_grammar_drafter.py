@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from llguidance import LLMatcher, LLTokenizer
+from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 
 import localspec.engine.loop as loop
+from localspec.base.errors import UsageError
 from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.backends.llama.grammar import Grammar, GrammarSampler
-from localspec.engine.backends.llama.guidance import GuidanceRules
+from localspec.engine.backends.llama.guidance import GuidanceRules, Walk
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.depth import DepthPolicy, FixedDepth
@@ -84,7 +85,7 @@ class Exact(ExactSampler):
 
 
 def rules(grammar: str) -> Grammar:
-    return Grammar(GuidanceRules(LLMatcher(TOKENIZER, grammar), VOCAB.n_vocab), None)
+    return Grammar(GuidanceRules(Walk(LLMatcher(TOKENIZER, grammar), pytest.fail, VOCAB)), None)
 
 
 def held(grammar: str) -> GrammarSampler:
@@ -191,6 +192,25 @@ def test_no_model_is_asked_where_a_token_is_forced() -> None:
 
 def costs() -> Costs:
     return Costs({batch: 1.0 + 0.3 * batch for batch in range(1, 17)}, {"draft": QueryCost(0.1, 0.05)})
+
+
+def test_a_place_that_takes_too_much_is_no_trouble_to_the_others() -> None:
+    """Where llguidance gives up on what lies ahead of a reply, the reply itself goes on, and so do others."""
+    limits = LLParserLimits(max_lexer_states=10, verbose_errors=False)
+
+    def anew() -> LLMatcher:
+        return LLMatcher(TOKENIZER, 'start: "a" | /b.*a.{9}x/', log_level=0, limits=limits)
+
+    compiled = anew()
+    place, other = (Grammar(GuidanceRules(Walk(compiled.deep_copy(), anew, VOCAB)), None) for _ in range(2))
+    ahead = place.fork()
+    for token in (1, 0):
+        ahead.accept(token)
+    with pytest.raises(UsageError, match="cannot go on: lexer error: too many states"):
+        assert ahead.few is not None
+    for each in (place, other):
+        assert each.few is not None
+        assert (each.few.tolist(), each.left_by) == ([0, 1], None)
 
 
 def test_without_a_grammar_it_is_silent() -> None:

@@ -9,11 +9,14 @@ from decimal import Decimal
 from enum import Enum
 from ipaddress import IPv4Address
 from pathlib import Path
+from random import Random
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import AnyUrl, BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, conlist
 
@@ -132,6 +135,8 @@ def test_a_reply_fits_its_schema(vocab: LlamaVocab, schema: Any, right: list[Any
         ('{"patternProperties": {"^a": true, "^ab": true}}', "'patternProperties' .*disjoint"),
         ('{"oneOf": [{"type": "string"}, {"maxLength": 2}]}', "'oneOf'"),
         ('{"allOf": [{"type": "string"}, {"type": "null"}]}', "incompatible types"),
+        ('{"allOf": [true, false]}', r"'allOf' \(.*false\), at #"),
+        ('{"anyOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": false}}', r"'\$ref' \(.*false\), at #/anyOf/0"),
         ('{"type": "thing"}', "'type' 'thing'"),
         ('{"$ref": "https://example.org/schema"}', r"'\$ref' 'https://example.org/schema'"),
         ('{"$ref": "#/$defs/absent"}', r"'\$ref' '#/\$defs/absent'"),
@@ -202,6 +207,47 @@ def test_a_compiled_schema_is_kept(vocab: LlamaVocab, monkeypatch: pytest.Monkey
     first.accept(vocab.tokenize('"', special=False)[0])
     second = Grammar.of(settings, vocab)
     assert second.forced == vocab.tokenize('"kept"', special=False)[0]
+
+
+LOOKED_AT = (
+    '{"properties": {"kind": {"const": "cat food"}, "is": {"enum": ["red apple", "red pear", 1]}}, "required": ["is"]}',
+    '{"type": "array", "items": {"type": "string", "maxLength": 9}, "minItems": 1}',
+)
+
+
+@pytest.mark.parametrize("schema", LOOKED_AT)
+@given(st.randoms(use_true_random=False))
+@settings(deadline=None, max_examples=30)
+def test_whoever_looks_ahead_leaves_the_others_where_they_are(vocab: LlamaVocab, schema: str, choice: Random) -> None:
+    """Places of one reply say what one that came there alone would say, in whatever order they go on and are asked."""
+    sampling, everything = Sampling(grammar=grammar_of_schema(schema)), np.arange(vocab.n_vocab)
+    alone: dict[tuple[int, ...], tuple[int | None, list[int]]] = {}
+    places: list[tuple[Grammar, tuple[int, ...]]] = [(Grammar.of(sampling, vocab), ())]
+    for _ in range(30):
+        place, said = choice.choice(places)
+        if said not in alone:
+            only = Grammar.of(sampling, vocab)
+            for token in said:
+                only.accept(token)
+            alone[said] = only.forced, np.flatnonzero(only.allows(everything)).tolist()
+        forced, fitting = alone[said]
+        some = np.array(choice.sample(range(vocab.n_vocab), 3) + choice.sample(fitting, min(3, len(fitting))))
+        match choice.randrange(4):
+            case 0:
+                assert place.forced == forced
+            case 1:
+                assert place.allows(some).tolist() == [token in fitting for token in some.tolist()]
+            case 2:
+                assert (few := place.few) is None or few.tolist() == fitting
+            case _:
+                assert place.allows(everything).nonzero()[0].tolist() == fitting
+        texts = [token for token in fitting if not vocab.is_end(token)]
+        if texts:
+            token = choice.choice(texts)
+            ahead = place.fork() if choice.random() < 0.5 else place
+            ahead.accept(token)
+            assert ahead.left_by is None
+            places = [each for each in places if each[0] is not ahead] + [(ahead, (*said, token))]
 
 
 class Colour(Enum):

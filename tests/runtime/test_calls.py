@@ -521,6 +521,16 @@ def test_a_first_call_names_its_tool_alone_where_the_prompt_asks_for_a_recipient
     assert shown(functionary, ["fir", "st\n", "{}"])[1] == ["", "", "", "", ""]
 
 
+def test_the_token_of_a_marker_may_have_the_line_end_behind_it() -> None:
+    """As in GigaChat 3; a separator that no call follows is not shown."""
+    giga, ends = BY_NAME["GigaChat 3"], ("<|message_sep|>\n\n", "<|role_sep|>\n")
+    parts = ["Let me see.", ends[0], "function call", ends[1], named("first", {"n": 7})]
+    assert [(call.name, call.arguments) for call in reply_of(giga, parts, ends).calls] == [("first", '{"n": 7}')]
+    for each in (parts, parts[:2]):
+        reply = reply_of(giga, each, ends)
+        assert shown(giga, each, ends)[0] == reply.text[: len(reply.text) - reply.held_n] == "Let me see."
+
+
 SIGNED = "{% if tools %}List of tools: {{ tools | tojson }}{% endif %}" + NO_TOOLS
 
 

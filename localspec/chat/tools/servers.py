@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import re
 import shutil
@@ -27,7 +28,7 @@ from localspec.base.extras import install_extra
 from localspec.base.visible import visible_line
 from localspec.chat.images.reading import read_image
 from localspec.chat.tools.offered import Resource, ServerPrompt
-from localspec.chat.tools.relay import relayed
+from localspec.chat.tools.relay import MOST_LINE, relayed
 from localspec.config.servers import McpServer
 from localspec.runtime.images import image_block
 from localspec.runtime.messages import Tool
@@ -48,9 +49,14 @@ _MOST_ABOUT = 200
 _URI, _NAME = re.compile(r"[!-~]{1,400}"), re.compile(r"[\w.-]{1,64}")
 _RELIST_S = 5.0
 """Seconds to list the tools again before a message; without an answer the server counts as hung."""
+_CLOSING_S = 8
+"""Seconds for a server to end; the SDK ends it by force after half of them."""
 
 
 Result = TypeVar("Result")
+
+# The SDK writes a trace about every line of a server that is no message, and without a handler onto the screen.
+logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 
 class ServerTrouble(EngineError):
@@ -70,7 +76,7 @@ class ServerConnection:
         """Tools that are not listed: there are too many, or their descriptions are too long."""
         self.client: Client | None = None
         """None before the start and after the end."""
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._complaints = _Complaints()
         self._task: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[None] | None = None
@@ -109,12 +115,12 @@ class ServerConnection:
         if self.client is None:
             raise ServerTrouble(f"The server {self.server.name} does not run any more.")
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(self.timeout_s):
                 return await ask(self.client)
         except TimeoutError:
             await self.close()
             raise ServerTrouble(
-                f"The server {self.server.name} could not {what} within {self._timeout_s:g} s."
+                f"The server {self.server.name} could not {what} within {self.timeout_s:g} s."
             ) from None
         except Exception as error:  # noqa: BLE001
             if not _is_answer(error):
@@ -124,19 +130,22 @@ class ServerConnection:
     async def close(self) -> None:
         """End the server; it may be started again."""
         task, self._task, self.client = self._task, None, None
-        if task is not None:
-            self._closing.set()
-            with suppress(asyncio.CancelledError, Exception):
-                async with asyncio.timeout(8.0):
-                    await asyncio.shield(task)
-            task.cancel()
+        if task is None:
+            return
+        self._closing.set()
+        for _ in range(_CLOSING_S):
+            if self._ready is not None and not self._ready.done():
+                task.cancel()  # it waits for the server to start; the SDK may have taken an earlier one for its own
+            if (await asyncio.wait({task}, timeout=1.0))[0]:
+                return
+        task.cancel()
 
     async def _start(self) -> None:
         self._closing = asyncio.Event()
         self._ready = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._live(self._ready))
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(self.timeout_s):
                 await asyncio.shield(self._ready)
         except UsageError:
             raise
@@ -178,10 +187,15 @@ class ServerConnection:
         if server.url is not None:
             import httpx2
 
+            from localspec.chat.tools.http_answers import PLAIN, bound
+
+            headers, hooks = {**PLAIN, **server.headers}, {"response": [bound]}
             # Replies stream for as long as a call takes, which has a limit of its own.
             async with (
-                httpx2.AsyncClient(headers=dict(server.headers), timeout=self._timeout_s) as http,
-                Client(streamable_http_client(server.url, http_client=http), cache=None) as client,
+                httpx2.AsyncClient(headers=headers, event_hooks=hooks, timeout=self.timeout_s) as http,
+                Client(
+                    streamable_http_client(server.url, http_client=http, max_sse_event_size=MOST_LINE), cache=None
+                ) as client,
             ):
                 yield client
             return
@@ -229,7 +243,7 @@ class ServerConnection:
         return tuple(each for each in found if all(map(_NAME.fullmatch, (each.name, *each.fields))))
 
     def _trouble(self, what: str, error: Exception) -> ServerTrouble:
-        said = visible_line(str(error) or type(error).__name__)[:300]
+        said = visible_line(_in_words(error))[:300]
         reason = "it gave no answer in time" if isinstance(error, TimeoutError) else said
         last = self._complaints.last
         return ServerTrouble(
@@ -327,6 +341,16 @@ def _mcp_error() -> type[MCPError]:
     from mcp import MCPError
 
     return MCPError
+
+
+def _in_words(error: Exception) -> str:
+    """What an error says, in a sentence's end; of an answer that is none only what is wrong first."""
+    from pydantic import ValidationError
+
+    if isinstance(error, ValidationError):
+        wrong = error.errors(include_url=False)[0]
+        return f"what it sent is no answer of MCP, at {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"
+    return str(error) or type(error).__name__
 
 
 def _is_answer(error: Exception) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine, Mapping
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -51,6 +51,8 @@ class Toolbox:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._preparing: Future[None] | None = None
+        self._reaching: asyncio.Task[Any] | None = None
+        """The same, as a task of the loop."""
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -120,7 +122,7 @@ class Toolbox:
     def wait(self) -> None:
         """Wait until the servers are ready. KeyboardInterrupt leaves them be."""
         if self._preparing is not None:
-            with suppress(LocalSpecError):
+            with suppress(LocalSpecError, CancelledError):
                 self._preparing.result()
 
     def call(self, tool: OfferedTool, call: ToolCall) -> Future[CallResult]:
@@ -140,6 +142,7 @@ class Toolbox:
     # In the thread
 
     async def _prepare(self) -> None:
+        self._reaching = asyncio.current_task()
         done: object = None
         while done != (chosen := (self.wanted_servers, self._servers)):  # others may be chosen meanwhile
             done, wanted = chosen, chosen[0]
@@ -157,6 +160,7 @@ class Toolbox:
         if server is None:
             return f"There is no MCP server {name} in the settings; `localspec mcp add` adds one."
         connection = self._connections.setdefault(name, ServerConnection(server, self._choice.call_timeout))
+        connection.timeout_s = self._choice.call_timeout
         try:
             await connection.prepare()
         except LocalSpecError as error:
@@ -194,6 +198,9 @@ class Toolbox:
         return CallResult(_cut(text), failed)
 
     async def _close_all(self) -> None:
+        if self._reaching is not None and not self._reaching.done():
+            self._reaching.cancel()
+            await asyncio.wait({self._reaching})
         connections = list(self._connections.values())
         self._connections.clear()
         await asyncio.gather(*(each.close() for each in connections), return_exceptions=True)

@@ -53,6 +53,8 @@ class ReplyCalls:
     messages: Sequence[Message] = ()
     """Those of the conversation."""
     _markers: dict[int, str] = field(init=False)
+    _written: dict[int, bytes] = field(init=False)
+    """The texts of their tokens."""
     _stand_ins: Markers = field(init=False)
     _reader: CallReader = field(init=False)
     _held_back: HeldBack = field(init=False)
@@ -62,9 +64,13 @@ class ReplyCalls:
     """The ends of the tokens, in that text and in the one that is shown."""
 
     def __post_init__(self) -> None:
-        controls, syntax = self.vocab.written_controls, self.form.syntax
-        named = ((controls.get(marker.encode()), marker) for marker in syntax.markers)
-        self._markers = {token: marker for token, marker in named if token is not None}
+        syntax = self.form.syntax
+        # In some vocabularies the line end behind a marker is part of its token.
+        exact = {text: (token, text) for text, token in self.vocab.written_controls.items()}
+        controls = {text.strip(): named for text, named in exact.items()} | exact
+        found = {marker: controls[written] for marker in syntax.markers if (written := marker.encode()) in controls}
+        self._markers = {token: marker for marker, (token, _) in found.items()}
+        self._written = dict(found.values())
         self._stand_ins = Markers(self._markers.values())
         self._reader = CallReader(syntax, self.tools, self._stand_ins)
         self._held_back = HeldBack(self._reader, bare=syntax.bare, reasons=self.reasons)
@@ -86,7 +92,7 @@ class ReplyCalls:
     @property
     def written_out(self) -> Mapping[int, bytes]:
         """Control tokens that are shown in the reply, since they are part of calls."""
-        return {token: marker.encode() for token, marker in self._markers.items() if not self.vocab.is_end(token)}
+        return {token: text for token, text in self._written.items() if not self.vocab.is_end(token)}
 
     def sampling(self, options: ReplyOptions) -> Sampling:
         """The sampling with the arguments of calls held to the tools' schemas, as far as they can be.
@@ -133,8 +139,17 @@ class ReplyCalls:
     def _finished(self, event: Finished) -> Finished:
         read = self._read()
         calls = tuple(ToolCall(_new_id(), call.name, call.arguments_text) for call in read.calls)
-        said_n = self._shown(len(self._text[: read.calls[0].start].rstrip())) if calls else None
-        return replace(event, calls=calls, call_error=read.error, said_n=said_n)
+        return replace(event, calls=calls, call_error=read.error, said_n=self._said_n(read))
+
+    def _said_n(self, read: CallsRead) -> int | None:
+        """The characters before the calls, or before control tokens at the end that begin none; None for all."""
+        if not read.calls and read.error:
+            return None
+        start = read.calls[0].start if read.calls else self._held_back.start(self._text)
+        rest = self._text[start:]
+        if read.calls or (self._stand_ins.has_stand_in(rest) and not self._stand_ins.without(rest).strip()):
+            return self._shown(len(self._text[:start].rstrip()))
+        return None
 
     def _read(self) -> CallsRead:
         others = [message.content for message in self.messages if message.role in (Role.USER, Role.TOOL)]

@@ -105,6 +105,10 @@ class Markers:
         """A pattern of the table for a text to read."""
         return re.compile(_MARKER.sub(lambda found: re.escape(self.written(found[1])), pattern), re.DOTALL)
 
+    def without(self, text: str) -> str:
+        """A text without the stand-ins in it."""
+        return text.translate(dict.fromkeys(map(ord, self._stand_ins.values())))
+
     def has_stand_in(self, text: str) -> bool:
         """True if a control token is in ``text``."""
         return any(stand_in in text for stand_in in self._stand_ins.values())
@@ -281,6 +285,9 @@ SYNTAXES: Sequence[CallSyntax] = (
         begin=r"(?:«<|message_sep|>»\s*)?function call«<|role_sep|>»\s*(?=\{)",
         end=r"(?:\s*«<|message_sep|>»\s*)?",
         texts=("function call«<|role_sep|>»",),
+        held=(f"function call«<|role_sep|>»\n{_OBJECT}",),
+        around=("«<|message_sep|>»\n", "\n", "«<|message_sep|>»"),
+        trigger=r"(<\|message_sep\|>\s*function call<\|role_sep\|>)",
     ),
     CallSyntax(
         "Apertus",

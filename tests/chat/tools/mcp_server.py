@@ -6,6 +6,7 @@ Some modes are hostile: each tool says in its name what it does.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from base64 import b64decode
@@ -17,10 +18,24 @@ from mcp.server.mcpserver import Context, Image
 MODE = sys.argv[1]
 NOTES = Path(sys.argv[2]) if len(sys.argv) > 2 else None
 
+
+def note(text: str) -> None:
+    """Add a line to the file."""
+    if NOTES is not None:
+        with NOTES.open("a") as notes:
+            notes.write(f"{text}\n")
+
+
 if MODE == "hang":
+    note("begun")
     sys.stdin.read()
 while MODE == "endless":
     os.write(1, b"x" * 65536)
+if MODE == "nonsense":
+    for line in sys.stdin:
+        print(json.dumps({"jsonrpc": "2.0", "id": json.loads(line).get("id"), "result": {}}), flush=True)
+if MODE == "chatty":
+    print("starting\n\x1b[31mready", flush=True)
 if MODE == "broken":
     sys.exit("\x1b[31mno key was given")
 
@@ -34,9 +49,7 @@ server = MCPServer("tests")
 @server.tool()
 def echo(text: str) -> str:
     """Say a text again."""
-    if NOTES is not None:
-        with NOTES.open("a") as notes:
-            notes.write(f"{text}\n")
+    note(text)
     return f"echo: {text}"
 
 
@@ -49,9 +62,7 @@ def steer() -> str:
 @server.tool()
 def die() -> str:
     """End the server in the middle of the call."""
-    if NOTES is not None:
-        with NOTES.open("a") as notes:
-            notes.write("died\n")
+    note("died")
     os._exit(3)
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -122,6 +125,40 @@ def test_a_server_that_writes_a_line_without_end_is_ended(box: Open) -> None:
     assert endless.endswith("It said last: It wrote a line of more than 16 MB, so it was ended.")
 
 
+def test_an_answer_over_http_without_end_is_not_read_to_its_end(box: Open) -> None:
+    """Before it fills this process's memory."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=answer_without_end, args=(listening,), daemon=True).start()
+        (endless,) = box(McpServer("tests", url=f"http://127.0.0.1:{listening.getsockname()[1]}/mcp")).troubles
+    assert "it is longer than 16 MB, or compressed" in endless
+
+
+def answer_without_end(listening: socket.socket) -> None:
+    with suppress(OSError):  # until nobody listens any more
+        while True:
+            with suppress(ConnectionError), listening.accept()[0] as connection:
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
+                while True:
+                    connection.sendall(b"x" * 65536)
+
+
+def test_an_answer_that_is_none_is_told_in_a_sentence(box: Open) -> None:
+    (nonsense,) = box(server("nonsense")).troubles
+    assert re.fullmatch(
+        r"The server tests could not be started: what it sent is no answer of MCP, at \w+: Field required\.", nonsense
+    )
+
+
+def test_a_server_that_runs_takes_the_time_that_is_set_meanwhile(box: Open) -> None:
+    """For its next calls."""
+    toolbox = box(server("plain"))
+    toolbox.choose(ToolChoice(mcp=("tests",), call_timeout=0.3), {"tests": server("plain")})
+    toolbox.prepare()
+    toolbox.wait()
+    assert call(toolbox, "sleep").text == "The server tests could not run sleep within 0.3 s."
+
+
 def test_a_server_that_hangs_is_given_up_on(box: Open, tmp_path: Path) -> None:
     """At its start, and in a call."""
     assert "could not be started: it gave no answer in time" in box(server("hang"), timeout=0.5).troubles[0]
@@ -131,6 +168,19 @@ def test_a_server_that_hangs_is_given_up_on(box: Open, tmp_path: Path) -> None:
     waiting = toolbox.call(tool, ToolCall("1", "sleep", "{}"))
     waiting.cancel()
     assert call(toolbox, "echo", text="a").text == "echo: a"
+
+
+def test_whoever_waits_for_a_server_does_not_wait_on_when_all_are_ended(tmp_path: Path) -> None:
+    """Though it has not answered yet, or has not been started yet."""
+    notes = tmp_path / "notes"
+    for begun in (False, True):
+        with closing(Toolbox()) as toolbox:
+            toolbox.choose(ToolChoice(mcp=("tests",), call_timeout=600), {"tests": server("hang", notes)})
+            toolbox.prepare()
+            while begun and not notes.exists():
+                assert not toolbox.ready
+        assert toolbox.ready
+        toolbox.wait()
 
 
 def test_a_server_that_is_chosen_while_another_starts_is_there_with_it() -> None:

@@ -147,8 +147,8 @@ class GrammarSampler:
                 f"The text that set off --grammar-trigger does not fit the grammar: {self._grammar.left_by!r}.",
                 "Put a group into the pattern, around where the grammar begins.",
             )
-        if self.forced is not None:
-            return Dist.point(self.forced)
+        if (forced := self.forced) is not None:
+            return Dist.point(forced)
         free = self._chooser.dist(row)
         if self._grammar.idle:
             return free

@@ -260,6 +260,12 @@ def _refused(why: str, parts: list[tuple[str, Schema]]) -> UsageError:
                 return _no_promise(f"{key!r}{shown}" + ("" if key in alone else f" ({alone})"), place)
     if why.startswith("oneOf"):
         why = "the cases of 'oneOf' may overlap; 'anyOf' allows that"
+        return UsageError(f"A reply cannot be held to the JSON Schema: {why}.", _SMALLER)
+    definitions = {key: value for key, value in parts[0][1].items() if key in _DEFINITIONS}
+    for place, part in reversed(parts):
+        for key in sorted(_MIXED & part.keys()):
+            if alone := refusal(_written({key: part[key], **definitions})):
+                return _no_promise(f"{key!r} ({alone})", place)
     return UsageError(f"A reply cannot be held to the JSON Schema: {why}.", _SMALLER)
 
 

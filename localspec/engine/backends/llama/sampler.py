@@ -33,6 +33,9 @@ from localspec.engine.model import Likeliest, Logits
 from localspec.engine.sampling import Greedy, Sampler, mixture
 from localspec.engine.settings import BANNED, Sampling
 
+_FIRST_LOOKED_AT = 64
+"""The likeliest tokens, one of which mostly fits a grammar; each further look is at eight times as many."""
+
 
 def make_sampler(
     settings: Sampling, n_vocab: int, vocab: LlamaVocab | None = None, prompt: Sequence[int] = (), prefix: str = ""
@@ -45,8 +48,11 @@ def make_sampler(
     """
     settings.check()
     biased = biases(settings, n_vocab, vocab)
-    if takes_the_best(settings) and not (biased or settings.penalises or settings.dry or settings.grammar is not None):
+    takes_best = takes_the_best(settings) and not (biased or settings.penalises or settings.dry)
+    if takes_best and settings.grammar is None:
         return Greedy()
+    if takes_best:
+        return _held(BestSampler(), settings, n_vocab, required(vocab), prompt, prefix)
     c = native().c
     candidates = Candidates(c, n_vocab)
     if settings.mirostat:
@@ -55,12 +61,46 @@ def make_sampler(
     chain = ChainSampler(Stages.of(c, settings, candidates, biased), remembering, deque(maxlen=recent_n))
     for token in prompt[-recent_n:] if recent_n else ():
         chain.accept(token)
-    if settings.grammar is None:
-        return chain
-    grammar = Grammar.of(settings, required(vocab))
+    return chain if settings.grammar is None else _held(chain, settings, n_vocab, required(vocab), prompt, prefix)
+
+
+def _held(
+    chooser: BestSampler | ChainSampler,
+    settings: Sampling,
+    n_vocab: int,
+    vocab: LlamaVocab,
+    prompt: Sequence[int],
+    prefix: str,
+) -> GrammarSampler:
+    """A sampler held to the grammar of the settings."""
+    grammar = Grammar.of(settings, vocab)
     if prefix:
-        grammar.begin_with(tail(prompt, prefix, required(vocab)), prefix)
-    return GrammarSampler(chain, grammar, n_vocab)
+        grammar.begin_with(tail(prompt, prefix, vocab), prefix)
+    return GrammarSampler(chooser, grammar, n_vocab)
+
+
+class BestSampler(Greedy):
+    """The best score, also among what a grammar leaves."""
+
+    def dist_within(self, row: Logits, grammar: Grammar, *, roughly: bool = False) -> Dist | None:
+        """As ``ChainSampler.dist_within``, and always exact."""
+        if (few := grammar.few) is not None:
+            return _best(row, few[few < len(row)])
+        wanted = _FIRST_LOOKED_AT
+        while (likely := most_likely(row, wanted)) is not None:
+            if best := _best(row, likely[grammar.allows(likely)]):
+                return best
+            wanted *= 8
+        return _best(row, np.flatnonzero(grammar.allows(np.arange(len(row)))))
+
+    def fork(self) -> BestSampler:
+        return self
+
+
+def _best(row: Logits, ids: Ids) -> Dist | None:
+    """The best of some tokens; None if there are none that can be said."""
+    best = int(ids[row[ids].argmax()]) if len(ids) else None
+    return Dist.point(best) if best is not None and row[best] > BANNED else None
 
 
 class ChainSampler:
@@ -99,7 +139,7 @@ class ChainSampler:
         """
         needed = self._stages.choices
         if needed and (few := grammar.few) is not None:
-            fitting = self._fitting(row, few[few < len(row)], grammar)
+            fitting = self._fitting(row, few[few < len(row)], None)
             return self._sampled(self._stages.candidates.put(fitting)) if len(fitting) else None
         wanted = 4 * needed + 64 if needed else None
         while wanted and (likely := most_likely(row, wanted)) is not None:
@@ -146,10 +186,11 @@ class ChainSampler:
     def _check(self, row: Logits) -> None:
         best_of(row)
 
-    def _fitting(self, row: Logits, ids: Ids | None, grammar: Grammar) -> Kept:
+    def _fitting(self, row: Logits, ids: Ids | None, grammar: Grammar | None) -> Kept:
         """Of these tokens those that ``grammar`` allows; of a whole row all, since some samplers count the others."""
         kept = self._stages.candidates.kept(self._stages.candidates.take(row, ids))
-        kept["logit"][~grammar.allows(kept["id"])] = BANNED
+        if grammar is not None:
+            kept["logit"][~grammar.allows(kept["id"])] = BANNED
         if ids is None:
             return kept.copy()
         fits = kept["logit"] > BANNED
