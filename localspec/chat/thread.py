@@ -133,6 +133,13 @@ class Thread:
         self.refresh()
         return self.turns[-1]
 
+    def asked_above(self, turn: Turn) -> Turn | None:
+        """The turn whose question this reply is about, itself or, where it goes on from calls, one above; else None."""
+        for each in reversed(self.turns[: self.turns.index(turn) + 1]):
+            if each.question is None or each.prompt:
+                return each if each.prompt else None
+        return None
+
     def resend(self, turn: Turn, text: str) -> Turn:
         """Make another version of a question, not answered yet. Raises ValueError for a reply without a question."""
         if turn.question is None or not turn.prompt:

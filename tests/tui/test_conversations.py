@@ -303,6 +303,23 @@ async def test_a_stopped_reply_is_gone_on_with(store: Store) -> None:
     assert (reply.text, len(reply.tokens)) == ("One, two, three.", marked)
 
 
+async def test_a_reply_stopped_before_its_first_token_is_gone_on_with(store: Store) -> None:
+    """It is not called complete."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, "Count")
+        await wait_until(pilot, lambda: engine.prompts)
+        engine.start()
+        engine.finish(FinishReason.CANCELLED)
+        await wait_until(pilot, lambda: session(pilot).last is not None)
+        assert "/continue goes on" in str(views(pilot)[0].query_one(".note").render())
+        await send(pilot, "/continue")
+        await wait_until(pilot, lambda: len(engine.prompts) == 2)
+        await answer(pilot, engine, 1, "One.")
+        assert shown(pilot) == [("Count", "One.")]
+
+
 async def test_a_reply_that_was_changed_by_hand_is_gone_on_with(store: Store) -> None:
     """The reply is in the prompt, to be changed; the model goes on from there, and the first one is a key away."""
     engine = FakeEngine()

@@ -148,6 +148,28 @@ async def test_the_markup_of_calls_is_not_shown(tmp_path: Path) -> None:
     assert thread.turns[0].said == "It is <tool here."
 
 
+async def test_the_question_before_a_call_is_edited() -> None:
+    """The reply that goes on from a call has no question of its own, so /edit and its key mean the one above."""
+    engine = FakeEngine()
+    app = make_app(engine, replace(LAUNCH, tools=ToolChoice(tool=("get_time",))))
+    async with app.run_test(size=(80, 24)) as pilot:
+        engine.load()
+        await send(pilot, "What time is it?")
+        await wait_until(pilot, lambda: engine.prompts)
+        engine.start()
+        engine.call(ToolCall("c1", "get_time", "{}"))
+        await wait_until(pilot, lambda: len(engine.prompts) == 2)
+        engine.reply("Noon.")
+        await wait_until(pilot, lambda: session(pilot).free and len(views(pilot)) == 2)
+        await send(pilot, "/edit")
+        prompt = pilot.app.screen.query_one(Prompt)
+        await wait_until(pilot, lambda: prompt.area.text == "What time is it?")
+        await pilot.press("end", "exclamation_mark", "enter")
+        await wait_until(pilot, lambda: len(engine.prompts) == 3)
+        assert engine.prompts[2].prompt[-1] == Message(Role.USER, "What time is it?!")
+        assert len(views(pilot)) == 1
+
+
 async def test_somebody_who_types_is_not_interrupted(tmp_path: Path) -> None:
     """The question waits for its command; the keys go on into the prompt."""
     engine = FakeEngine()

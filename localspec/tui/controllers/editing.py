@@ -85,7 +85,8 @@ class EditingController:
         turn = self._free_to_change()
         if turn is None:
             return
-        if turn.question is None:
+        turn = self._session.thread.asked_above(turn)
+        if turn is None:
             self._say("No question stands above this reply.")
         else:
             written, besides = taken_apart(turn.prompt)

@@ -8,6 +8,7 @@ from localspec.chat.session import ChatSession
 from localspec.chat.status import call_failure_of, closing_note, failure_of, opening_note
 from localspec.chat.thread import Thread
 from localspec.chat.turn import Turn
+from localspec.engine.events import FinishReason
 from localspec.tui.terminal.clipboard import Arrival, copied
 
 
@@ -28,8 +29,8 @@ def turn_note(turn: Turn, replies: tuple[int, int]) -> str:
 
 def unfinished(turn: Turn) -> bool:
     """True if the reply was cut off or stopped and can be continued."""
-    ended_early = turn.reply.done and not turn.complete
-    return bool(turn.text) and (turn.cut_off or ended_early)
+    stopped = turn.reply.finished is FinishReason.CANCELLED  # even before its first token
+    return stopped or (bool(turn.text) and (turn.cut_off or (turn.reply.done and not turn.complete)))
 
 
 def storage_note(session: ChatSession) -> str:
