@@ -19,6 +19,7 @@ from localspec.store.filing import Filing, FilingFilter
 
 EMPTY = "No conversations yet. What you say is kept, and will be listed here."
 NO_MATCH = "No title has these letters."
+_NONE_FILED = "Nothing is filed there; is:any has the archive, too."
 _ARCHIVE = ""
 """The name of its row; no folder has it."""
 
@@ -128,7 +129,11 @@ class History:
 
     def empty(self, search: str) -> str:
         """The text in place of an empty list; ``search`` is the key that searches."""
-        return f"{NO_MATCH} {search} searches all messages." if self._entries else EMPTY
+        if not self._entries:
+            return EMPTY
+        if not FilingFilter.parse(self._text)[1].strip():
+            return _NONE_FILED
+        return f"{NO_MATCH} {search} searches all messages."
 
     @property
     def marked(self) -> HistoryRow | FolderRow | None:

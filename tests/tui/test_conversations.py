@@ -517,6 +517,35 @@ async def test_conversations_are_renamed_pinned_and_deleted_in_the_list(store: S
     assert store.conversations()[0].heading.title == "Apples!"
 
 
+async def test_a_filter_that_kept_nothing_leaves_titles_their_room(store: Store) -> None:
+    store.begin().ask("Apples and pears from the garden")
+    async with make_app(FakeEngine(), store=store).run_test(size=(80, 24)) as pilot:
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
+        rows = chat(pilot).query_one(ConversationList)
+        await pilot.press(*"zzz")
+        await wait_until(pilot, lambda: not rows.display)
+        await pilot.press("backspace", "backspace", "backspace")
+        assert "Apples and pears from" in str(rows.get_option_at_index(0).prompt)
+        await pilot.press(*"tag:x")
+        assert "Nothing is filed there" in str(chat(pilot).query_one("#sidebar-empty").render())
+
+
+async def test_deleting_the_open_conversation_is_said_in_the_list(store: Store) -> None:
+    """The chat that begins in its place does not take the sentence away."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(80, 24)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, "Apples")
+        await answer(pilot, engine, 0, "Pears.")
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
+        await pilot.press("f8")
+        await wait_until(pilot, lambda: not session(pilot).thread.turns)
+        await pilot.pause()
+        assert "Deleted" in str(chat(pilot).query_one("#sidebar-said").render())
+
+
 async def test_a_title_by_the_model_is_said_and_shown_in_the_open_list(store: Store) -> None:
     """The row above the prompt says that one is written and how to stop that; the stop key does."""
     engine = FakeEngine()

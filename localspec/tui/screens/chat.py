@@ -71,14 +71,14 @@ class ChatScreen(RowScreen[None], CommandTarget):
     BINDINGS: ClassVar[list[BindingType]] = screen_bindings()
     AUTO_FOCUS = ""
     """Coming back from another screen restores the focus, a chosen turn included."""
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012 - Textual declares it so
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual declares it so
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
     ChatScreen { background: $background; color: $foreground; }
     ChatScreen Transcript { height: 1fr; }
     ChatScreen.-narrow { layers: default over; }
     ChatScreen.-narrow Sidebar { layer: over; }
-    ChatScreen.-narrow.-listing #notice-long { visibility: hidden; }
+    ChatScreen.-narrow.-listing Foot { & > Notice, & > LiveLine, & > Hints { visibility: hidden; } }
     ChatScreen Page, ChatScreen Welcome, ChatScreen .load-error { width: 100%; max-width: 92; }
     ChatScreen .load-error { color: $error; padding: 0 2; margin: 1 0 0 0; height: auto; }
     ChatScreen.-short #counts { display: none; }

@@ -28,7 +28,7 @@ from localspec.tui.widgets.bar import ReadableBar
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
 
-_FILTER = "Type to filter"
+_FILTER = "Filter: a title, tag:x, folder:y"
 
 
 def utc_now() -> datetime:
@@ -100,6 +100,8 @@ class Sidebar(Vertical, CommandTarget):
         self._said = Static("", id="sidebar-said")
         self._keys = Static("", id="sidebar-keys")
         self._filling = False
+        self._spoken = ""
+        """What was said of the last change."""
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="sidebar-filter"):
@@ -124,9 +126,9 @@ class Sidebar(Vertical, CommandTarget):
 
     def read_again(self) -> None:
         """Read the conversations again; text that is being written is left alone."""
-        said = self._history.refresh()
+        trouble = self._history.refresh()
         if self._keep is None:
-            self._draw(said)
+            self._draw(trouble or self._spoken)
 
     def follow_title(self, title: str) -> None:
         """Read the conversations again if the title of the open one has changed since it was given last."""
@@ -266,13 +268,15 @@ class Sidebar(Vertical, CommandTarget):
         rows, marked = self._history.rows, self._history.marked
         self.set_class(not rows, "-empty")
         self._empty.update(Content("" if rows else self._history.empty(key_of(self, SEARCH) or "/search")))
+        self._spoken = said
         self._said.update(Content(visible_line(said or self._history.about)))
         pairs = [(key_of(self, each), each.title) for each in places.IN_HISTORY.commands if each.hinted]
         if self._keep is not None:
             pairs = [(key_of(self, places.HISTORY_OPEN), "keep"), (key_of(self, places.HISTORY_CLOSE), "leave")]
         self._keys.update(Content("\n").join(fitting(pairs[n : n + 3], 36) for n in range(0, len(pairs), 3)))
         self._filling = True
-        self._list.set_options(_options(rows, self._current, max(12, self._list.size.width - 3), utc_now()))
+        width = self._list.size.width or self.content_size.width  # while no row is shown the list has no width
+        self._list.set_options(_options(rows, self._current, max(12, width - 3), utc_now()))
         self._list.highlighted = [row.id for row in rows].index(marked.id) if marked else None
         self._filling = False
 
