@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import islice
 
+_SHORTEST_BEGINNING = 3
+"""Letters from which a word is taken for the beginning of another, rather than for a misspelling."""
+
 
 @dataclass(frozen=True, slots=True)
 class FuzzyMatch:
@@ -45,10 +48,16 @@ def fuzzy(
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
-    """The word that ``word`` may be a misspelling of; None if none is near."""
+    """The word that ``word`` may be the beginning or a misspelling of; None if none is near.
+
+    >>> nearest("temp", ["theme", "temperature"])
+    'temperature'
+    """
     from difflib import get_close_matches
 
-    near = get_close_matches(word.lower(), list(words), n=1, cutoff=0.55)
+    wanted, known = word.lower(), list(words)
+    begun = [each for each in known if len(wanted) >= _SHORTEST_BEGINNING and each.startswith(wanted)]
+    near = begun or get_close_matches(wanted, known, n=1, cutoff=0.55)
     return near[0] if near else None
 
 

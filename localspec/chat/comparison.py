@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from localspec.base.errors import UsageError
+from localspec.base.fuzzy import nearest
 from localspec.chat.race import Lane, Runs
 from localspec.runtime import figures
 from localspec.runtime.chat_config import ChatConfig
@@ -112,9 +113,9 @@ def named_pairs(text: str, known: Collection[str], in_use: str | None) -> tuple[
     if len(ids) == 1 and in_use is not None and in_use not in ids:
         ids.insert(0, in_use)
     if not 1 < len(ids) <= MOST:
-        there = ", ".join(sorted(known)) or "none yet"
+        meant = nearest(rest.split(maxsplit=1)[0], known) if rest and not ids else None
         raise UsageError(
             f"A comparison is of two to {MOST} pairs: /compare PAIR [PAIR ...] [MESSAGE].",
-            f"There are: {there}.",
+            f"Did you mean {meant}?" if meant else "/pair lists the pairs.",
         )
     return ids, rest

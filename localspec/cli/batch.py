@@ -49,7 +49,7 @@ _EVERY_S = 30.0
     default=4,
     cls=SectionOption,
     section="Batch",
-    help="Make so many replies at once (default: 4).",
+    help="Make this many replies at once (default: 4).",
 )
 @click.option(
     "--in-order",

@@ -96,7 +96,8 @@ def get(name: str, pair: str | None, as_json: bool) -> None:
         remark(f"{named.name} is not set. The built-in value is: {named.default_words}.")
     else:
         print(typed(found.value))
-        remark(f"{named.name}: {found.origin}.")
+        place = f"{read.path}, " if found.line else ""
+        remark(f"{named.name}: {place}{found.origin}.")
 
 
 @config.command("set", short_help="Set something.", context_settings={"ignore_unknown_options": True})

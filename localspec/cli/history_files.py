@@ -13,6 +13,7 @@ import click
 from localspec.base.amounts import number_of
 from localspec.base.errors import UsageError
 from localspec.cli.history_store import matching, meant, open_history, to_new_file
+from localspec.cli.report import remark
 
 if TYPE_CHECKING:
     from localspec.store import ConversationDocument
@@ -42,6 +43,8 @@ def export(
     kind = kind or _kind_of(output)
     with open_history() as store:
         ids = [each.heading.id for each in store.conversations()] if everything else meant(store, beginnings, matching)
+        if not ids:
+            remark("There are no conversations to export.")
         text = _written((store.document(each) for each in ids), kind)
         if output is None:
             sys.stdout.writelines(text)

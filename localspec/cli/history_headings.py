@@ -76,10 +76,10 @@ def file(
 
 @click.command(short_help="Put conversations into the archive.")
 @click.argument("beginnings", metavar="[ID]...", nargs=-1)
-@matching("Archive those that `history list --filter FILTER` lists; with --off, is:archived among them.")
+@matching("Archive those that `history list --filter FILTER` lists; with --off, FILTER needs is:archived.")
 @click.option("--off", is_flag=True, help="Take them out again.")
 def archive(beginnings: Sequence[str], matching: str | None, off: bool) -> None:
-    """Put the conversations ID into the archive: lists leave them out, and searches unless is:any is in them."""
+    """Put the conversations ID into the archive. Lists leave them out, and so do searches without is:any."""
     done = "Back in the list" if off else "Archived"
     _change(beginnings, matching, lambda heading: replace(heading, archived=not off), done)
 

@@ -49,7 +49,7 @@ def rm(services: Services, /, beginnings: Sequence[str], matching: str | None, f
 @click.command(short_help="Bring deleted conversations back.")
 @click.argument("beginnings", metavar="ID", nargs=-1, required=True)
 def restore(beginnings: Sequence[str]) -> None:
-    """Bring the deleted conversations ID back; `localspec history list --deleted` shows them."""
+    """Bring the deleted conversation ID back; `localspec history list --deleted` shows them."""
     with open_history() as store:
         found = dict.fromkeys(store.find(each, deleted=True) for each in beginnings)
         for conversation in found:

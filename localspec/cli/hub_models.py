@@ -17,6 +17,8 @@ from localspec.chat.pairs.facts import FIT_MEANING, SPEED_UNKNOWN, fit, pace
 from localspec.cli.report import remark
 from localspec.cli.services import Services
 from localspec.cli.tables import Column, columns, fitted, hanging, named, paragraph
+from localspec.cli.values import ValueParam
+from localspec.config.kinds import Number
 from localspec.runtime.figures import short, size
 
 if TYPE_CHECKING:
@@ -55,7 +57,14 @@ class _Number(click.ParamType[float]):
 @click.option("--author", metavar="NAME", help="Only models of this user or organisation.")
 @click.option("--licence", metavar="ID", help="Only models under this licence, as the Hub names it: apache-2.0.")
 @click.option("--up-to", metavar="N", type=_Number(), help="Only models of at most N parameters: 8B, 500M.")
-@click.option("--limit", metavar="N", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most N.")
+@click.option(
+    "--limit",
+    metavar="N",
+    type=ValueParam(Number(1, 1000, whole=True)),
+    default=20,
+    show_default=True,
+    help="At most N.",
+)
 @click.option("--all", "with_all", is_flag=True, help="List models that cannot run here, too, with the reasons.")
 @click.option("--json", "as_json", is_flag=True, help="Write the models as a JSON array.")
 def search(

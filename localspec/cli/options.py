@@ -32,6 +32,16 @@ FILES: Mapping[str, str] = {
 """Options that are no settings, with their help: a file by its name belongs on a command line, or into a pair."""
 _SECTIONS_FIRST = ("speculation", "sampling", "reply")
 """The sections that the help lists before the others, as they are given most often."""
+_HEADINGS: Mapping[str, str] = {
+    "sampling": "Sampling",
+    "model": "Loading",
+    "tools": "Tools",
+    "stats": "Figures, logs and checks",
+    "audit": "Figures, logs and checks",
+}
+"""The headings in the help over the options of a section; those of the others stand first, without one."""
+_COMMON = ("pair", "connect")
+"""Options that stand among the first, whatever their section."""
 
 
 def param_of(key: str) -> click.ParamType[Any]:
@@ -53,8 +63,8 @@ def _gather(context: click.Context, parameter: click.Parameter, given: tuple[str
 def _option(each: Setting) -> Callable[[Any], Any]:
     """The option of a setting; None where it is not given."""
     attributes: dict[str, Any] = {"help": each.help, "default": None}
-    if each.section == "sampling":
-        attributes |= {"cls": SectionOption, "section": "Sampling"}
+    if each.section in _HEADINGS and each.key not in _COMMON:
+        attributes |= {"cls": SectionOption, "section": _HEADINGS[each.section]}
     if isinstance(each.kind, Flag):
         (name,) = each.options
         return click.option(f"{name}/--no-{name.removeprefix('--')}", each.key, **attributes)
@@ -106,7 +116,7 @@ def command_line_settings(*, without: frozenset[str] = frozenset()) -> SettingsR
 def _check_elsewhere(given: Mapping[str, Any]) -> None:
     """Raise UsageError for an option that says how to load a pair here, beside one that names a server."""
     for each in SETTINGS:
-        if each.section == "model" and each.key not in ("pair", "connect") and each.key in given:
+        if each.section == "model" and each.key not in _COMMON and each.key in given:
             raise UsageError(
                 f"{each.options[0]} is for pairs that are loaded here, and --connect names a server.",
                 "Leave one of them out.",

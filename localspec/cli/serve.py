@@ -53,27 +53,27 @@ To leave it running, with systemd (Linux) or launchd (macOS):
     type=ValueParam(Number(1, 64, whole=True)),
     metavar="N",
     default=4,
-    help="Make so many replies at once, each with a context of its own (default: 4).",
+    help="Make this many replies at once, each with a context of its own (default: 4).",
 )
 @click.option(
     "--queue",
     type=ValueParam(Number(0, 100_000, whole=True)),
     metavar="N",
     default=64,
-    help="Let so many requests wait; further ones get status 503 (default: 64).",
+    help="Let this many requests wait; further ones get status 503 (default: 64).",
 )
 @click.option(
     "--timeout",
     type=ValueParam(Number(0, above=True)),
     metavar="S",
-    help="End a reply that takes longer than so many seconds, waiting included (default: none does).",
+    help="End a reply that takes longer than this many seconds, waiting included (default: none does).",
 )
 @click.option(
     "--idle",
     type=ValueParam(Number(0, above=True)),
     metavar="S",
     default=1800,
-    help="Put a pair that was loaded on request away when nobody has asked it for so many seconds (default: 1800).",
+    help="Unload a pair that a request had loaded, once nobody has asked it for this many seconds (default: 1800).",
 )
 @click.option(
     "--api-key-file",
@@ -147,7 +147,7 @@ def _check(access: AccessRules, key_file: Path | None) -> None:
         return
     if not access.keys:
         raise UsageError(
-            f"Others can reach {access.host}, so that requests need a key.", "Name a file of keys with --api-key-file."
+            f"Others can reach {access.host}, so requests need a key.", "Name a file of keys with --api-key-file."
         )
     remark("Nothing is encrypted on the way: use a network you trust, a tunnel, or a proxy that speaks HTTPS.")
 

@@ -40,7 +40,7 @@ WARNING = (
     "--tabs",
     type=ValueParam(Number(1, 16, whole=True)),
     metavar="N",
-    help="Allow so many tabs at once, each with models of its own in memory (default: 1).",
+    help="Allow this many tabs at once, each with models of its own in memory (default: 1).",
 )
 @click.argument("chat_options", nargs=-1, type=click.UNPROCESSED, metavar="[OPTIONS OF CHAT]...")
 @click.pass_obj

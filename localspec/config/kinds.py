@@ -138,7 +138,8 @@ class Number(ValueKind):
     def form(self) -> str:
         noun = ("a whole number" if self.whole else "a number") + (f" of {self.unit}" if self.unit else "")
         bounds = f" above {self.least:.10g}" if self.above else f" from {self.least:.10g}" if self.least > -inf else ""
-        bounds += f" to {self.most:.10g}" if self.most < inf else ""
+        upto = ", up to" if self.above else " to"
+        bounds += f"{upto} {self.most:.10g}" if self.most < inf else ""
         return f"{noun}{bounds}" + "".join(f', or "{word}"' for word in self.words)
 
     @property

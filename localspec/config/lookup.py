@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 
 from localspec.base.errors import UsageError
+from localspec.base.fuzzy import nearest
 from localspec.config.kinds import RefusedValue, Value
 from localspec.config.setting import Setting
 from localspec.config.table import SETTINGS, find_key, find_setting
@@ -43,9 +43,8 @@ def find_by_name(name: str, among: Callable[[Setting], bool] = lambda setting: T
     section, _, key = name.strip().lower().lstrip("-").replace("-", "_").replace(" ", "_").rpartition(".")
     found = find_key(key)
     if found is None or section not in ("", found.section):
-        known = [setting.key for setting in SETTINGS if among(setting)]
-        close = get_close_matches(key, known, n=1)
-        hint = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(known[:6])}, and others."
+        close = nearest(key, [setting.key for setting in SETTINGS if among(setting)])
+        hint = f"Did you mean {close}?" if close else "`localspec config show --all` lists them."
         raise UsageError(f"There is no setting {name!r}.", hint)
     return found
 

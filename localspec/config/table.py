@@ -434,13 +434,13 @@ SETTINGS: tuple[Setting, ...] = (
     _stats(
         "ttft_p95_s",
         Number(0, above=True, unit="seconds"),
-        "Want the first token within so many seconds in 95 of 100 replies; `localspec stats --watch` lists misses",
+        "Want the first token within this many seconds in 95 of 100 replies; `localspec stats --watch` lists misses",
         "no objective",
     ),
     _stats(
         "min_speedup",
         Number(0, above=True),
-        "Want at least so many times plain speed in half of the replies; `localspec stats --watch` lists misses",
+        "Want at least this many times plain speed in half of the replies; `localspec stats --watch` lists misses",
         "no objective",
     ),
     Setting(
@@ -512,14 +512,14 @@ SETTINGS: tuple[Setting, ...] = (
     _audit(
         "max_mb",
         Number(0, above=True, unit="megabytes"),
-        "Begin a new file of the audit log at so many megabytes",
+        "Begin a new file of the audit log at this many megabytes",
         "16",
     ),
-    _audit("keep_files", Number(1, 1000, whole=True, unit="files"), "Keep so many full files of the audit log", "10"),
+    _audit("keep_files", Number(1, 1000, whole=True, unit="files"), "Keep this many full files of the audit log", "10"),
     _audit(
         "keep_days",
         Number(0, 36500, above=True, unit="days"),
-        "Keep full files of the audit log for so many days",
+        "Keep full files of the audit log for this many days",
         "90",
     ),
 )

@@ -60,7 +60,7 @@ def test_refusals(localspec: Localspec, papers: Path) -> None:
     """Before anything is loaded."""
     world = FakeWorld()
     for given, code, words in (
-        (("--attach", "nowhere.pdf"), 4, "There is no file nowhere.pdf"),
+        (("--attach", "nowhere.pdf"), 4, "There is no file nowhere.pdf. Check its name."),
         (("--attach", "notes/no\ttext"), 3, "is not text"),
         (("--attach", "small.pdf", "--raw"), 2, "contradict each other"),
     ):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from localspec.base.errors import OutputError
 from localspec.base.paths import user_paths
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
@@ -57,6 +58,12 @@ def test_a_list_has_the_latest_first(localspec: Localspec, ids: tuple[str, str])
     assert [record["id"] for record in records] == [ids[1], ids[0]]
     assert records[1]["messages_n"] == 5
     assert "\x1b" not in done.out
+
+
+def test_an_export_of_nothing_says_so(localspec: Localspec) -> None:
+    done = localspec("history", "export", "--all")
+    assert (done.code, done.out) == (0, "")
+    assert "no conversations to export" in done.err
 
 
 def test_a_list_is_filtered_and_cut(localspec: Localspec, ids: tuple[str, str]) -> None:
@@ -161,6 +168,7 @@ def test_an_export_is_of_something(localspec: Localspec, ids: tuple[str, str]) -
     """Some or all, not both and not neither."""
     assert localspec("history", "export").code == 2
     assert localspec("history", "export", ids[0], "--all").code == 2
+    assert localspec("history", "export", "--all", "-o", "/nowhere/out.md").code == OutputError.exit_code
     assert localspec("history", "export", ids[0][:6], ids[0]).out.count("# Why is the sky blue?") == 1
 
 

@@ -158,6 +158,13 @@ def test_named_pairs_come_before_the_message() -> None:
     for text in ("", "a", "why a b", "a a"):
         with pytest.raises(UsageError, match="two to 4 pairs"):
             named_pairs(text, known, None)
+    many = {f"pair-{n}" for n in range(40)} | {"smollm2"}
+    with pytest.raises(UsageError) as refused:
+        named_pairs("smolm2 Why?", many, None)
+    assert refused.value.hint == "Did you mean smollm2?"
+    with pytest.raises(UsageError) as refused:
+        named_pairs("", many, None)
+    assert len(str(refused.value)) < 120, "it does not list them all"
 
 
 @pytest.mark.parametrize(("size", "theme"), [(MEDIUM, DARK.name), (LARGE, LIGHT.name)])

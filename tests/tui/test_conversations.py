@@ -314,8 +314,10 @@ async def test_a_reply_stopped_before_its_first_token_is_gone_on_with(store: Sto
         engine.finish(FinishReason.CANCELLED)
         await wait_until(pilot, lambda: session(pilot).last is not None)
         assert "/continue goes on" in str(views(pilot)[0].query_one(".note").render())
+        assert not views(pilot)[0].reply.display, "an empty reply takes no rows"
         await send(pilot, "/continue")
         await wait_until(pilot, lambda: len(engine.prompts) == 2)
+        assert views(pilot)[0].reply.display
         await answer(pilot, engine, 1, "One.")
         assert shown(pilot) == [("Count", "One.")]
 
@@ -818,6 +820,7 @@ async def test_a_conversation_is_titled_and_exported(
             assert file in notice_text(pilot)
         await send(pilot, "/export fruit.pdf")
         await wait_until(pilot, lambda: "cannot be written as .pdf" in notice_text(pilot))
+        assert prompt_of(pilot).area.text == "/export fruit.pdf"
         assert not (tmp_path / "fruit.pdf").exists()
     assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.glob("fruit-salad.*")} == {0o600}
     assert "Red." in (tmp_path / "fruit-salad.md").read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copy
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from localspec.models.pairs.expectation import Expectation
 from localspec.tui.app import ChatApp
 from localspec.tui.screens.pairs import PairsScreen
 from localspec.tui.widgets.pair_list import PairList
+from tests.builtin import HEADS, MTP_LAYER, TARGET
 from tests.gguf_files import write
 from tests.hub import HubServer
 from tests.models.download.conftest import server as server
@@ -294,6 +296,16 @@ def test_a_model_that_cannot_be_added_says_why() -> None:
     assert news(library, None, "F3", "Ctrl+L").endswith("is gated. Accept its terms.")
     library.seen()
     assert news(library, None, "F3", "Ctrl+L") == ""
+
+
+def test_a_head_that_drafts_for_a_model_of_the_folder_is_not_refused(tmp_path: Path) -> None:
+    """And files that are left out for one reason share its sentence."""
+    heads = [*HEADS.values(), MTP_LAYER]
+    for model in (TARGET, *heads):
+        copy(model, tmp_path)
+    refused, _, reason = LocalPairs(NoSettings(LAUNCH)).collect(tmp_path).partition(": ")
+    assert len(refused.split(", ")) == len(heads) - 1
+    assert reason == "It is a head, which drafts for the model that it was made for."
 
 
 def test_a_path_in_the_filter_adds_what_lies_there(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def _read(path: Path, name: str, cancelled: Callable[[], bool]) -> Attachment:
             return read_picture(path, name)
         return Attachment(name, (_file(path, name, MAX_BYTES, cancelled),))
     except FileNotFoundError:
-        raise NotFoundError(f"There is no file {name}.", "Type @ and a part of its name to search.") from None
+        raise NotFoundError(f"There is no file {name}.", "Check its name.") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{name} cannot be read ({_reason(error)}).", "Check its permissions.") from None
 

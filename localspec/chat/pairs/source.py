@@ -229,7 +229,13 @@ class LocalPairs:
     def collect(self, path: Path) -> str:
         from localspec.models.pairs.collecting import collect
 
-        return " ".join(f"{each.path.name}: {each.reason}" for each in collect([path]) if each.pair is None)
+        collected = collect([path])
+        drafts = {each.pair.draft.path for each in collected if each.pair is not None and each.pair.draft is not None}
+        names: dict[str, list[str]] = {}
+        for each in collected:
+            if each.pair is None and each.path not in drafts:
+                names.setdefault(each.reason, []).append(each.path.name)
+        return " ".join(f"{', '.join(of)}: {reason}" for reason, of in names.items())
 
     def drafts(self, pair_id: str) -> Iterator[DraftCandidate]:
         from localspec.doctor.native_probe import expect_with_here

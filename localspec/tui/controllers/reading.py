@@ -9,7 +9,6 @@ from pathlib import Path
 
 from textual.widget import Widget
 
-from localspec.base.errors import LocalSpecError
 from localspec.chat.commands.conversations import EXPORT, RENAME
 from localspec.chat.commands.turns import CODE, COPY, FAST, LINKS, PASSAGES, THOUGHTS
 from localspec.chat.exporting import export
@@ -50,11 +49,11 @@ class ReadingController:
 
     @handles(EXPORT)
     def export(self, name: str = "") -> str:
-        """Write the conversation to a file in the current folder, named after its title unless ``name`` is given."""
-        try:
-            return f"Written to {export(self._session.thread.stored, Path.cwd(), name)}."
-        except LocalSpecError as error:
-            return str(error)
+        """Write the conversation to a file in the current folder, named after its title unless ``name`` is given.
+
+        Raises what ``export`` raises.
+        """
+        return f"Written to {export(self._session.thread.stored, Path.cwd(), name)}."
 
     # Reading
 

@@ -154,4 +154,5 @@ class TurnController:
         question, replies = self.session.thread.versions(turn)
         view.draw_question(version_note(question))
         under_way = turn is self.session.current or turn in self.session.waiting
+        view.set_class(not under_way and not turn.said, "-silent")
         view.note("" if under_way else turn_note(turn, replies))

@@ -28,9 +28,9 @@ def turn_note(turn: Turn, replies: tuple[int, int]) -> str:
 
 
 def unfinished(turn: Turn) -> bool:
-    """True if the reply was cut off or stopped and can be continued."""
-    stopped = turn.reply.finished is FinishReason.CANCELLED  # even before its first token
-    return stopped or (bool(turn.text) and (turn.cut_off or (turn.reply.done and not turn.complete)))
+    """True if the reply was cut off or stopped, be it before its first token, and can be continued."""
+    cut_short = turn.cut_off or turn.reply.finished is FinishReason.CANCELLED
+    return cut_short or (bool(turn.text) and turn.reply.done and not turn.complete)
 
 
 def storage_note(session: ChatSession) -> str:

@@ -38,7 +38,7 @@ class TurnView(Vertical, SingleLayoutPane):
     TurnView .note { color: $quiet; margin: 1 0 0 2; height: auto; display: none; }
     TurnView .error { color: $error; margin: 1 0 0 2; height: auto; display: none; }
     TurnView.-queued .prompt { text-style: dim; }
-    TurnView.-queued ReplyView { display: none; }
+    TurnView.-queued ReplyView, TurnView.-silent ReplyView { display: none; }
     TurnView.-unasked .prompt { display: none; }
     TurnView.-unasked ReplyView { margin: 0 0 0 2; }
     TurnView.-selected .prompt, TurnView.-selected.-unasked .note { background: $panel; }

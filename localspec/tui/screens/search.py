@@ -24,7 +24,10 @@ from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.row_list import QuietList
 
-WHAT_TO_TYPE = 'Type words that were said; the last one may be unfinished. "Quotes" keep words together.'
+WHAT_TO_TYPE = (
+    'Type words that were said; the last one may be unfinished. "Quotes" keep words together. '
+    "tag:NAME and folder:NAME search what is filed there, is:any the archive, too."
+)
 NOTHING_FOUND = "Nothing was said with all of these words. Fewer of them find more."
 _INDENT, _LEAST_WIDTH = "  ", 10
 _WHO = {"user": "you", "assistant": "model"}
