@@ -143,6 +143,8 @@ def test_the_summary_counts_what_there_is() -> None:
     assert text.startswith("4 tokens: 2 accepted, 1 bonus, 1 plain · ")
     assert text.endswith("x plain")
     assert reply_summary(timings_of([])) == ""
+    busy = replace(timings_of([make_round(["a"])]), busy=True)
+    assert reply_summary(busy).endswith("speed-up unknown, the machine is busy"), "one word alone would puzzle"
 
 
 def test_messages_left_out_are_mentioned() -> None:

@@ -142,7 +142,9 @@ def reply_summary(timings: Timings) -> str:
     parts = [f"{figures.tokens(timings.predicted_n)}: {', '.join(counts)}"]
     if timings.draft_n_accepted > timings.origins.get(Origin.ACCEPTED, 0):  # told by a server that tells no origins
         parts.append(f"{timings.draft_n_accepted} of {timings.draft_n} guesses of the server accepted")
-    if timings.speedup_vs_plain is not None or timings.busy:
+    if timings.busy:
+        parts.append("speed-up unknown, the machine is busy")
+    elif timings.speedup_vs_plain is not None:
         parts.append(figures.speedup(timings))
     return " · ".join(parts)
 
