@@ -7,7 +7,7 @@ import unicodedata
 from contextlib import suppress
 from pathlib import Path
 
-from localspec.base.errors import NotFoundError, OutputError, UsageError
+from localspec.base.errors import NotFoundError, StoreError, UsageError
 from localspec.store import StoredConversation
 from localspec.store.files import write_new
 
@@ -20,7 +20,7 @@ def export(conversation: StoredConversation, folder: Path, name: str = "") -> Pa
     """Write a conversation to a new file and return its path; ``name`` is that of the file, or of a kind of files.
 
     Messages that could not be stored are written, too. Raises NotFoundError if it is empty, UsageError if the file
-    exists, OutputError if it cannot be written.
+    exists, StoreError if it cannot be written.
     """
     if not conversation.path:
         raise NotFoundError("There is nothing to export: nothing has been said yet.", "Write a message first.")
@@ -32,7 +32,7 @@ def export(conversation: StoredConversation, folder: Path, name: str = "") -> Pa
     for number in range(1, 1000):
         with suppress(UsageError):
             return write_new(document, folder / f"{title}{'' if number == 1 else f'-{number}'}{suffix}")
-    raise OutputError(f"{folder} is full of exports of this name.", "Give the conversation another title.")
+    raise StoreError(f"{folder} is full of exports of this name.", "Give the conversation another title.")
 
 
 def file_name(title: str) -> str:

@@ -52,7 +52,7 @@ def test_values_and_their_lines() -> None:
         ("dynatemp_range = 1e39", "sampling.dynatemp_range: it should be a finite number, at most 3e+38"),
         ("top_k = 1.5", "sampling.top_k: it should be a whole number of tokens from 0, not 1.5"),
         ("min_p = 2", "sampling.min_p: it should be a number from 0 to 1, not 2"),
-        ("top_p = 0", "sampling.top_p: it should be a number above 0 to 1, not 0"),
+        ("top_p = 0", "sampling.top_p: it should be a number above 0, up to 1, not 0"),
         ("preset = 'wild'", "sampling.preset: it should be one of precise, balanced, creative, not 'wild'"),
         ("json_schema = '@none.json'", "sampling.json_schema: "),
         ("logit_bias = ['x']", "sampling.logit_bias: it should be an array of texts of the form ID=BIAS, "),
