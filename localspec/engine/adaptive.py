@@ -155,7 +155,7 @@ class AdaptiveDepth:
     def plan(self, room: int) -> Plan:
         self._plan = _AdaptivePlan(self, 0 if self._first else min(room, self.deepest))
         if self._first:
-            self._plan.reason = "the first token waits for none"
+            self._plan.reason = "the first token comes sooner without"
         return self._plan
 
     def explain(self) -> str:

@@ -326,7 +326,7 @@ class TestReplies:
         draft = self.draft()
         (first,) = self.reply(draft, PROMPT, 1, self.policy(0.0001))
         assert draft.calls == []
-        assert (first.depth, first.why) == (0, "no proposals: the first token waits for none")
+        assert (first.depth, first.why) == (0, "no proposals: the first token comes sooner without")
 
     def test_then_the_draft_reads_and_is_asked(self) -> None:
         draft = self.draft()
