@@ -13,10 +13,13 @@ from typing import Protocol
 from localspec.base.machine import ProcessorWatch
 from localspec.engine.model import TunableModel
 
-_EVERY_S = 0.25
+_EVERY_S = 0.5
 """Processors are counted so often at most: the system tells their use in hundredths of a second."""
-_HALF, _MORE = 0.5, 0.35
-"""The part of a processor that others may use before it counts as taken, and before it counts as free again."""
+_TAKEN, _FREE = 0.6, 0.35
+"""The part of a processor that others have to use for it to count as taken, and may use for it to count as free again.
+
+A program that wants one of two processors all the time gets two thirds of it beside two threads.
+"""
 
 
 class FreeProcessors(Protocol):
@@ -42,7 +45,7 @@ class ThreadGovernor:
             return
         free_n = self._processors.free_n()
         for model, best_n in self._best_n:
-            if free_n < model.threads - _HALF:
-                model.set_threads(max(1, int(free_n + _HALF)))
+            if free_n < model.threads - _TAKEN:
+                model.set_threads(max(1, int(free_n + _TAKEN)))
             elif model.threads < best_n:
-                model.set_threads(max(model.threads, int(min(best_n, free_n + _MORE))))
+                model.set_threads(max(model.threads, int(min(best_n, free_n + _FREE))))

@@ -27,7 +27,8 @@ class Proc:
 
     def write(self) -> None:
         def row(name: str, user_s: float, nice_s: float = 0.0) -> str:
-            return f"{name} {round(user_s * 100)} {round(nice_s * 100)} 0 {round(self.now_s * 100)} 5 0 0 0 0 0"
+            idle, given_away = round(self.now_s * 100), round(self.now_s * 70)
+            return f"{name} {round(user_s * 100)} {round(nice_s * 100)} 0 {idle} 5 0 0 {given_away} 0 0"
 
         rows = [row("cpu", 0), row("cpu0", self.programs_s, self.nice_s), row("cpu1", 0), row("cpu2", self.elsewhere_s)]
         (self.folder / "stat").write_text("\n".join([*rows, "ctxt 12345", ""]))
@@ -53,7 +54,7 @@ def proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Proc:
 
 
 def test_what_others_use_is_not_free(proc: Proc) -> None:
-    """The time of this process does not count, nor that on processors which it may not use."""
+    """The time of this process does not count, nor that on others' processors, nor what the host gave away."""
     watch = ProcessorWatch(proc.folder)
     proc.pass_s(10, own=1, others=0.75, elsewhere=1)
     assert watch.free_n() == pytest.approx(1.25)
