@@ -7,10 +7,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from itertools import chain, pairwise
+from random import Random
 from typing import Any
 
+import jsonschema
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +24,8 @@ from localspec.chat.tools.said import SaidTokens
 from localspec.chat.tour import QUESTION, STEPS
 from localspec.chat.turn import Turn
 from localspec.engine.backends.llama.grammar import Grammar, check_grammar
+from localspec.engine.backends.llama.guidance import GuidanceRules
+from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Token, ToolCall
 from localspec.engine.settings import Sampling
@@ -32,7 +37,7 @@ from localspec.runtime.calls.prompt import ToolPrompts, said
 from localspec.runtime.calls.reading import CallReader
 from localspec.runtime.calls.recipient import without_recipient
 from localspec.runtime.calls.reply import ReplyCalls
-from localspec.runtime.calls.syntax import HERMES, SYNTAXES, CallSyntax
+from localspec.runtime.calls.syntax import HERMES, SYNTAXES, CallSyntax, Markers, unmarked
 from localspec.runtime.load import InspectablePair, open_pair
 from localspec.runtime.messages import Message, Reply, ReplyOptions, Role, Tool
 from localspec.runtime.options import LoadOptions
@@ -389,13 +394,154 @@ def begun(syntax: CallSyntax, text: str, *, reasons: bool = False) -> str | None
 def test_the_constraint_takes_what_the_syntax_writes_and_only_with_arguments_that_fit(syntax: CallSyntax) -> None:
     write, vocab = WRITERS[syntax.name], open_target().vocab
     settings = held(Sampling(), syntax, TOOLS, {}, reasons=False)
-    whole = write("first", {"text": "a", "n": 7})
+    whole = write("first", {"text": "a", "n": 7}).removesuffix("<|end_of_msg|>")  # the end of the reply
     both = f"{whole}\n{write('second', {})}" if not syntax.trigger else whole
-    for text, fits in ((both, True), (write("first", {"n": "7"}), False), (write("third", {}), False)):
+    for text, fits in ((both, True), (write("first", {"n": "seven"}), False), (write("third", {}), False)):
         place = Grammar.of(replace(settings, grammar_triggers=()), vocab)
         for token in vocab.tokenize(begun(syntax, text) or text, special=False):
             place.accept(token)
         assert (place.left_by is None) == fits
+
+
+PARAMETERS: Mapping[str, Any] = {
+    "text": {"type": "string"},
+    "unknown": {},
+    "either": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}], "title": "Either"},
+    "perhaps": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+    "listed": {"type": ["string", "null"], "maxLength": 5},
+    "chosen": {"enum": ["1", "null", "a b\n", "</parameter>", "é</arg_value>"]},
+    "colour": {"$ref": "#/$defs/Colour", "description": "Which?"},
+    "maybe": {"oneOf": [{"$ref": "#/$defs/Colour"}, {"type": "null"}]},
+    "short": {"type": "string", "minLength": 2, "maxLength": 30},
+    "code": {"type": "string", "pattern": r"^[^/]+\/\w\d{1,3}$", "format": "path"},
+    "found": {"type": "string", "pattern": "a(?:b)c?"},
+    "ID": {"type": "integer", "minimum": 3, "maximum": 99},
+    "KEY_VALUE": {"type": "boolean"},
+    "many": {"type": "array", "items": {"type": "string"}, "maxItems": 2},
+    "NAME": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+    "place": {"$ref": "#/$defs/Place"},
+}
+DEFINITIONS: Mapping[str, Any] = {
+    "Colour": {"type": "string", "enum": ["red", "dark blue"]},
+    "Place": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 40}}, "required": ["name"]},
+}
+SEVERAL = st.lists(st.sampled_from(sorted(PARAMETERS)), unique=True, max_size=4)
+each_tagged = pytest.mark.parametrize("syntax", [each for each in SYNTAXES if each.written], ids=lambda each: each.name)
+
+
+@each_tagged
+@pytest.mark.parametrize("with_controls", [False, True])
+@settings(deadline=None, max_examples=30)
+@given(names=SEVERAL, seed=st.integers(0, 2**32), data=st.data())
+def test_whatever_the_constraint_lets_between_tags_is_read_as_arguments_that_fit(
+    syntax: CallSyntax, with_controls: bool, names: list[str], seed: int, data: st.DataObject
+) -> None:
+    """Each text that is drawn at random under it is calls of the tool, with what its schema asks for."""
+    required = data.draw(st.lists(st.sampled_from(names), unique=True)) if names else []
+    properties = {name: PARAMETERS[name] for name in names}
+    schema = {"type": "object", "properties": properties, "required": required, "$defs": DEFINITIONS}
+    tools = (replace(FIRST, parameters=json.dumps(schema)),)
+    vocab: Any = marked_vocab() if with_controls else open_target().vocab
+    marked = dict(zip(syntax.markers, vocab.spare, strict=False)) if with_controls else {}
+    stand_ins = Markers(marked)
+    written = {token: stand_ins.written(marker) for marker, token in marked.items()}
+    settings = held(Sampling(), syntax, tools, marked, reasons=False, must_call=True)
+    text = drawn(settings.grammar or "", vocab, written, [syntax.written, syntax.held[0]], seed)
+    read = CallReader(syntax, tools, stand_ins).read(text)
+    assert read.calls, (text, read.error)
+    assert {call.name for call in read.calls} == {"first"}
+    for call in read.calls:
+        jsonschema.validate(call.arguments, schema)
+        assert call.arguments.keys() <= properties.keys()
+
+
+@each_tagged
+def test_what_a_marker_in_words_begins_is_held_to_nothing(syntax: CallSyntax) -> None:
+    """Where the marker is a control token the words are no call; where it is none they are."""
+    words = (begun(syntax, WRITERS[syntax.name]("first", {})) or "")[: len(syntax.markers[0]) + 1]
+    vocab: Any = marked_vocab()
+    for controls, free in (dict(zip(syntax.markers, vocab.spare, strict=False)), True), ({}, False):
+        grammar = held(Sampling(), syntax, TOOLS, controls, reasons=False).grammar or ""
+        rules = GuidanceRules.of(grammar, vocab)
+        assert all(map(rules.accept, vocab.tokenize(f"{words} is a tag.", special=False))) == free
+
+
+TEXT_OR_MORE = [
+    ({"type": "string"}, "5", "5"),
+    ({"enum": ["5", "6"]}, "5", "5"),
+    ({"$ref": "#/$defs/Colour"}, "5", "5"),
+    ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "null", None),
+    ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "5", "5"),
+    ({"anyOf": [{"type": "string"}, {"type": "number"}]}, "5", 5),
+    ({"type": ["string", "array"]}, '["a"]', ["a"]),
+    ({"type": ["string", "null"]}, '"a"', '"a"'),
+    ({"type": "array"}, '["</parameter>"]', ["</parameter>"]),
+    ({}, '"a"', "a"),
+    ({"$ref": "#/nowhere"}, "a", "a"),
+    ({"anyOf": [{"$ref": "#/properties/text"}]}, "5", 5),
+]
+
+
+@pytest.mark.parametrize(("schema", "written", "meant"), TEXT_OR_MORE)
+def test_what_stands_between_tags_is_of_the_type_that_the_schema_asks_for(
+    schema: Arguments, written: str, meant: Any
+) -> None:
+    """A text stays one, whatever it looks like; JSON goes on to its own end."""
+    whole = {"type": "object", "properties": {"text": schema}, "$defs": DEFINITIONS}
+    reader = CallReader(BY_NAME["Qwen3-Coder"], (replace(FIRST, parameters=json.dumps(whole)),))
+    read = reader.read(f"<tool_call><function=first><parameter=text>{written}</parameter></function></tool_call>")
+    assert [call.arguments for call in read.calls] == [{"text": meant}]
+
+
+class WithMarkers:
+    """The built-in vocabulary, some long words in it control tokens."""
+
+    def __init__(self, vocab: LlamaVocab) -> None:
+        self._vocab = vocab
+        self.spare = [token for token in range(vocab.n_vocab) if len(vocab.piece(token)) > 9][:16]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._vocab, name)
+
+    def sources(self) -> Iterator[tuple[bytes, bool]]:
+        for token, (text, control) in enumerate(self._vocab.sources()):
+            yield text, control or token in self.spare
+
+
+@cache
+def marked_vocab() -> WithMarkers:
+    return WithMarkers(open_target().vocab)
+
+
+def drawn(grammar: str, vocab: LlamaVocab, written: Mapping[int, str], forms: Sequence[str], seed: int) -> str:
+    """A text under a grammar, of random tokens and pieces of what a syntax says; the tokens of ``written`` say that."""
+    chance, rules, text = Random(seed), GuidanceRules.of(grammar, vocab), b""
+    ends = [
+        unmarked(piece).replace("⏎", "\n")
+        for form in forms
+        for piece in re.split("NAME|KEY|VALUE|ARGUMENTS" + "|«.+?»" * bool(written), form)
+    ]
+    ends += ["ab", "x/b1", "12", '"', "]", "}"]
+    hostile = [*ends, "null", *(writer("first", {"n": 2}) for writer in WRITERS.values())]
+    everything = np.arange(vocab.n_vocab)
+    (end,) = vocab.ends[:1]
+
+    def take(token: int) -> bool:
+        nonlocal text
+        if token == end or not rules.accept(token):
+            return False
+        text += written[token].encode("utf-8", "surrogatepass") if token in written else vocab.piece(token)
+        return True
+
+    for at in range(2_000):
+        allowed = everything[rules.allows(everything)]
+        if end in allowed and (at > 60 or chance.random() < 0.2):
+            break
+        said = vocab.tokenize(chance.choice(ends if at > 60 else hostile), special=False)
+        taken = [take(token) for token in (*said, *written)] if chance.random() < 0.7 else []
+        if not any(taken):
+            take(int(chance.choice(allowed)))
+    return text.decode("utf-8", "surrogatepass")
 
 
 @each_held

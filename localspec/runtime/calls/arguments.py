@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from json.scanner import NUMBER_RE
 from typing import Any, NoReturn
@@ -23,7 +23,10 @@ _SPACE, _COLON = re.compile(r"\s*"), re.compile(r"\s*:\s*")
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-_DEEPEST = 64
+_DEEPEST, _MOST_CASES = 64, 256
+NOTES = frozenset(("title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly"))
+"""Keywords of JSON Schema by which no value is refused."""
+_TYPES = {str: "string", type(None): "null", bool: "boolean", int: "integer", list: "array", dict: "object"}
 
 
 def json_value(text: str, at: int, quote: str = '"') -> tuple[Any, int]:
@@ -44,16 +47,64 @@ def python_calls(text: str, at: int, quote: str = '"') -> tuple[Any, int]:
     return _items(text, at + 1, "]", _python_call)
 
 
-def typed(value: str, schema: Mapping[str, Any]) -> Any:
-    """A text between tags as the value that ``schema`` asks for: itself if that may be a text, else JSON if it is."""
-    wanted = schema.get("type")
-    if wanted == "string" or (isinstance(wanted, list) and "string" in wanted):
-        return value
+def types_of(schema: Any, root: Any) -> frozenset[str] | None:
+    """The types of the values that fit a schema, a part of ``root``; None if it does not say."""
+    types: set[str] = set()
+    for case in cases_of(schema, root):
+        if isinstance(values := case.get("enum", [case["const"]] if "const" in case else None), list):
+            types.update(map(_type, values))
+        elif isinstance(wanted := case.get("type"), str | list):
+            types.update([wanted] if isinstance(wanted, str) else map(str, wanted))
+        else:
+            return None
+    return frozenset(types)
+
+
+def cases_of(schema: Any, root: Any) -> list[dict[str, Any]]:
+    """The schemas that a schema lets a value choose among, without references to parts of ``root``."""
+    found: list[dict[str, Any]] = []
+    ahead = [schema]
+    for _ in range(_MOST_CASES):
+        if not ahead:
+            return found
+        case = ahead.pop(0)
+        said = {key: value for key, value in case.items() if key not in NOTES} if isinstance(case, dict) else {}
+        match said:
+            case {"$ref": str(place)} if len(said) == 1:
+                ahead.insert(0, _part(root, place))
+            case {"anyOf": [*cases]} | {"oneOf": [*cases]} | {"allOf": [_] as cases} if len(said) == 1:
+                ahead += cases
+            case _:
+                found.append(said)
+    return [{}]
+
+
+def _part(root: Any, place: str) -> Any:
+    """The part of a schema at a place that a reference names; None if it is not there."""
+    for name in place.removeprefix("#/").split("/"):
+        root = root.get(name) if isinstance(root, dict) else None
+    return root
+
+
+def typed(value: str, types: frozenset[str] | None) -> Any:
+    """A text between tags as a value of ``types``: JSON if it is, of another type than a text where it may be one."""
     try:
         found, end = json_value(value, 0)
     except ValueError:
         return value
-    return found if not value[end:].strip() else value
+    if value[end:].strip():
+        return value
+    if types is not None and "string" in types:
+        others = types - {"string"} | ({"integer"} if "number" in types else set())
+        return found if _type(found) in others else value
+    return found
+
+
+def _type(value: Any) -> str:
+    """The name of a value's type in JSON Schema."""
+    if isinstance(value, float):
+        return "integer" if value.is_integer() else "number"
+    return _TYPES[type(value)]
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -11,16 +11,18 @@ from typing import Any
 
 from localspec.base.errors import UsageError
 from localspec.engine.settings import Sampling
-from localspec.runtime.calls.syntax import CallSyntax
+from localspec.runtime.calls.parameters import ANY, parameters_of
+from localspec.runtime.calls.syntax import CallSyntax, unmarked
 from localspec.runtime.messages import Tool
 from localspec.runtime.reasoning import NAMES
 from localspec.runtime.template.values import schema_of
 
 _KEPT_N = 256
-_PIECES = re.compile(r"(«.+?»|NAME|ARGUMENTS|ID|\n)")
+_PIECES = re.compile(r"(«.+?»|NAME|ARGUMENTS|ID|KEY|VALUE|WORD|\n)")
 _ANY_OBJECT = {"type": "object"}
 _NO_ARGUMENTS = {"type": "object", "properties": {}, "additionalProperties": False}
-_WHITE_SPACE, _ID = r"/[ \n\t]{0,8}/", "/[A-Za-z0-9_-]{1,40}/"
+_WHITE_SPACE, _ID, _NAME = r"/[ \n\t]{0,8}/", "/[A-Za-z0-9_-]{1,40}/", "/[A-Za-z0-9_.-]{1,64}/"
+_USUAL = {"ID": "id", "\n": "ws", "WORD": "/[a-z_]{1,20}/"}
 
 
 def held(
@@ -35,8 +37,8 @@ def held(
 ) -> Sampling:
     """The settings with a grammar that begins where a call does.
 
-    They stay as they are where a grammar was asked for, with mirostat, which takes none, and for syntaxes whose
-    arguments are no JSON. ``controls`` are the markers that are control tokens; ``reasons`` is as for ``CallReader``.
+    They stay as they are where a grammar was asked for, with mirostat, which takes none, and for syntaxes in which
+    ``held`` is empty. ``controls`` are the markers that are control tokens; ``reasons`` is as for ``CallReader``.
 
     With ``must_call`` the answer is nothing but calls: UsageError is raised where none can be required. With
     ``one_call`` there is at most one.
@@ -67,40 +69,84 @@ def _grammar(
     syntax: CallSyntax, tools: Sequence[Tool], controls: Mapping[str, int], *, in_words: bool, one_call: bool
 ) -> str:
     """A grammar of calls and nothing else, in Lark's form."""
-    written = partial(_call, controls=controls, in_words=in_words)
-    calls = [written(way, tool.name, f"arguments{i}") for i, tool in enumerate(tools) for way in syntax.held]
-    schemas = [f"arguments{i}: %json {json.dumps(_schema(tool))}" for i, tool in enumerate(tools)]
-    before, between, after = (written(part, "", "") for part in syntax.around)
+    tagged = bool(syntax.written)
+    written = partial(_written, controls=controls, in_words=in_words and not tagged)
+    calls = [
+        written(way, {"NAME": json.dumps(json.dumps(tool.name)[1:-1]), "ARGUMENTS": f"arguments{i}"})
+        for i, tool in enumerate(tools)
+        for way in syntax.held
+    ]
+    if tagged:
+        arguments = [rule for i, tool in enumerate(tools) for rule in _tagged(syntax, tool, i, controls)]
+    else:
+        arguments = [f"arguments{i}: %json {json.dumps(_schema(tool))}" for i, tool in enumerate(tools)]
+    before, between, after = (written(part) for part in syntax.around)
     if syntax.around[2].startswith("«"):  # readers do without it
         after = f"({after})?"
+    opening = _opening(syntax)
+    # What such a marker in words begins is no call, and held to nothing.
+    words = f" | {json.dumps(opening)} <[*]>*" if tagged and in_words and any(map(opening.endswith, controls)) else ""
     rules = (
-        "start: group ws" if one_call else "start: group (ws group)* ws",
+        ("start: group ws" if one_call else "start: group (ws group)* ws") + words,
         f"group: {before} call {after}" if one_call else f"group: {before} call ({between} call)* {after}",
         f"call: {' | '.join(calls)}",
-        *schemas,
+        *arguments,
         f"ws: {_WHITE_SPACE}",
         f"id: {_ID}",
     )
     return "\n".join(("%llguidance {}", *rules))
 
 
-def _call(written: str, name: str, arguments: str, *, controls: Mapping[str, int], in_words: bool) -> str:
-    """A part of the syntax as Lark has it, for calls of one tool."""
+def _written(
+    part: str, given: Mapping[str, str] = _USUAL, *, controls: Mapping[str, int], in_words: bool = False
+) -> str:
+    """A part of the syntax as Lark has it; ``given`` stands in place of the words in capitals."""
     parts: list[str] = []
     # White space in JSON stays as it is: so what the model would write is certain.
-    for piece in filter(None, _PIECES.split(written)):
-        match piece:
-            case "NAME":
-                parts.append(json.dumps(json.dumps(name)[1:-1]))
-            case "ARGUMENTS":
-                parts.append(arguments)
-            case "ID" | "\n":
-                parts.append({"ID": "id", "\n": "ws"}[piece])
-            case _ if piece.startswith("«"):
-                parts.append(_marker(piece[1:-1], controls, in_words=in_words))
-            case _:
-                parts.append(json.dumps(piece.replace("⏎", "\n")))
+    for piece in filter(None, _PIECES.split(part)):
+        if piece in given:
+            parts.append(given[piece])
+        elif piece in _USUAL:
+            parts.append(_USUAL[piece])
+        elif piece.startswith("«"):
+            parts.append(_marker(piece[1:-1], controls, in_words=in_words))
+        else:
+            parts.append(json.dumps(piece.replace("⏎", "\n")))
     return " ".join(parts)
+
+
+def _tagged(syntax: CallSyntax, tool: Tool, number: int, controls: Mapping[str, int]) -> Iterator[str]:
+    """The rules of a tool's arguments between tags: its parameters in order, or any where its schema says more."""
+    before, _, after = syntax.written.partition("VALUE")
+    said, rest = _until_token(after, controls)
+    rule, text = f"arguments{number}", f"TEXT{number}"
+    parameters = parameters_of(tool)
+    for i, each in enumerate((ANY,) if parameters is None else parameters):
+        written = partial(_written, given={"KEY": json.dumps(each.name) if each.name else _NAME}, controls=controls)
+        value = f"{text}_{i}" if each.text else f"%json {json.dumps(each.schema)} {json.dumps(said)}"
+        yield f"{rule}_{i}: {written(before)} {value} {written(rest)}"
+        if each.text:
+            # A reader takes the first end that it finds, with or without white space in front.
+            only = "" if rest.startswith("«") else f" & ~/(?s:.*{_in_pattern(said.strip())}.+)/"
+            yield f"{text}_{i}: ({each.text} {json.dumps(said)}){only}"
+    if parameters is None:
+        yield f"{rule}: {rule}_0*"
+    else:
+        yield f"{rule}: " + " ".join(f"{rule}_{i}{'' if each.required else '?'}" for i, each in enumerate(parameters))
+
+
+def _until_token(written: str, controls: Mapping[str, int]) -> tuple[str, str]:
+    """The text that a part of the syntax begins with, and the rest of it."""
+    said = ""
+    for piece in filter(None, _PIECES.split(written)):
+        if piece in _USUAL or piece == "KEY" or piece.strip("«»") in controls:
+            break
+        said += piece
+    return unmarked(said).replace("⏎", "\n"), written[len(said) :]
+
+
+def _in_pattern(text: str) -> str:
+    return re.escape(text).replace("/", r"\/")
 
 
 def _marker(marker: str, controls: Mapping[str, int], *, in_words: bool) -> str:
@@ -126,6 +172,13 @@ def _schema(tool: Tool) -> dict[str, Any]:
     return found if isinstance(found, dict) else _ANY_OBJECT
 
 
+def _opening(syntax: CallSyntax) -> str:
+    """The text that a first call begins with."""
+    head = f"{syntax.around[0]}{syntax.held[0]}"
+    pieces = _PIECES.split(head)
+    return pieces[1][1:-1] if head.startswith("«") else unmarked(re.split("NAME|WORD|\n", head)[0])
+
+
 def _triggers(syntax: CallSyntax, tools: Sequence[Tool], *, reasons: bool) -> Iterator[str]:
     """Patterns for the begin of the first call, behind the reasoning and at the begin of a line."""
     if syntax.bare:
@@ -139,9 +192,8 @@ def _triggers(syntax: CallSyntax, tools: Sequence[Tool], *, reasons: bool) -> It
         yield "(?s)" + syntax.trigger.replace("TOOLS", "|".join(re.escape(tool.name) for tool in tools))
         return
     else:
-        head = f"{syntax.around[0]}{syntax.held[0]}"
-        marker = re.escape(_PIECES.split(head)[1][1:-1] if head.startswith("«") else head.partition("NAME")[0])
-        begin = rf"(?:.*?\n)?[ \t]*({marker})(?=[\s{{\[<]|\Z)"
+        after = r"\s*" if syntax.written else r"[\s{\[<]|"
+        begin = rf"(?:.*?\n)?[ \t]*({re.escape(_opening(syntax))})(?={after}\Z)"
     closing = re.escape(syntax.reasoning[1])
     opened = rf"\s*(?:{re.escape(syntax.reasoning[0])}|[<\[](?:{NAMES}|THINK)[>\]])"
     if reasons:

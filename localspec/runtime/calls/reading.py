@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from localspec.base.visible import visible_line
-from localspec.runtime.calls.arguments import json_value, typed
+from localspec.runtime.calls.arguments import json_value, typed, types_of
 from localspec.runtime.calls.syntax import CHANNEL, CallSyntax, Markers
 from localspec.runtime.messages import Tool
 from localspec.runtime.reasoning import Reasoning
@@ -173,13 +173,16 @@ class CallReader:
         return calls
 
     def _tagged(self, text: str, at: int, argument: re.Pattern[str], name: str) -> tuple[dict[str, Any], int]:
-        properties = self._schemas.get(name, {}).get("properties")
+        schema = self._schemas.get(name, {})
+        properties = schema.get("properties")
         schemas: Mapping[str, Any] = properties if isinstance(properties, dict) else {}
         values: dict[str, Any] = {}
         while found := argument.match(text, at):
             key = found["key"].strip()
-            schema = schemas.get(key)
-            values[key] = typed(found["value"], schema if isinstance(schema, dict) else {})
+            types = types_of(schemas.get(key), schema)
+            if types is not None and "string" not in types:
+                found = _as_json(text, argument, found)
+            values[key] = typed(text[slice(*found.span("value"))], types)
             at = found.end()
         return values, at
 
@@ -198,6 +201,17 @@ def _own(found: list[FoundCall], messages: Iterable[str]) -> list[FoundCall]:
     if 0 < repeated_n < len(found):
         raise _Unreadable(f"One of several calls stands in a message word for word. {_AGAIN}")
     return [] if repeated_n else found
+
+
+def _as_json(text: str, argument: re.Pattern[str], found: re.Match[str]) -> re.Match[str]:
+    """An argument whose value goes on to the end of the JSON there, if that is all of it: a text in it may say tags."""
+    start = found.start("value")
+    try:
+        _, end = json_value(text, start)
+    except ValueError:
+        return found
+    covered = argument.match(text[:start] + " " * (end - start) + text[end:], found.start())
+    return covered if covered and covered.end("value") == end else found
 
 
 def _squeezed(text: str) -> str:

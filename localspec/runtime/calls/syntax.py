@@ -39,6 +39,8 @@ class CallSyntax:
     """The marker around texts in arguments."""
     reasoning: tuple[str, str] = _THINKING
     """The markers around reasoning."""
+    written: str = ""
+    """An argument as a constraint has it written, as ``held``, with KEY and VALUE; only where ``argument`` has tags."""
     keyed: bool = False
     """True if an object's one key is the name of the tool, and its value the arguments."""
     held: tuple[str, ...] = ()
@@ -120,6 +122,8 @@ SYNTAXES: Sequence[CallSyntax] = (
         begin=r"«<tool_call>»\s*<function=" + _NAME + r">\s*",
         argument=r"<parameter=(?P<key>[^>\s]+)>\n?(?P<value>.*?)\n?</parameter>\s*",
         end=r"</function>\s*«</tool_call>»",
+        held=("«<tool_call>»\n<function=NAME>\nARGUMENTS</function>\n«</tool_call>»",),
+        written="<parameter=KEY>⏎VALUE⏎</parameter>\n",
     ),
     CallSyntax(
         "Seed",
@@ -127,12 +131,16 @@ SYNTAXES: Sequence[CallSyntax] = (
         argument=r"<parameter=(?P<key>[^>\s]+)>(?P<value>.*?)</parameter>\s*",
         end=r"</function>\s*«</seed:tool_call>»",
         reasoning=("<seed:think>", "</seed:think>"),
+        held=("«<seed:tool_call>»\n<function=NAME>\nARGUMENTS</function>\n«</seed:tool_call>»",),
+        written="<parameter=KEY>VALUE</parameter>\n",
     ),
     CallSyntax(
         "GLM",
         begin=r"«<tool_call>»" + _NAME + r"\s*(?=«<arg_key>»|«</tool_call>»)",
         argument=r"«<arg_key>»(?P<key>.*?)«</arg_key>»\s*«<arg_value>»(?P<value>.*?)«</arg_value>»\s*",
         end="«</tool_call>»",
+        held=("«<tool_call>»NAME\nARGUMENTS«</tool_call>»",),
+        written="«<arg_key>»KEY«</arg_key>»\n«<arg_value>»VALUE«</arg_value>»\n",
     ),
     CallSyntax(
         "DSML",
@@ -140,6 +148,9 @@ SYNTAXES: Sequence[CallSyntax] = (
         argument=r"<«｜DSML｜»parameter name=\"(?P<key>[^\"]+)\"[^>]*>(?P<value>.*?)</«｜DSML｜»parameter>\s*",
         end=r"</«｜DSML｜»invoke>(?:\s*</«｜DSML｜»\w+>)?",
         texts=("<«｜DSML｜»",),
+        held=('<«｜DSML｜»invoke name="NAME">\nARGUMENTS</«｜DSML｜»invoke>',),
+        around=("<«｜DSML｜»WORD>\n", "\n", "\n</«｜DSML｜»WORD>"),
+        written='<«｜DSML｜»parameter name="KEY" string="WORD">VALUE</«｜DSML｜»parameter>\n',
     ),
     CallSyntax(
         "MiniMax",
@@ -147,6 +158,9 @@ SYNTAXES: Sequence[CallSyntax] = (
         argument=r"<parameter name=\"(?P<key>[^\"]+)\">(?P<value>.*?)</parameter>\s*",
         end=r"</invoke>(?:\s*«</minimax:tool_call>»)?",
         texts=("<invoke name=",),
+        held=('<invoke name="NAME">\nARGUMENTS</invoke>',),
+        around=("«<minimax:tool_call>»\n", "\n", "\n«</minimax:tool_call>»"),
+        written='<parameter name="KEY">VALUE</parameter>\n',
     ),
     CallSyntax(
         "Hermes",
@@ -215,6 +229,10 @@ SYNTAXES: Sequence[CallSyntax] = (
         end=r"«<|close|>»call«<|sep|>»(?:\s*«<|close|>»tools«<|sep|>»"
         r"(?:«<|close|>»message«<|sep|>»(?:«<|end_of_msg|>»)?)?)?",
         reasoning=("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
+        held=('«<|open|>»call tool="NAME" index="ID"«<|sep|>»ARGUMENTS«<|close|>»call«<|sep|>»',),
+        around=("«<|open|>»tools«<|sep|>»", "\n", "«<|close|>»tools«<|sep|>»«<|close|>»message«<|sep|>»"),
+        written='«<|open|>»argument key="KEY" type="WORD"«<|sep|>»VALUE«<|close|>»argument«<|sep|>»\n',
+        trigger=r"(<\|open\|>tools)",
     ),
     CallSyntax(
         "gpt-oss",
@@ -319,6 +337,9 @@ SYNTAXES: Sequence[CallSyntax] = (
         argument=r"«]<]minimax[>[»<(?P<key>[^<>/\s]+)>(?P<value>.*?)«]<]minimax[>[»</(?P=key)>\s*",
         end=r"«]<]minimax[>[»</invoke>(?:\s*«]<]minimax[>[»</tool_call>)?",
         reasoning=("<mm:think>", "</mm:think>"),
+        held=('«]<]minimax[>[»<invoke name="NAME">\nARGUMENTS«]<]minimax[>[»</invoke>',),
+        around=("«]<]minimax[>[»<tool_call>\n", "\n", "\n«]<]minimax[>[»</tool_call>"),
+        written="«]<]minimax[>[»<KEY>VALUE«]<]minimax[>[»</KEY>\n",
     ),
     CallSyntax(
         "Muse",
@@ -342,6 +363,10 @@ SYNTAXES: Sequence[CallSyntax] = (
         r"«<arg_value:opensource>»(?P<value>.*?)«</arg_value:opensource>»\s*",
         end=r"«</tool_call:opensource>»(?:\s*«</tool_calls:opensource>»(?:«<｜hy_eos:opensource｜>»)?)?",
         reasoning=("<think:opensource>", "</think:opensource>"),
+        held=("«<tool_call:opensource>»NAME\n«<tool_sep:opensource>»\nARGUMENTS«</tool_call:opensource>»",),
+        around=("«<tool_calls:opensource>»\n", "\n", "\n«</tool_calls:opensource>»"),
+        written="«<arg_key:opensource>»KEY«</arg_key:opensource>»\n"
+        "«<arg_value:opensource>»VALUE«</arg_value:opensource>»\n",
     ),
     CallSyntax(
         "Solar",

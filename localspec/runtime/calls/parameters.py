@@ -1,0 +1,109 @@
+"""The parameters of a tool as a constraint holds them where each stands between tags: JSON, or a text as it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from localspec.base.errors import UsageError
+from localspec.runtime.calls.arguments import NOTES, cases_of, types_of
+from localspec.runtime.messages import Tool
+from localspec.runtime.template.values import schema_of
+
+_ANY = "(?s:.*)"
+ANY_TEXT = f"/{_ANY}/"
+_KEPT_N = 256
+_NAME = re.compile(r"[^\s<>\"'=/\\]+")
+_DEFINITIONS = ("$defs", "definitions")
+_SAID = frozenset(("type", "properties", "required", "additionalProperties", "$schema", "$id", *_DEFINITIONS)) | NOTES
+_TEXTS = frozenset(("type", "minLength", "maxLength", "pattern", "format"))
+_VALUES = frozenset(("enum", "const"))
+_LONGEST = 10_000
+"""Characters up to which a text's length is counted."""
+_PATTERN = re.compile(r"(\^?)((?:\((?!\?)|\(\?:|\[\^|[^(\\^$|]|\\[^A-Za-z0-9]|\\[dw])*)(\$?)", re.DOTALL)
+"""A regular expression that means the same in every library, between its anchors."""
+_IN_LARK = {r"\d": "[0-9]", r"\w": "[0-9A-Za-z_]", "/": r"\/"}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a tool."""
+
+    name: str
+    required: bool
+    text: str | None
+    """A terminal of Lark for a text; None if the value is JSON."""
+    schema: Mapping[str, Any]
+    """The JSON Schema of such a value, as llguidance takes it."""
+
+
+ANY = Parameter("", False, ANY_TEXT, {})
+"""Whichever it is; it has no name."""
+
+
+@lru_cache(_KEPT_N)
+def parameters_of(tool: Tool) -> tuple[Parameter, ...] | None:
+    """The parameters in the order of the tool's schema; None if it says more than which there are."""
+    schema = schema_of(tool)
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    if not (
+        schema.keys() <= _SAID
+        and not schema.get("additionalProperties")
+        and isinstance(properties, dict)
+        and isinstance(required, list)
+        and all(isinstance(name, str) and name in properties for name in required)
+        and all(map(_NAME.fullmatch, properties))
+    ):
+        return None
+    return tuple(_parameter(name, part, name in required, schema) for name, part in properties.items())
+
+
+def _parameter(name: str, part: Any, required: bool, root: Mapping[str, Any]) -> Parameter:
+    types = types_of(part, root)
+    if types is None or "string" in types:
+        return Parameter(name, required, _text(part, types, root) or ANY_TEXT, {})
+    from localspec.engine.backends.llama.json_schema import grammar_of_schema  # loads a library
+
+    written = json.dumps(part)
+    definitions = {key: root[key] for key in _DEFINITIONS if key in root} if '"$ref"' in written else {}
+    try:
+        grammar = json.loads(grammar_of_schema(json.dumps({**part, **definitions})))["grammars"][0]
+    except UsageError:
+        return Parameter(name, required, ANY_TEXT, {})
+    return Parameter(name, required, None, grammar["json_schema"])
+
+
+def _text(part: Any, types: frozenset[str] | None, root: Mapping[str, Any]) -> str | None:
+    """A terminal for the texts that fit a schema, ``null`` among them where it may be one; None if there is none."""
+    from localspec.engine.backends.llama.guidance import refusal  # loads a library
+
+    if types is None or not types <= {"string", "null"}:
+        return None
+    cases = [case for case in cases_of(part, root) if case != {"type": "null"}]
+    if len(cases) > 1 and not all(case.keys() & _VALUES for case in cases):
+        return None
+    written = [_case(case) for case in cases]
+    found = " | ".join(f"({case})" for case in (*written, '"null"' if "null" in types else None) if case)
+    return None if None in written or refusal(f"%llguidance {{}}\nstart: TEXT\nTEXT: {found}") else f"({found})"
+
+
+def _case(schema: Mapping[str, Any]) -> str | None:
+    """A terminal for the texts that fit one schema of texts."""
+    if schema.keys() & _VALUES:
+        values = schema.get("enum", [schema.get("const")])
+        said = [json.dumps(value) for value in values if isinstance(value, str)]
+        return " | ".join(said) if len(schema.keys() - {"type"}) == 1 else None
+    least, most, pattern = schema.get("minLength", 0), schema.get("maxLength", 0), schema.get("pattern", "")
+    found = _PATTERN.fullmatch(str(pattern))
+    sizes = all(isinstance(size, int) and size <= _LONGEST for size in (least, most))
+    if not schema.keys() <= _TEXTS or not sizes or found is None:
+        return None
+    begin, body, end = found.groups()
+    body = re.sub(r"\\.|/", lambda part: _IN_LARK.get(part[0], part[0]), body)
+    parts = [f"/(?s:.{{{least},{schema.get('maxLength', '')}}})/"] if least or "maxLength" in schema else []
+    parts += [f"/{'' if begin else _ANY}(?:{body}){'' if end else _ANY}/"] if pattern else []
+    return " & ".join(parts) or ANY_TEXT
