@@ -116,23 +116,30 @@ def _written(
 
 
 def _tagged(syntax: CallSyntax, tool: Tool, number: int, controls: Mapping[str, int]) -> Iterator[str]:
-    """The rules of a tool's arguments between tags: its parameters in order, or any where its schema says more."""
+    """The rules of a tool's arguments, each by itself: its parameters in order, or any where its schema says more."""
     before, _, after = syntax.written.partition("VALUE")
     said, rest = _until_token(after, controls)
     rule, text = f"arguments{number}", f"TEXT{number}"
     parameters = parameters_of(tool)
     for i, each in enumerate((ANY,) if parameters is None else parameters):
         written = partial(_written, given={"KEY": json.dumps(each.name) if each.name else _NAME}, controls=controls)
-        value = f"{text}_{i}" if each.text else f"%json {json.dumps(each.schema)} {json.dumps(said)}"
+        as_text = syntax.is_tagged and each.text
+        value = f"{text}_{i}" if as_text else f"%json {json.dumps(each.schema)} {json.dumps(said)}"
         yield f"{rule}_{i}: {written(before)} {value} {written(rest)}"
-        if each.text:
+        if as_text:
             # A reader takes the first end that it finds, with or without white space in front.
             only = "" if rest.startswith("«") else f" & ~/(?s:.*{_in_pattern(said.strip())}.+)/"
             yield f"{text}_{i}: ({each.text} {json.dumps(said)}){only}"
+    between = json.dumps(syntax.separator)
     if parameters is None:
-        yield f"{rule}: {rule}_0*"
-    else:
-        yield f"{rule}: " + " ".join(f"{rule}_{i}{'' if each.required else '?'}" for i, each in enumerate(parameters))
+        yield f"{rule}: ({rule}_0 ({between} {rule}_0)*)?"
+        return
+    # From the last to the first, which may begin the sequence if all before it may be left out.
+    begins, rest = ['""'], ""
+    for i, each in reversed(list(enumerate(parameters))):
+        begins = [f"{rule}_{i} {rest}", *([] if each.required else begins)]
+        rest = f"({between} {rule}_{i}){'' if each.required else '?'} {rest}"
+    yield f"{rule}: {' | '.join(begins)}"
 
 
 def _until_token(written: str, controls: Mapping[str, int]) -> tuple[str, str]:

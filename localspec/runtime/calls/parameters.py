@@ -36,9 +36,9 @@ class Parameter:
     name: str
     required: bool
     text: str | None
-    """A terminal of Lark for a text; None if the value is JSON."""
+    """A terminal of Lark for a text as it is; None if the value is always JSON."""
     schema: Mapping[str, Any]
-    """The JSON Schema of such a value, as llguidance takes it."""
+    """The JSON Schema of the value, as llguidance takes it."""
 
 
 ANY = Parameter("", False, ANY_TEXT, {})
@@ -64,17 +64,17 @@ def parameters_of(tool: Tool) -> tuple[Parameter, ...] | None:
 
 def _parameter(name: str, part: Any, required: bool, root: Mapping[str, Any]) -> Parameter:
     types = types_of(part, root)
-    if types is None or "string" in types:
-        return Parameter(name, required, _text(part, types, root) or ANY_TEXT, {})
+    text = (_text(part, types, root) or ANY_TEXT) if types is None or "string" in types else None
     from localspec.engine.backends.llama.json_schema import grammar_of_schema  # loads a library
 
-    written = json.dumps(part)
-    definitions = {key: root[key] for key in _DEFINITIONS if key in root} if '"$ref"' in written else {}
+    schema = part if isinstance(part, dict) else {}
+    if '"$ref"' in json.dumps(schema):
+        schema = {**schema, **{key: root[key] for key in _DEFINITIONS if key in root}}
     try:
-        grammar = json.loads(grammar_of_schema(json.dumps({**part, **definitions})))["grammars"][0]
+        grammar = json.loads(grammar_of_schema(json.dumps(schema)))["grammars"][0]
     except UsageError:
-        return Parameter(name, required, ANY_TEXT, {})
-    return Parameter(name, required, None, grammar["json_schema"])
+        return Parameter(name, required, text or ANY_TEXT, {})
+    return Parameter(name, required, text, grammar["json_schema"])
 
 
 def _text(part: Any, types: frozenset[str] | None, root: Mapping[str, Any]) -> str | None:

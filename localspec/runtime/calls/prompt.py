@@ -127,7 +127,7 @@ def _as_written(message: Message, syntax: CallSyntax) -> Message:
 
 
 def _item(call: ToolCall, syntax: CallSyntax) -> str:
-    if syntax.held:
+    if not syntax.written:
         parts = {"NAME": call.name, "ARGUMENTS": call.arguments}
         return re.sub("|".join(parts), lambda found: parts[found[0]], syntax.held[0])
     given = (f"{key}={json.dumps(value)}" for key, value in (json_object(call.arguments) or {}).items())

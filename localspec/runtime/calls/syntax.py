@@ -40,7 +40,9 @@ class CallSyntax:
     reasoning: tuple[str, str] = _THINKING
     """The markers around reasoning."""
     written: str = ""
-    """An argument as a constraint has it written, as ``held``, with KEY and VALUE; only where ``argument`` has tags."""
+    """An argument as a constraint has it written, as ``held``, with KEY and VALUE; empty if all are one JSON object."""
+    separator: str = ""
+    """The text between two of them."""
     keyed: bool = False
     """True if an object's one key is the name of the tool, and its value the arguments."""
     held: tuple[str, ...] = ()
@@ -328,6 +330,9 @@ SYNTAXES: Sequence[CallSyntax] = (
         begin=r"«<|tool_call_start|>»\s*(?=\[)",
         end=r"\s*«<|tool_call_end|>»",
         read=python_calls,
+        held=("NAME(ARGUMENTS)",),
+        written="KEY=VALUE",
+        separator=", ",
         around=("«<|tool_call_start|>»[", ", ", "]«<|tool_call_end|>»"),
         sign="List of tools: ",
     ),
