@@ -66,9 +66,12 @@ def named(name: str, arguments: Arguments, keys: tuple[str, str] = ("name", "arg
     return as_json({keys[0]: name, keys[1]: dict(arguments)})
 
 
-def tagged(arguments: Arguments, form: str) -> str:
-    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in arguments.items()}
-    return "".join(form.format(*each) for each in texts.items())
+def tagged(arguments: Arguments, form: str, other: str = "") -> str:
+    """Arguments in ``form``, and in the ``other`` one where they are no texts."""
+    return "".join(
+        form.format(key, value) if isinstance(value, str) else (other or form).format(key, json.dumps(value))
+        for key, value in arguments.items()
+    )
 
 
 def gemma(arguments: Arguments) -> str:
@@ -78,7 +81,8 @@ def gemma(arguments: Arguments) -> str:
     return "{" + ",".join(values) + "}"
 
 
-NS, CDATA = "]<]minimax[>[", '<param name="{}"><![CDATA[{}]]></param>'
+NS, CDATA, PARAM = "]<]minimax[>[", '<param name="{}"><![CDATA[{}]]></param>', '<param name="{}">{}</param>'
+DSML = '<｜DSML｜parameter name="{{}}" string="{}">{{}}</｜DSML｜parameter>\n'
 XML, PAIR = "<parameter={}>\n{}\n</parameter>\n", "<arg_key>{}</arg_key>\n<arg_value>{}</arg_value>\n"
 WRITERS: dict[str, Callable[[str, Arguments], str]] = {
     "Qwen3-Coder": lambda n, a: f"<tool_call>\n<function={n}>\n{tagged(a, XML)}</function>\n</tool_call>",
@@ -88,7 +92,7 @@ WRITERS: dict[str, Callable[[str, Arguments], str]] = {
     "GLM": lambda n, a: f"<tool_call>{n}\n{tagged(a, PAIR)}</tool_call>",
     "DSML": lambda n, a: (
         f'<｜DSML｜tool_calls>\n<｜DSML｜invoke name="{n}">\n'
-        + tagged(a, '<｜DSML｜parameter name="{}" string="true">{}</｜DSML｜parameter>\n')
+        + tagged(a, DSML.format("true"), DSML.format("false"))
         + "</｜DSML｜invoke>\n</｜DSML｜tool_calls>"
     ),
     "MiniMax": lambda n, a: (
@@ -137,7 +141,7 @@ WRITERS: dict[str, Callable[[str, Arguments], str]] = {
         + tagged(a, '<atem:parameter name="{}">{}</atem:parameter>\n')
         + "</atem:invoke>\n</atem:function_calls>"
     ),
-    "MiniCPM": lambda n, a: f'<function name="{n}">{tagged(a, CDATA)}</function>',
+    "MiniCPM": lambda n, a: f'<function name="{n}">{tagged(a, CDATA, PARAM)}</function>',
     "Hunyuan": lambda n, a: (
         f"<tool_calls:opensource>\n<tool_call:opensource>{n}<tool_sep:opensource>\n"
         + tagged(a, "<arg_key:opensource>{}</arg_key:opensource>\n<arg_value:opensource>{}</arg_value:opensource>\n")
@@ -394,7 +398,7 @@ def begun(syntax: CallSyntax, text: str, *, reasons: bool = False) -> str | None
 def test_the_constraint_takes_what_the_syntax_writes_and_only_with_arguments_that_fit(syntax: CallSyntax) -> None:
     write, vocab = WRITERS[syntax.name], open_target().vocab
     settings = held(Sampling(), syntax, TOOLS, {}, reasons=False)
-    whole = write("first", {"text": "a", "n": 7}).removesuffix("<|end_of_msg|>")  # the end of the reply
+    whole = write("first", {"text": "a", "n": 7}).removesuffix("<|end_of_msg|>").replace("'", '"')
     both = f"{whole}\n{write('second', {})}" if not syntax.trigger else whole
     for text, fits in ((both, True), (write("first", {"n": "seven"}), False), (write("third", {}), False)):
         place = Grammar.of(replace(settings, grammar_triggers=()), vocab)
@@ -446,7 +450,7 @@ def test_whatever_the_constraint_lets_between_tags_is_read_as_arguments_that_fit
     stand_ins = Markers(marked)
     written = {token: stand_ins.written(marker) for marker, token in marked.items()}
     settings = held(Sampling(), syntax, tools, marked, reasons=False, must_call=True)
-    text = drawn(settings.grammar or "", vocab, written, [syntax.written, syntax.held[0]], seed)
+    text = drawn(settings.grammar or "", vocab, written, [syntax.written, syntax.written_text, syntax.held[0]], seed)
     read = CallReader(syntax, tools, stand_ins).read(text)
     assert read.calls, (text, read.error)
     assert {call.name for call in read.calls} == {"first"}
@@ -460,7 +464,7 @@ def test_what_a_marker_in_words_begins_is_held_to_nothing(syntax: CallSyntax) ->
     """Where the marker is a control token the words are no call; where it is none they are."""
     words = (begun(syntax, WRITERS[syntax.name]("first", {})) or "")[: len(syntax.markers[0]) + 1]
     vocab: Any = marked_vocab()
-    for controls, free in (dict(zip(syntax.markers, vocab.spare, strict=False)), True), ({}, False):
+    for controls, free in (dict(zip(syntax.markers, vocab.spare, strict=False)), "«" in syntax.begin), ({}, False):
         grammar = held(Sampling(), syntax, TOOLS, controls, reasons=False).grammar or ""
         rules = GuidanceRules.of(grammar, vocab)
         assert all(map(rules.accept, vocab.tokenize(f"{words} is a tag.", special=False))) == free

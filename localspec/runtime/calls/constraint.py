@@ -22,7 +22,7 @@ _PIECES = re.compile(r"(«.+?»|NAME|ARGUMENTS|ID|KEY|VALUE|WORD|\n)")
 _ANY_OBJECT = {"type": "object"}
 _NO_ARGUMENTS = {"type": "object", "properties": {}, "additionalProperties": False}
 _WHITE_SPACE, _ID, _NAME = r"/[ \n\t]{0,8}/", "/[A-Za-z0-9_-]{1,40}/", "/[A-Za-z0-9_.-]{1,64}/"
-_USUAL = {"ID": "id", "\n": "ws", "WORD": "/[a-z_]{1,20}/"}
+_USUAL = {"ID": "id", "\n": "ws", "WORD": "/[a-z]{1,20}/"}
 
 
 def held(
@@ -83,9 +83,9 @@ def _grammar(
     before, between, after = (written(part) for part in syntax.around)
     if syntax.around[2].startswith("«"):  # readers do without it
         after = f"({after})?"
-    opening = _opening(syntax)
-    # What such a marker in words begins is no call, and held to nothing.
-    words = f" | {json.dumps(opening)} <[*]>*" if tagged and in_words and any(map(opening.endswith, controls)) else ""
+    text, _, marker = _head(syntax).partition("»")[0].partition("«")
+    # What a marker in words begins is no call, and held to nothing.
+    words = f" | {json.dumps(text + marker)} <[*]>*" if tagged and in_words and marker in controls else ""
     rules = (
         ("start: group ws" if one_call else "start: group (ws group)* ws") + words,
         f"group: {before} call {after}" if one_call else f"group: {before} call ({between} call)* {after}",
@@ -117,13 +117,13 @@ def _written(
 
 def _tagged(syntax: CallSyntax, tool: Tool, number: int, controls: Mapping[str, int]) -> Iterator[str]:
     """The rules of a tool's arguments, each by itself: its parameters in order, or any where its schema says more."""
-    before, _, after = syntax.written.partition("VALUE")
-    said, rest = _until_token(after, controls)
     rule, text = f"arguments{number}", f"TEXT{number}"
     parameters = parameters_of(tool)
     for i, each in enumerate((ANY,) if parameters is None else parameters):
         written = partial(_written, given={"KEY": json.dumps(each.name) if each.name else _NAME}, controls=controls)
         as_text = syntax.is_tagged and each.text
+        before, _, after = (syntax.written_text if as_text else syntax.written).partition("VALUE")
+        said, rest = _until_token(after, controls)
         value = f"{text}_{i}" if as_text else f"%json {json.dumps(each.schema)} {json.dumps(said)}"
         yield f"{rule}_{i}: {written(before)} {value} {written(rest)}"
         if as_text:
@@ -179,11 +179,15 @@ def _schema(tool: Tool) -> dict[str, Any]:
     return found if isinstance(found, dict) else _ANY_OBJECT
 
 
+def _head(syntax: CallSyntax) -> str:
+    return f"{syntax.around[0]}{syntax.held[0]}"
+
+
 def _opening(syntax: CallSyntax) -> str:
     """The text that a first call begins with."""
-    head = f"{syntax.around[0]}{syntax.held[0]}"
-    pieces = _PIECES.split(head)
-    return pieces[1][1:-1] if head.startswith("«") else unmarked(re.split("NAME|WORD|\n", head)[0])
+    head = _head(syntax)
+    marker = head.startswith("«") and not syntax.is_tagged
+    return _PIECES.split(head)[1][1:-1] if marker else unmarked(re.split("NAME|\n", head)[0])
 
 
 def _triggers(syntax: CallSyntax, tools: Sequence[Tool], *, reasons: bool) -> Iterator[str]:
@@ -200,7 +204,8 @@ def _triggers(syntax: CallSyntax, tools: Sequence[Tool], *, reasons: bool) -> It
         return
     else:
         after = r"\s*" if syntax.written else r"[\s{\[<]|"
-        begin = rf"(?:.*?\n)?[ \t]*({re.escape(_opening(syntax))})(?={after}\Z)"
+        opening = re.escape(_opening(syntax)).replace("WORD", "[a-z]+")
+        begin = rf"(?:.*?\n)?[ \t]*({opening})(?={after}\Z)"
     closing = re.escape(syntax.reasoning[1])
     opened = rf"\s*(?:{re.escape(syntax.reasoning[0])}|[<\[](?:{NAMES}|THINK)[>\]])"
     if reasons:

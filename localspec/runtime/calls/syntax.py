@@ -41,6 +41,8 @@ class CallSyntax:
     """The markers around reasoning."""
     written: str = ""
     """An argument as a constraint has it written, as ``held``, with KEY and VALUE; empty if all are one JSON object."""
+    as_text: str = ""
+    """The same for a text, where that is another."""
     separator: str = ""
     """The text between two of them."""
     keyed: bool = False
@@ -48,7 +50,8 @@ class CallSyntax:
     held: tuple[str, ...] = ()
     """A call as a constraint has it written, in each way there is; empty if nothing holds the arguments.
 
-    NAME, ARGUMENTS and ID (of the call) stand for themselves, ⏎ for a line end, a line end for white space or none."""
+    NAME, ARGUMENTS, ID (of the call) and WORD (any) stand for themselves, ⏎ for a line end, a line end for white space
+    or none."""
     around: tuple[str, str, str] = ("", "\n", "")
     """Texts that a constraint has written before the first call, between two, and after the last."""
     trigger: str = ""
@@ -64,6 +67,11 @@ class CallSyntax:
     def is_tagged(self) -> bool:
         """True if a value's end is a tag, which the value itself could say."""
         return self.argument is not None
+
+    @property
+    def written_text(self) -> str:
+        """An argument that is a text, as ``written``."""
+        return self.as_text or self.written
 
     @property
     def markers(self) -> tuple[str, ...]:
@@ -151,8 +159,9 @@ SYNTAXES: Sequence[CallSyntax] = (
         end=r"</«｜DSML｜»invoke>(?:\s*</«｜DSML｜»\w+>)?",
         texts=("<«｜DSML｜»",),
         held=('<«｜DSML｜»invoke name="NAME">\nARGUMENTS</«｜DSML｜»invoke>',),
-        around=("<«｜DSML｜»WORD>\n", "\n", "\n</«｜DSML｜»WORD>"),
-        written='<«｜DSML｜»parameter name="KEY" string="WORD">VALUE</«｜DSML｜»parameter>\n',
+        around=("<«｜DSML｜»WORD_calls>\n", "\n", "\n</«｜DSML｜»WORD_calls>"),
+        written='<«｜DSML｜»parameter name="KEY" string="false">VALUE</«｜DSML｜»parameter>\n',
+        as_text='<«｜DSML｜»parameter name="KEY" string="true">VALUE</«｜DSML｜»parameter>\n',
     ),
     CallSyntax(
         "MiniMax",
@@ -234,6 +243,7 @@ SYNTAXES: Sequence[CallSyntax] = (
         held=('«<|open|>»call tool="NAME" index="ID"«<|sep|>»ARGUMENTS«<|close|>»call«<|sep|>»',),
         around=("«<|open|>»tools«<|sep|>»", "\n", "«<|close|>»tools«<|sep|>»«<|close|>»message«<|sep|>»"),
         written='«<|open|>»argument key="KEY" type="WORD"«<|sep|>»VALUE«<|close|>»argument«<|sep|>»\n',
+        as_text='«<|open|>»argument key="KEY" type="string"«<|sep|>»VALUE«<|close|>»argument«<|sep|>»\n',
         trigger=r"(<\|open\|>tools)",
     ),
     CallSyntax(
@@ -357,9 +367,12 @@ SYNTAXES: Sequence[CallSyntax] = (
     CallSyntax(
         "MiniCPM",
         begin=r"<function name=\"" + _NAME + r"\">\s*",
-        argument=r"<param name=\"(?P<key>[^\"]+)\">(?:<!\[CDATA\[)?(?P<value>.*?)(?:\]\]>)?</param>\s*",
+        argument=r"<param name=\"(?P<key>[^\"]+)\">(?P<quoted><!\[CDATA\[)?(?P<value>.*?)(?(quoted)\]\]>)</param>\s*",
         end="</function>",
         texts=("<function name=",),
+        held=('<function name="NAME">\nARGUMENTS</function>',),
+        written='<param name="KEY">VALUE</param>\n',
+        as_text='<param name="KEY"><![CDATA[VALUE]]></param>\n',
     ),
     CallSyntax(
         "Hunyuan",
