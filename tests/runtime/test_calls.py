@@ -497,6 +497,66 @@ def test_what_stands_between_tags_is_of_the_type_that_the_schema_asks_for(
     assert [call.arguments for call in read.calls] == [{"text": meant}]
 
 
+UNSAID = [
+    {"type": "string", "not": {"const": "a"}},
+    {"type": "string", "maxLength": "3"},
+    {"type": "string", "maxLength": 1_000_000},
+    {"type": "string", "minLength": 5, "maxLength": 3},
+    {"type": "string", "enum": []},
+    {"type": "string", "enum": ["a", "\ud800"]},
+    {"type": "string", "maxLength": 3, "anyOf": [{"pattern": "a"}, {"pattern": "b"}]},
+    {"oneOf": [{"type": "string", "maxLength": 2}, {"type": "string", "minLength": 2}]},
+    {"anyOf": [{"type": "string", "maxLength": 2}, {"type": "integer"}]},
+    {"type": "array", "uniqueItems": True},
+    *({"type": "string", "pattern": each} for each in ("^a|b$", "(?=a)", r"\ba", "(a)\\1", "(", "a)/ | /(b")),
+]
+
+
+@pytest.mark.parametrize("schema", UNSAID)
+def test_a_parameter_that_cannot_be_held_is_any_text_beside_others_that_are_held(schema: Arguments) -> None:
+    whole = {"type": "object", "properties": {"text": schema, "n": {"type": "integer"}}, "required": ["n"]}
+    tools = (replace(FIRST, parameters=json.dumps(whole)),)
+    grammar = held(Sampling(), BY_NAME["Seed"], tools, {}, reasons=False).grammar or ""
+    vocab = open_target().vocab
+    for arguments, fits in (
+        ({"text": "so b\n/ (it) is", "n": 3}, True),
+        ({"text": "a"}, False),
+        ({"n": "three"}, False),
+    ):
+        rules = GuidanceRules.of(grammar, vocab)
+        said = vocab.tokenize(WRITERS["Seed"]("first", arguments), special=False)
+        assert all(map(rules.accept, said)) == fits
+
+
+@pytest.mark.parametrize(
+    "more", [{"additionalProperties": True}, {"anyOf": [{"required": ["n"]}]}, {"properties": {"a b": {}}}]
+)
+def test_a_tool_whose_schema_says_more_than_its_parameters_takes_any(more: Arguments) -> None:
+    tools, vocab = (replace(FIRST, parameters=json.dumps({**json.loads(SCHEMA), **more})), SECOND), open_target().vocab
+    for name, fits in (("first", True), ("second", False)):
+        rules = GuidanceRules.of(held(Sampling(), BY_NAME["GLM"], tools, {}, reasons=False).grammar or "", vocab)
+        said = vocab.tokenize(WRITERS["GLM"](name, {"other": "a", "n": "no"}), special=False)
+        assert all(map(rules.accept, said)) == fits
+
+
+WORDS = st.sampled_from(
+    ["type", "string", "null", "$ref", "#/properties/a", "anyOf", "enum", "pattern", "[^", "\\", "/"]
+)
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 20) | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(part=JUNK, required=JUNK)
+def test_whatever_a_server_calls_a_schema_is_held_or_let_be(part: Any, required: Any) -> None:
+    parameters = json.dumps({"properties": {"a": part, "b": {"enum": [part]}}, "required": required})
+    check_grammar(held(Sampling(), BY_NAME["GLM"], (Tool("t", "", parameters),), {}, reasons=False).grammar or "")
+    text = "<tool_call>t<arg_key>a</arg_key><arg_value>1</arg_value></tool_call>"
+    assert CallReader(BY_NAME["GLM"], (Tool("t", "", parameters),)).read(text).calls
+
+
 class WithMarkers:
     """The built-in vocabulary, some long words in it control tokens."""
 

@@ -69,15 +69,15 @@ def _grammar(
     syntax: CallSyntax, tools: Sequence[Tool], controls: Mapping[str, int], *, in_words: bool, one_call: bool
 ) -> str:
     """A grammar of calls and nothing else, in Lark's form."""
-    tagged = bool(syntax.written)
-    written = partial(_written, controls=controls, in_words=in_words and not tagged)
+    singly = bool(syntax.written)
+    written = partial(_written, controls=controls, in_words=in_words and not singly)
     calls = [
         written(way, {"NAME": json.dumps(json.dumps(tool.name)[1:-1]), "ARGUMENTS": f"arguments{i}"})
         for i, tool in enumerate(tools)
         for way in syntax.held
     ]
-    if tagged:
-        arguments = [rule for i, tool in enumerate(tools) for rule in _tagged(syntax, tool, i, controls)]
+    if singly:
+        arguments = [rule for i, tool in enumerate(tools) for rule in _singly(syntax, tool, i, controls)]
     else:
         arguments = [f"arguments{i}: %json {json.dumps(_schema(tool))}" for i, tool in enumerate(tools)]
     before, between, after = (written(part) for part in syntax.around)
@@ -85,7 +85,7 @@ def _grammar(
         after = f"({after})?"
     text, _, marker = _head(syntax).partition("»")[0].partition("«")
     # What a marker in words begins is no call, and held to nothing.
-    words = f" | {json.dumps(text + marker)} <[*]>*" if tagged and in_words and marker in controls else ""
+    words = f" | {json.dumps(text + marker)} <[*]>*" if singly and in_words and marker in controls else ""
     rules = (
         ("start: group ws" if one_call else "start: group (ws group)* ws") + words,
         f"group: {before} call {after}" if one_call else f"group: {before} call ({between} call)* {after}",
@@ -115,7 +115,7 @@ def _written(
     return " ".join(parts)
 
 
-def _tagged(syntax: CallSyntax, tool: Tool, number: int, controls: Mapping[str, int]) -> Iterator[str]:
+def _singly(syntax: CallSyntax, tool: Tool, number: int, controls: Mapping[str, int]) -> Iterator[str]:
     """The rules of a tool's arguments, each by itself: its parameters in order, or any where its schema says more."""
     rule, text = f"arguments{number}", f"TEXT{number}"
     parameters = parameters_of(tool)
