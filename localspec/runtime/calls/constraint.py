@@ -11,7 +11,7 @@ from typing import Any
 
 from localspec.base.errors import UsageError
 from localspec.engine.settings import Sampling
-from localspec.runtime.calls.parameters import ANY, parameters_of
+from localspec.runtime.calls.parameters import ANY, ANY_TEXT, parameters_of
 from localspec.runtime.calls.syntax import CallSyntax, unmarked
 from localspec.runtime.messages import Tool
 from localspec.runtime.reasoning import NAMES
@@ -22,6 +22,9 @@ _PIECES = re.compile(r"(«.+?»|NAME|ARGUMENTS|ID|KEY|VALUE|WORD|\n)")
 _ANY_OBJECT = {"type": "object"}
 _NO_ARGUMENTS = {"type": "object", "properties": {}, "additionalProperties": False}
 _WHITE_SPACE, _ID, _NAME = r"/[ \n\t]{0,8}/", "/[A-Za-z0-9_-]{1,40}/", "/[A-Za-z0-9_.-]{1,64}/"
+_TEXT = frozenset(("string",))
+_SINGLE = frozenset(("boolean", "integer", "null", "number"))
+"""Types of values that JSON writes in one word."""
 _USUAL = {"ID": "id", "\n": "ws", "WORD": "/[a-z]{1,20}/"}
 
 
@@ -78,6 +81,7 @@ def _grammar(
     ]
     if singly:
         arguments = [rule for i, tool in enumerate(tools) for rule in _singly(syntax, tool, i, controls)]
+        arguments += _any_value(syntax.quote, controls) if syntax.quote != '"' else ()
     else:
         arguments = [f"arguments{i}: %json {json.dumps(_schema(tool))}" for i, tool in enumerate(tools)]
     before, between, after = (written(part) for part in syntax.around)
@@ -121,15 +125,17 @@ def _singly(syntax: CallSyntax, tool: Tool, number: int, controls: Mapping[str, 
     parameters = parameters_of(tool)
     for i, each in enumerate((ANY,) if parameters is None else parameters):
         written = partial(_written, given={"KEY": json.dumps(each.name) if each.name else _NAME}, controls=controls)
-        as_text = syntax.is_tagged and each.text
+        as_text = each.text if syntax.is_tagged or (syntax.as_text and each.types == _TEXT) else None
         before, _, after = (syntax.written_text if as_text else syntax.written).partition("VALUE")
         said, rest = _until_token(after, controls)
-        value = f"{text}_{i}" if as_text else f"%json {json.dumps(each.schema)} {json.dumps(said)}"
-        yield f"{rule}_{i}: {written(before)} {value} {written(rest)}"
         if as_text:
-            # A reader takes the first end that it finds, with or without white space in front.
-            only = "" if rest.startswith("«") else f" & ~/(?s:.*{_in_pattern(said.strip())}.+)/"
-            yield f"{text}_{i}: ({each.text} {json.dumps(said)}){only}"
+            value = f"{text}_{i}"
+            yield f"{value}: {_terminal(as_text, said, rest)}"
+        elif syntax.quote == '"' or (each.types and each.types <= _SINGLE):
+            value = f"%json {json.dumps(each.schema)} {json.dumps(said)}"
+        else:
+            value = "value"
+        yield f"{rule}_{i}: {written(before)} {value} {written(rest)}"
     between = json.dumps(syntax.separator)
     if parameters is None:
         yield f"{rule}: ({rule}_0 ({between} {rule}_0)*)?"
@@ -152,8 +158,23 @@ def _until_token(written: str, controls: Mapping[str, int]) -> tuple[str, str]:
     return unmarked(said).replace("⏎", "\n"), written[len(said) :]
 
 
-def _in_pattern(text: str) -> str:
-    return re.escape(text).replace("/", r"\/")
+def _terminal(text: str, said: str, rest: str) -> str:
+    """A terminal for a text as far as its end, which ``said`` is or begins."""
+    if rest.startswith("«"):
+        return f"{text} {json.dumps(said)}"
+    # A reader takes the first end that it finds, with or without white space in front.
+    end = re.escape(said.strip()).replace("/", r"\/")
+    return f"({text} {json.dumps(said)}) & ~/(?s:.*{end}.+)/"
+
+
+def _any_value(quote: str, controls: Mapping[str, int]) -> Iterator[str]:
+    """The rules of a value of any type, with texts between two ``quote``."""
+    said, rest = _until_token(f"«{quote}»", controls)
+    text = f"{_written(f'«{quote}»', controls=controls)} TEXT {_written(rest, controls=controls)}"
+    single = f"%json {json.dumps({'type': sorted(_SINGLE)})}"
+    yield f'value: {text} | {single} | "[" (value ("," value)*)? "]" | "{{" (member ("," member)*)? "}}"'
+    yield f'member: {_NAME} ":" value'
+    yield f"TEXT: {_terminal(ANY_TEXT, said, rest)}"
 
 
 def _marker(marker: str, controls: Mapping[str, int], *, in_words: bool) -> str:

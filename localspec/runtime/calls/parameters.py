@@ -35,13 +35,15 @@ class Parameter:
 
     name: str
     required: bool
+    types: frozenset[str] | None
+    """As ``types_of`` has them."""
     text: str | None
     """A terminal of Lark for a text as it is; None if the value is always JSON."""
     schema: Mapping[str, Any]
     """The JSON Schema of the value, as llguidance takes it."""
 
 
-ANY = Parameter("", False, ANY_TEXT, {})
+ANY = Parameter("", False, None, ANY_TEXT, {})
 """Whichever it is; it has no name."""
 
 
@@ -73,8 +75,8 @@ def _parameter(name: str, part: Any, required: bool, root: Mapping[str, Any]) ->
     try:
         grammar = json.loads(grammar_of_schema(json.dumps(schema)))["grammars"][0]
     except UsageError:
-        return Parameter(name, required, text or ANY_TEXT, {})
-    return Parameter(name, required, text, grammar["json_schema"])
+        return Parameter(name, required, types, text or ANY_TEXT, {})
+    return Parameter(name, required, types, text, grammar["json_schema"])
 
 
 def _text(part: Any, types: frozenset[str] | None, root: Mapping[str, Any]) -> str | None:
