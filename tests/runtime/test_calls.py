@@ -532,7 +532,7 @@ def test_a_parameter_that_cannot_be_held_is_any_text_beside_others_that_are_held
 
 
 @pytest.mark.parametrize(
-    "more", [{"additionalProperties": True}, {"anyOf": [{"required": ["n"]}]}, {"properties": {"a b": {}}}]
+    "more", [{"additionalProperties": True}, {"anyOf": [{"required": ["n"]}]}, {"required": ["unknown"]}]
 )
 def test_a_tool_whose_schema_says_more_than_its_parameters_takes_any(more: Arguments) -> None:
     tools, vocab = (replace(FIRST, parameters=json.dumps({**json.loads(SCHEMA), **more})), SECOND), open_target().vocab
@@ -540,6 +540,33 @@ def test_a_tool_whose_schema_says_more_than_its_parameters_takes_any(more: Argum
         rules = GuidanceRules.of(held(Sampling(), BY_NAME["GLM"], tools, {}, reasons=False).grammar or "", vocab)
         said = vocab.tokenize(WRITERS["GLM"](name, {"other": "a", "n": "no"}), special=False)
         assert all(map(rules.accept, said)) == fits
+
+
+@each_single
+def test_a_name_that_tags_cannot_say_is_held_to_nothing(syntax: CallSyntax) -> None:
+    """Its tool could not be called otherwise; every other name is said and read."""
+    for name, fits in (("a b", False), ("a<b", False), ("$a.b-c@d", True)):
+        tools = (replace(FIRST, parameters=json.dumps({"type": "object", "properties": {name: {"type": "integer"}}})),)
+        assert (held(Sampling(), syntax, tools, {}, reasons=False) != Sampling()) == fits
+        if not fits:
+            with pytest.raises(UsageError, match="nothing holds a reply to these tools"):
+                held(Sampling(), syntax, tools, {}, reasons=False, must_call=True)
+        else:
+            (call,) = CallReader(syntax, tools).read(WRITERS[syntax.name]("first", {name: 3})).calls
+            assert call.arguments == {name: 3}
+
+
+@each_single
+def test_a_call_that_goes_on_in_the_token_of_its_begin_is_not_held_to_what_it_is_not(syntax: CallSyntax) -> None:
+    """White space behind the begin is taken where the syntax has it; nothing else leaves the grammar at once."""
+    vocab = open_target().vocab
+    settings = held(Sampling(), syntax, TOOLS, {}, reasons=False)
+    opening = begun(syntax, WRITERS[syntax.name]("first", {})) or ""
+    opening = opening[: next(at for at in range(len(opening) + 1) if begun(syntax, opening[:at]))]
+    for after in ("\n", " ", "{", "x"):
+        if any(re.search(pattern.encode(), (opening + after).encode()) for pattern in settings.grammar_triggers):
+            rules = GuidanceRules.of(settings.grammar or "", vocab)
+            assert all(map(rules.accept, vocab.tokenize(opening + after, special=False))) or syntax.trigger
 
 
 WORDS = st.sampled_from(

@@ -18,7 +18,7 @@ _KEY = re.compile(r"\s*([^\s:{}\[\],]+)\s*:")
 _WORD = re.compile(r"true|false|null")
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _PYTHON_WORD = re.compile("|".join(_WORDS))
-_CALLED, _GIVEN = re.compile(r"([\w.-]+)\s*\("), re.compile(r"(\w+)\s*=\s*")
+_CALLED, _GIVEN = re.compile(r"([\w.-]+)\s*\("), re.compile(r"([\w.$@-]+)\s*=\s*")
 _SPACE, _COLON = re.compile(r"\s*"), re.compile(r"\s*:\s*")
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|.)", re.DOTALL)

@@ -11,7 +11,7 @@ from typing import Any
 
 from localspec.base.errors import UsageError
 from localspec.engine.settings import Sampling
-from localspec.runtime.calls.parameters import ANY, ANY_TEXT, parameters_of
+from localspec.runtime.calls.parameters import ANY, ANY_TEXT, NAME, are_written, parameters_of
 from localspec.runtime.calls.syntax import CallSyntax, unmarked
 from localspec.runtime.messages import Tool
 from localspec.runtime.reasoning import NAMES
@@ -21,7 +21,7 @@ _KEPT_N = 256
 _PIECES = re.compile(r"(«.+?»|NAME|ARGUMENTS|ID|KEY|VALUE|WORD|\n)")
 _ANY_OBJECT = {"type": "object"}
 _NO_ARGUMENTS = {"type": "object", "properties": {}, "additionalProperties": False}
-_WHITE_SPACE, _ID, _NAME = r"/[ \n\t]{0,8}/", "/[A-Za-z0-9_-]{1,40}/", "/[A-Za-z0-9_.-]{1,64}/"
+_WHITE_SPACE, _ID, _NAME = r"/[ \n\t]{0,8}/", "/[A-Za-z0-9_-]{1,40}/", f"/{NAME}/"
 _TEXT = frozenset(("string",))
 _SINGLE = frozenset(("boolean", "integer", "null", "number"))
 """Types of values that JSON writes in one word."""
@@ -40,15 +40,17 @@ def held(
 ) -> Sampling:
     """The settings with a grammar that begins where a call does.
 
-    They stay as they are where a grammar was asked for, with mirostat, which takes none, and for syntaxes in which
-    ``held`` is empty. ``controls`` are the markers that are control tokens; ``reasons`` is as for ``CallReader``.
+    They stay as they are where a grammar was asked for, with mirostat, which takes none, for syntaxes in which
+    ``held`` is empty, and where tags cannot say a parameter's name. ``controls`` are the markers that are control
+    tokens; ``reasons`` is as for ``CallReader``.
 
     With ``must_call`` the answer is nothing but calls: UsageError is raised where none can be required. With
     ``one_call`` there is at most one.
     """
-    if not syntax.held or sampling.grammar is not None or sampling.mirostat:
+    can_be = syntax.held and (not syntax.written or all(map(are_written, tools)))
+    if not can_be or sampling.grammar is not None or sampling.mirostat:
         if must_call:
-            raise _cannot_require(syntax)
+            raise _cannot_require(syntax, can_be=bool(can_be))
         return sampling
     # A marker in words begins the grammar, but is no call.
     grammar = _grammar(syntax, tools, controls, in_words=not must_call, one_call=one_call)
@@ -59,10 +61,11 @@ def held(
     return replace(sampling, grammar=grammar, grammar_triggers=tuple(triggers))
 
 
-def _cannot_require(syntax: CallSyntax) -> UsageError:
-    if not syntax.held:
+def _cannot_require(syntax: CallSyntax, *, can_be: bool) -> UsageError:
+    if not can_be:
         return UsageError(
-            f"A call of a tool cannot be required of this model: nothing holds a reply to its syntax ({syntax.name}).",
+            "A call of a tool cannot be required of this model: "
+            f"nothing holds a reply to these tools in its syntax ({syntax.name}).",
             "Leave the choice to the model.",
         )
     return UsageError("A call cannot be required with mirostat or another grammar.", "Leave one of them out.")
@@ -207,8 +210,7 @@ def _head(syntax: CallSyntax) -> str:
 def _opening(syntax: CallSyntax) -> str:
     """The text that a first call begins with."""
     head = _head(syntax)
-    marker = head.startswith("«") and not syntax.is_tagged
-    return _PIECES.split(head)[1][1:-1] if marker else unmarked(re.split("NAME|\n", head)[0])
+    return unmarked(re.split("NAME|\n" if syntax.is_tagged else "(?<=»)|NAME", head)[0])
 
 
 def _triggers(syntax: CallSyntax, tools: Sequence[Tool], *, reasons: bool) -> Iterator[str]:
@@ -224,9 +226,11 @@ def _triggers(syntax: CallSyntax, tools: Sequence[Tool], *, reasons: bool) -> It
         yield "(?s)" + syntax.trigger.replace("TOOLS", "|".join(re.escape(tool.name) for tool in tools))
         return
     else:
-        after = r"\s*" if syntax.written else r"[\s{\[<]|"
-        opening = re.escape(_opening(syntax)).replace("WORD", "[a-z]+")
-        begin = rf"(?:.*?\n)?[ \t]*({opening})(?={after}\Z)"
+        opening = _opening(syntax)
+        after = r"[\s{\[<]|"
+        if syntax.written:
+            after = _WHITE_SPACE[1:-1] if unmarked(_head(syntax)).startswith(f"{opening}\n") else ""
+        begin = rf"(?:.*?\n)?[ \t]*({re.escape(opening).replace('WORD', '[a-z]+')})(?={after}\Z)"
     closing = re.escape(syntax.reasoning[1])
     opened = rf"\s*(?:{re.escape(syntax.reasoning[0])}|[<\[](?:{NAMES}|THINK)[>\]])"
     if reasons:

@@ -17,7 +17,8 @@ from localspec.runtime.template.values import schema_of
 _ANY = "(?s:.*)"
 ANY_TEXT = f"/{_ANY}/"
 _KEPT_N = 256
-_NAME = re.compile(r"[^\s<>\"'=/\\]+")
+NAME = r"[A-Za-z0-9_.$@-]{1,64}"
+"""A pattern of the names that every syntax can say."""
 _DEFINITIONS = ("$defs", "definitions")
 _SAID = frozenset(("type", "properties", "required", "additionalProperties", "$schema", "$id", *_DEFINITIONS)) | NOTES
 _TEXTS = frozenset(("type", "minLength", "maxLength", "pattern", "format"))
@@ -58,10 +59,15 @@ def parameters_of(tool: Tool) -> tuple[Parameter, ...] | None:
         and isinstance(properties, dict)
         and isinstance(required, list)
         and all(isinstance(name, str) and name in properties for name in required)
-        and all(map(_NAME.fullmatch, properties))
     ):
         return None
     return tuple(_parameter(name, part, name in required, schema) for name, part in properties.items())
+
+
+def are_written(tool: Tool) -> bool:
+    """True if every syntax can say the names of the tool's parameters."""
+    properties = schema_of(tool).get("properties", {})
+    return isinstance(properties, dict) and all(re.fullmatch(NAME, name) for name in properties)
 
 
 def _parameter(name: str, part: Any, required: bool, root: Mapping[str, Any]) -> Parameter:
