@@ -105,12 +105,18 @@ class LaneView(Container):
             for round_ in self._lane.rounds[self.shown_n : due_n]:
                 self._reply.receive(round_)
             self._tokens.extend()
-            self._scroll.scroll_end(animate=False)
         self._say(lane_line(self._lane, elapsed_s, self.shown_n))
         return self.shown_n == len(self._lane.rounds)
 
+    def on_mount(self) -> None:
+        self.watch(self._scroll, "virtual_size", self._show_end, init=False)
+
     def on_resize(self) -> None:
         self._say(self._rows)
+        self._show_end()
+
+    def _show_end(self) -> None:
+        """Keep the latest rows in sight, whether some were added or room was taken."""
         self._scroll.scroll_end(animate=False)
 
     def _say(self, rows: str) -> None:
