@@ -23,7 +23,7 @@ A program that wants one of two processors all the time gets two thirds of it be
 
 
 class FreeProcessors(Protocol):
-    """What ``ProcessorWatch`` measures."""
+    """The figures of ``ProcessorWatch``."""
 
     @property
     def age_s(self) -> float: ...

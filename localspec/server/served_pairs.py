@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from threading import Lock, Thread
 
 from localspec.base.errors import LocalSpecError
 from localspec.base.paths import user_paths
+from localspec.base.shared_file import file_stamp
 from localspec.config import read_config
 from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.split_files import parts_of
@@ -126,12 +126,4 @@ def _here(but: str) -> list[ServedModel]:
 def _stamp() -> tuple[tuple[int, int] | None, ...]:
     """Times and sizes of the files that settings come from."""
     folder = user_paths().config
-    return tuple(_time_and_size(folder / name) for name in ("config.toml", "pairs.toml"))
-
-
-def _time_and_size(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
+    return tuple(file_stamp(folder / name) for name in ("config.toml", "pairs.toml"))

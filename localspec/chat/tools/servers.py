@@ -344,12 +344,12 @@ def _mcp_error() -> type[MCPError]:
 
 
 def _in_words(error: Exception) -> str:
-    """What an error says, in a sentence's end; of an answer that is none only what is wrong first."""
+    """An error as the end of a sentence; of an answer that is not valid MCP, its first fault alone."""
     from pydantic import ValidationError
 
     if isinstance(error, ValidationError):
         wrong = error.errors(include_url=False)[0]
-        return f"what it sent is no answer of MCP, at {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"
+        return f"its answer is not valid MCP, at {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"
     return str(error) or type(error).__name__
 
 

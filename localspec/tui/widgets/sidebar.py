@@ -101,7 +101,7 @@ class Sidebar(Vertical, CommandTarget):
         self._keys = Static("", id="sidebar-keys")
         self._filling = False
         self._spoken = ""
-        """What was said of the last change."""
+        """The sentence about the last change."""
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="sidebar-filter"):

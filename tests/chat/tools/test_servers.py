@@ -146,7 +146,7 @@ def answer_without_end(listening: socket.socket) -> None:
 def test_an_answer_that_is_none_is_told_in_a_sentence(box: Open) -> None:
     (nonsense,) = box(server("nonsense")).troubles
     assert re.fullmatch(
-        r"The server tests could not be started: what it sent is no answer of MCP, at \w+: Field required\.", nonsense
+        r"The server tests could not be started: its answer is not valid MCP, at \w+: Field required\.", nonsense
     )
 
 

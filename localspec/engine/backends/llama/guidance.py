@@ -36,6 +36,7 @@ _SPECIAL = b"\xff"
 _WORD_BITS = 32
 _KEPT_N = 8
 _MASKS_N = 32
+"""The latest places that keep their mask."""
 _FEW_N = 4096
 """Tokens that are sooner looked at than searched for among the likeliest."""
 _SINGLY_N = 8
@@ -93,7 +94,7 @@ class _Place:
 
 
 class Walk:
-    """A matcher that goes to whatever place is asked about.
+    """A matcher and the places of its grammar that were asked about; it goes back and forth between them.
 
     A reply and all that looks ahead of it share one, so what is known about a place is worked out once.
     """
