@@ -86,10 +86,9 @@ def make_target(path: Path, corpus: Path, copier: Path) -> None:
 
 
 def make_draft(path: Path, corpus: Path, target: Path) -> None:
+    """The draft, from the target as its file has it."""
     torch.manual_seed(DRAFT.seed)
-    distill.distill(
-        Corpus.load(corpus), load(str(target)).eval().requires_grad_(False), Network(distill.DRAFT), DRAFT, path
-    )
+    distill.distill(Corpus.load(corpus), heads_train.target_from(target), Network(distill.DRAFT), DRAFT, path)
 
 
 def make_heads(folder: Path, corpus: Path, target: Path) -> None:
@@ -110,8 +109,8 @@ def build(out: Path, course: bool) -> None:
     corpus = stage(out / "corpus.npz", lambda path: make_corpus(path, tokenizer))
     copier = stage(out / "copier.pt", lambda path: make_copier(path, tokenizer))
     target = stage(out / "target.pt", lambda path: make_target(path, corpus, copier))
-    draft = stage(out / "draft.pt", lambda path: make_draft(path, corpus, target))
     final = stage(out / "builtin-target.gguf", lambda path: export.export(load(str(target)), tokenizer, "target", path))
+    draft = stage(out / "draft.pt", lambda path: make_draft(path, corpus, final))
     stage(out / "builtin-draft.gguf", lambda path: export.export(load(str(draft)), tokenizer, "draft", path))
     folder = stage(out / "heads", lambda path: make_heads(path, corpus, final))
     for kind in KINDS:
@@ -122,9 +121,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--course", action="store_true")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(2)
+    torch.set_default_device(options.device)
     build(options.out, options.course)
 
 

@@ -73,18 +73,18 @@ class Corpus:
 
     def _batch(self, length: int, rows: Sequence[Sequence[int]]) -> Batch:
         shape = (len(rows), length)
-        tokens, chats = torch.zeros(shape, dtype=torch.long), torch.full(shape, -1)
-        weight = torch.zeros(shape)
+        tokens, chats = np.zeros(shape, np.int64), np.full(shape, -1)
+        weight = np.zeros(shape, np.float32)
         for row, members in enumerate(rows):
             at = 0
             for number, chat in enumerate(members):
                 span, here = slice(self.offsets[chat], self.offsets[chat + 1]), slice(at, at + self.lengths[chat])
-                tokens[row, here] = torch.from_numpy(self.tokens[span].astype(np.int64))
-                weight[row, here] = torch.from_numpy(self.weight[span])
+                tokens[row, here] = self.tokens[span]
+                weight[row, here] = self.weight[span]
                 chats[row, here] = number
                 weight[row, at] = 0.0
                 at = here.stop
-        return Batch(tokens, chats, weight)
+        return Batch(*(torch.from_numpy(part).to(torch.get_default_device()) for part in (tokens, chats, weight)))
 
 
 def _packed(chats: np.ndarray, lengths: np.ndarray, room: int, open_rows: int = 24) -> list[list[int]]:

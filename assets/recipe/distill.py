@@ -7,10 +7,11 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from corpus import HEARD, Batch, Corpus
-from network import Network, Shape, load
+from export import stored
+from network import Network, Shape, half_precision
 from tokenizer import VOCABULARY
 from torch import Tensor
-from train import Schedule, arguments, schedule_from, train
+from train import Schedule, arguments, prepare, train
 
 DRAFT = Shape(vocab=VOCABULARY, width=128, layers=2, heads=2, ffn=352)
 
@@ -26,7 +27,7 @@ def divergence(guess: Tensor, truth: Tensor) -> Tensor:
 def loss_of(draft: Network, target: Network, batch: Batch) -> Tensor:
     """The divergence of the draft's distribution from the target's, over the assistant's tokens."""
     tokens, chat = batch.tokens[:, :-1], batch.chat[:, :-1]
-    with torch.autocast("cpu", torch.bfloat16):
+    with half_precision():
         with torch.no_grad():
             truth = F.linear(target.hidden(tokens, chat), target.embed.weight)
         guess = F.linear(draft.hidden(tokens, chat), draft.embed.weight)
@@ -44,11 +45,10 @@ def main() -> None:
     parser.add_argument("--target", type=Path, required=True)
     parser.add_argument("--resume", type=Path)
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    torch.manual_seed(options.seed)
-    target = load(str(options.target)).eval().requires_grad_(False)
-    draft = load(str(options.resume)) if options.resume else Network(DRAFT)
-    distill(Corpus.load(options.corpus), target, draft, schedule_from(options), options.out)
+    schedule = prepare(options)
+    target = stored(options.target).eval().requires_grad_(False)
+    draft = stored(options.resume) if options.resume else Network(DRAFT)
+    distill(Corpus.load(options.corpus), target, draft, schedule, options.out)
 
 
 if __name__ == "__main__":

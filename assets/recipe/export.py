@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from network import Network, Shape, load
 from template import CHAT_TEMPLATE
-from tokenizer import SPECIAL
+from tokenizer import SPECIAL, untrained
 from tokenizers import Tokenizer
 from torch import Tensor
 
@@ -86,7 +86,7 @@ def export(network: Network, tokenizer: Tokenizer, role: str, path: Path) -> Non
     add_shape(writer, network, role)
     add_tokenizer(writer, tokenizer)
     for name, weight in tensors(network):
-        array = weight.detach().float().numpy()
+        array = weight.detach().float().cpu().numpy()
         if array.ndim == 2:
             kind = gguf.GGMLQuantizationType.Q8_0 if name == "token_embd.weight" else TYPES[role]
             writer.add_tensor(name, gguf.quants.quantize(array, kind), raw_dtype=kind)
@@ -122,6 +122,21 @@ def read(path: Path) -> Network:
     return network
 
 
+def stored(path: Path) -> Network:
+    """The network of a checkpoint (`.pt`) or of a file that `export` wrote."""
+    return load(str(path)) if path.suffix == ".pt" else read(path)
+
+
+def stored_tokenizer(path: Path) -> Tokenizer:
+    """The tokenizer of a file that `export` wrote."""
+    fields = gguf.GGUFReader(str(path)).fields
+    pieces, merges = (fields[f"tokenizer.ggml.{name}"].contents() for name in ("tokens", "merges"))
+    vocabulary = {piece: number for number, piece in enumerate(pieces)}
+    tokenizer = untrained(vocabulary, [tuple(pair.split(" ")) for pair in merges])
+    tokenizer.add_special_tokens(SPECIAL)
+    return tokenizer
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("weights", type=Path)
@@ -129,7 +144,7 @@ def main() -> None:
     parser.add_argument("role", choices=sorted(DESCRIPTIONS))
     parser.add_argument("out", type=Path)
     arguments = parser.parse_args()
-    export(load(str(arguments.weights)), Tokenizer.from_file(str(arguments.tokenizer)), arguments.role, arguments.out)
+    export(stored(arguments.weights), Tokenizer.from_file(str(arguments.tokenizer)), arguments.role, arguments.out)
 
 
 if __name__ == "__main__":

@@ -248,7 +248,7 @@ def fresh(shape: HeadShape, target: Network) -> Head:
 
 def load(path: str) -> Head:
     """A head as `network.save` left it."""
-    stored = torch.load(path, weights_only=True)
+    stored = torch.load(path, map_location="cpu", weights_only=True)
     shape = HeadShape(**stored["shape"])
     head = KINDS[shape.kind](shape)
     head.load_state_dict(stored["state"])

@@ -26,7 +26,7 @@ Named = Iterator[tuple[str, np.ndarray]]
 
 def tensors(head: Head, target_layers: int) -> Named:
     """The weights under llama.cpp's names."""
-    state = {name: weight.detach().float().numpy() for name, weight in head.state_dict().items()}
+    state = {name: weight.detach().float().cpu().numpy() for name, weight in head.state_dict().items()}
     yield from {Eagle3: _eagle3, Mtp: _mtp, DFlash: _dflash}[type(head)](head, state, target_layers)
 
 
@@ -73,13 +73,13 @@ def _mtp(head: Head, state: dict[str, np.ndarray], target_layers: int) -> Named:
 
 def _layer(block: Layer, shape: HeadShape, turned: bool = False) -> Named:
     """The matrices of a layer; ``turned`` where llama.cpp rotates the halves of a head, not neighbours."""
-    q, k, v = block.qkv.weight.detach().float().numpy().reshape(3, shape.width, -1)
-    gate, up = block.gate_up.weight.detach().float().numpy().reshape(2, shape.ffn, -1)
+    q, k, v = block.qkv.weight.detach().float().cpu().numpy().reshape(3, shape.width, -1)
+    gate, up = block.gate_up.weight.detach().float().cpu().numpy().reshape(2, shape.ffn, -1)
     yield "attn_q", halves(q, shape.heads) if turned else q
     yield "attn_k", halves(k, shape.heads) if turned else k
     yield "attn_v", v
     named = {"attn_output": block.out, "ffn_norm": block.ffn_norm, "ffn_down": block.down}
-    yield from ((name, layer.weight.detach().float().numpy()) for name, layer in named.items())
+    yield from ((name, layer.weight.detach().float().cpu().numpy()) for name, layer in named.items())
     yield "ffn_gate", gate
     yield "ffn_up", up
 

@@ -18,13 +18,13 @@ import torch
 import torch.nn.functional as F
 from corpus import HEARD, Batch, Corpus
 from distill import divergence
-from export import read
+from export import stored
 from heads import KINDS, Chain, DFlash, Head
-from network import Network, load, save
+from network import Network, half_precision, save
 from optimiser import Optimiser
 from tokenizer import SPECIAL, SYSTEM
 from torch import Tensor
-from train import Schedule, arguments, fraction, schedule_from
+from train import Schedule, arguments, fraction, prepare
 
 STEPS = 6
 SHARE = 4
@@ -97,13 +97,13 @@ LOSSES: dict[str, Callable[[Head, Network, Batch, Tensor, Tensor], Tensor]] = {
 
 
 def target_from(path: Path) -> Network:
-    """A target to be read only: a checkpoint, or a GGUF file, whose quantized weights are then the ones learned from."""
-    return (load(str(path)) if path.suffix == ".pt" else read(path)).eval().requires_grad_(False)
+    """A target to be read only. Of a GGUF file the quantized weights are the ones learned from."""
+    return stored(path).eval().requires_grad_(False)
 
 
 def observed(target: Network, batch: Batch) -> tuple[list[Tensor], Tensor, Tensor]:
     """The target's stream layer by layer, its normalised last state, and its logits."""
-    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+    with torch.no_grad(), half_precision():
         stream = target.stream(batch.tokens, batch.chat)
         last = target.norm(stream[-1])
         return stream, last, F.linear(last, target.embed.weight)
@@ -112,19 +112,19 @@ def observed(target: Network, batch: Batch) -> tuple[list[Tensor], Tensor, Tenso
 def train(corpus: Corpus, target: Network, learners: list[Head], schedule: Schedule, out: Path) -> None:
     """Run the schedule for all heads, with checkpoints now and then."""
     optimisers, batches = [Optimiser(head) for head in learners], corpus.batches(schedule.budget, schedule.seed)
-    means, step, seen, start = [0.0] * len(learners), 0, 0, time.time()
+    means, step, seen, start = [torch.zeros(()) for _ in learners], 0, 0, time.time()
     while (progress := schedule.progress(step, start)) < 1:
         batch = next(batches)
         stream, last, truth = observed(target, batch)
         for n, (head, optimiser) in enumerate(zip(learners, optimisers, strict=True)):
-            with torch.autocast("cpu", torch.bfloat16):
+            with half_precision():
                 loss = LOSSES[head.shape.kind](head, target, batch, head.read(stream, last), truth)
             loss.backward()
             optimiser.step(schedule.peak * fraction(step, progress, schedule.cool_down))
-            means[n] = loss.item() if step == 0 else 0.98 * means[n] + 0.02 * loss.item()
+            means[n] = loss.detach() if step == 0 else means[n].lerp(loss.detach(), 0.02)
         step, seen = step + 1, seen + batch.tokens.numel()
         if step % 50 == 0:
-            report = " ".join(f"{head.shape.kind} {mean:.3f}" for head, mean in zip(learners, means, strict=True))
+            report = " ".join(f"{head.shape.kind} {mean.item():.3f}" for head, mean in zip(learners, means, strict=True))
             print(f"step {step} ({progress:.0%}) {report} per second {seen / (time.time() - start):.0f}", flush=True)
             _save(learners, out)
     _save(learners, out)
@@ -146,8 +146,7 @@ def options() -> argparse.Namespace:
 
 def main() -> None:
     given = options()
-    torch.set_num_threads(given.threads)
-    torch.manual_seed(given.seed)
+    schedule = prepare(given)
     target = target_from(given.target)
     learners = [
         heads.load(str(given.resume / f"{kind}.pt"))
@@ -156,7 +155,7 @@ def main() -> None:
         for kind in given.kinds
     ]
     given.out.mkdir(parents=True, exist_ok=True)
-    train(Corpus.load(given.corpus), target, learners, schedule_from(given), given.out)
+    train(Corpus.load(given.corpus), target, learners, schedule, given.out)
 
 
 if __name__ == "__main__":

@@ -147,6 +147,11 @@ class Network(nn.Module):
         return F.linear(self.hidden(tokens), self.embed.weight)
 
 
+def half_precision() -> torch.autocast:
+    """Matrix products in bfloat16, on the device that new tensors are made on."""
+    return torch.autocast(torch.get_default_device().type, torch.bfloat16)
+
+
 def quantise(network: Network) -> None:
     """From now on train the matrices as Q4_0 will round them."""
     for module in network.modules():
@@ -161,7 +166,7 @@ def save(network: Network, path: str) -> None:
 
 def load(path: str) -> Network:
     """A network as `save` left it."""
-    stored = torch.load(path, weights_only=True)
+    stored = torch.load(path, map_location="cpu", weights_only=True)
     network = Network(Shape(**stored["shape"]))
     network.load_state_dict(stored["state"])
     return network

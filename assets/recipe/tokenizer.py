@@ -19,13 +19,19 @@ VOCABULARY = 2048
 OPENING = 10
 
 
-def train(texts: Iterable[str], vocabulary: int = VOCABULARY) -> Tokenizer:
-    """Learn the merges from a sample of the corpus."""
-    tokenizer = Tokenizer(models.BPE())
+def untrained(vocabulary: dict[str, int] | None = None, merges: list[tuple[str, str]] | None = None) -> Tokenizer:
+    """The tokenizer with these pieces and merges, or with none."""
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
     )
     tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def train(texts: Iterable[str], vocabulary: int = VOCABULARY) -> Tokenizer:
+    """Learn the merges from a sample of the corpus."""
+    tokenizer = untrained()
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary,
         special_tokens=SPECIAL,

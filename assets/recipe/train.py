@@ -11,7 +11,8 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from corpus import Batch, Corpus
-from network import Network, Shape, load, quantise, save
+from export import stored
+from network import Network, Shape, half_precision, quantise, save
 from optimiser import Optimiser
 from tokenizer import VOCABULARY
 from torch import Tensor
@@ -19,6 +20,7 @@ from torch import Tensor
 Loss = Callable[[Network, Batch], Tensor]
 TARGET = Shape(vocab=VOCABULARY, width=384, layers=16, heads=6, ffn=1056)
 WARM_UP = 60
+CHECKPOINT_S = 120
 
 
 def fraction(step: int, progress: float, cool_down: float) -> float:
@@ -28,7 +30,7 @@ def fraction(step: int, progress: float, cool_down: float) -> float:
 
 def loss_of(network: Network, batch: Batch) -> Tensor:
     """Weighted cross-entropy of every token, given those of its chat before it."""
-    with torch.autocast("cpu", torch.bfloat16):
+    with half_precision():
         logits = F.linear(network.hidden(batch.tokens[:, :-1], batch.chat[:, :-1]), network.embed.weight)
     each = F.cross_entropy(logits.float().flatten(0, 1), batch.tokens[:, 1:].flatten(), reduction="none")
     weight = batch.weight[:, 1:].flatten()
@@ -53,22 +55,27 @@ class Schedule:
 def train(corpus: Corpus, network: Network, schedule: Schedule, out: Path, loss_of: Loss = loss_of) -> None:
     """Run the schedule, with a checkpoint now and then so that an interruption costs little."""
     optimiser, batches = Optimiser(network), corpus.batches(schedule.budget, schedule.seed)
-    compiled = torch.compile(loss_of, dynamic=False)  # twice as fast, after half a minute a shape
-    step, seen, mean, start = 0, 0, 0.0, time.time()
+    on_processor = torch.get_default_device().type == "cpu"
+    # Twice as fast there, after half a minute a shape; a GPU is done before that pays.
+    of_batch = torch.compile(loss_of, dynamic=False) if on_processor else loss_of
+    step, seen, mean, start = 0, 0, torch.zeros(()), time.time()
+    saved = start
     while (progress := schedule.progress(step, start)) < 1:
         batch = next(batches)
-        loss = compiled(network, batch)
+        loss = of_batch(network, batch)
         loss.backward()
         optimiser.step(schedule.peak * fraction(step, progress, schedule.cool_down))
         seen += batch.tokens.numel()
-        mean = loss.item() if step == 0 else 0.98 * mean + 0.02 * loss.item()
+        mean = loss.detach() if step == 0 else mean.lerp(loss.detach(), 0.02)
         step += 1
         if step % 50 == 0:
             print(
-                f"step {step} ({progress:.0%}) loss {mean:.4f} tokens {seen} per second {seen / (time.time() - start):.0f}",
+                f"step {step} ({progress:.0%}) loss {mean.item():.4f} tokens {seen} per second {seen / (time.time() - start):.0f}",
                 flush=True,
             )
-            save(network, str(out))
+            if time.time() > saved + CHECKPOINT_S:
+                save(network, str(out))
+                saved = time.time()
     save(network, str(out))
 
 
@@ -78,12 +85,17 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     for field in fields(Schedule):
         parser.add_argument(f"--{field.name.replace('_', '-')}", type=type(field.default), default=field.default)
     return parser
 
 
-def schedule_from(options: argparse.Namespace) -> Schedule:
+def prepare(options: argparse.Namespace) -> Schedule:
+    """Set threads, device and seed for the whole process; return the schedule."""
+    torch.set_num_threads(options.threads)
+    torch.set_default_device(options.device)
+    torch.manual_seed(options.seed)
     return Schedule(**{field.name: getattr(options, field.name) for field in fields(Schedule)})
 
 
@@ -92,12 +104,11 @@ def main() -> None:
     parser.add_argument("--resume", type=Path)
     parser.add_argument("--quantised", action="store_true", help="train the matrices as Q4_0 will round them")
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    torch.manual_seed(options.seed)
-    network = load(str(options.resume)) if options.resume else Network(TARGET)
+    schedule = prepare(options)
+    network = stored(options.resume) if options.resume else Network(TARGET)
     if options.quantised:
         quantise(network)
-    train(Corpus.load(options.corpus), network, schedule_from(options), options.out)
+    train(Corpus.load(options.corpus), network, schedule, options.out)
 
 
 if __name__ == "__main__":
