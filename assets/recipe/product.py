@@ -165,11 +165,26 @@ ACTIONS = (
         "You can also name a message: `/race` and the text.",
         (
             "[compare|race] [with and without guesses|guessing against not guessing|speculation and plain]",
-            "[see|show] [side by side|how much faster it is|the difference guessing makes]",
+            "[see|show] [how much faster it is with guesses|the difference guessing makes|guessing and not guessing side by side]",
             "run a race",
             "answer [a question|the message] twice, with and without [guesses|speculation|the draft]",
         ),
-        ("what is [a|the] race", "is there a [race|side by side view|comparison]"),
+        ("what is [a|the] race", "is there a [race|comparison with and without guesses]"),
+    ),
+    Action(
+        "compare",
+        "answers the latest message with each of the pairs you name",
+        "For example `/compare` and the ids of two pairs; one of the replies can be kept.",
+        (
+            "[compare|try] [two models|two pairs|several pairs|models|pairs|different models] [side by side|on one question|with each other|]",
+            "[put|ask] the same question to [two models|several models|two pairs|another pair as well]",
+            "[see|find out] which [model|pair] [answers better|gives the better reply|I like better]",
+            "let [two pairs|several models] answer [the same|one] [question|message]",
+        ),
+        (
+            "how does another [model|pair] answer [the same|this] question",
+            "is there a comparison of [models|pairs]",
+        ),
     ),
     Action(
         "previous",
@@ -301,6 +316,17 @@ ACTIONS = (
         ),
     ),
     Action(
+        "passages",
+        "shows the files and passages that the model read with the chosen question, or folds them away",
+        "",
+        (
+            "[see|show|read|look at] [what the model read of my file|the passages it found|which passages it used|the sources|the attached text]",
+            "[fold|hide|close] the [passages|attached text|sources]",
+            "[check|find out] which [part|parts|pages] of [my file|the document|the pdf] [it read|were used]",
+        ),
+        ("[which|what] [part|passage] of my file did [you|it|the model] [use|read|see]", "[sources|passages]"),
+    ),
+    Action(
         "delete",
         "deletes the chosen turn",
         "`/undo` brings it back.",
@@ -338,7 +364,7 @@ ACTIONS = (
     Action(
         "conversations",
         "shows all conversations",
-        "There you can open, rename, pin or delete one.",
+        "There you can open, rename, pin, file, archive or delete some.",
         (
             "[see|show|list|find|open|browse] [all |][my |][old |earlier |past |previous |]conversations",
             "[open|go back to|find|return to|continue] [an old|an earlier|yesterday's|a previous|another|my last] [chat|conversation]",
@@ -373,9 +399,34 @@ ACTIONS = (
         ),
     ),
     Action(
+        "folder",
+        "files this conversation in a folder, or gives it tags",
+        "For example `/folder physics #exam`; `/folder none` takes it out.",
+        (
+            "[put|file|move|sort] [this conversation|this chat|a conversation|a chat] [in|into] [a folder|another folder]",
+            "[tag|label] [this conversation|this chat|a conversation|a chat]",
+            "[give|add] [a tag|tags|labels] to [this conversation|a chat|the chat]",
+            "[organise|sort|order] my [conversations|chats][ in folders| by subject|]",
+            "take [this conversation|a chat] out of [a|its|the] folder",
+        ),
+        ("are there [folders|tags|labels] for [conversations|chats]", "[folders|tags|labels]"),
+    ),
+    Action(
+        "archive",
+        "puts this conversation into the archive, at the end of the list, or back",
+        "",
+        (
+            "[archive|put away] [this conversation|this chat|the conversation|an old chat]",
+            "[hide|move] [this chat|a conversation] [from the list without deleting it|to the archive|into the archive]",
+            "[get|take|bring] [a conversation|this chat] [back from|out of] the archive",
+            "[unarchive|restore from the archive] [this|a] [chat|conversation]",
+        ),
+        ("is there an archive [for old chats|]", "what is the archive"),
+    ),
+    Action(
         "export",
         "writes this conversation to a Markdown file",
-        "`/export json` has every version and `/export ndjson` every token; `/export FILE` goes by its ending.",
+        "`/export html` has the token colours, `/export json` every version and `/export ndjson` every token.",
         (
             "[export|save|store|write out|dump|download] [a conversation|this conversation|the conversation|the chat|this chat|my chat|our talk]",
             "[export|save|write] [it|this|the chat|a conversation|the conversation] [to|as|into] [a file|markdown|a markdown file|json|a text file|ndjson|disk]",
@@ -433,7 +484,7 @@ ACTIONS = (
     Action(
         "theme",
         "chooses the colours of the app",
-        "The themes are dark, light, high-contrast and terminal: for example `/theme light`.",
+        "For example `/theme light` or `/theme nord`; without a name it lists them.",
         (
             "[change|choose|switch|set] [the |][theme|colours of the app|colour scheme|look|app colours]",
             "[get|have|use|switch to] [a |]light [theme|mode|background|colours]",
@@ -445,7 +496,7 @@ ACTIONS = (
     Action(
         "settings",
         "shows all settings, and changes them",
-        "",
+        "`/settings` and a word shows those about it.",
         (
             "[open|change|see|show|find|get to] [the |my |all |]settings",
             "[configure|set up|customise|adjust] [localspec|it|the app|things]",
@@ -456,13 +507,28 @@ ACTIONS = (
     Action(
         "persona",
         "lets a persona speak in this conversation",
-        "Type `/persona` and its name; without a name it lists them.",
+        "Type `/persona` and its name; without a name it lists them, and `/persona edit` and a name writes one.",
         (
             "[use|choose|set|change|switch] [a|the|another] persona",
             "[give|set] [you|the model] [a persona|a role|a character|a personality]",
             "let [you|the model] [speak|talk] as [a persona|a pirate|somebody else]",
         ),
         ("what [is|are] [a persona|personas]", "[which|what] personas are there"),
+    ),
+    Action(
+        "prompt",
+        "takes a prompt of your own and asks for what is to be filled in",
+        "Type `/prompt` and its name; without a name it lists them, and `/prompt edit` and a name writes one.",
+        (
+            "[use|take|send|insert] [a prompt of my own|a saved prompt|a prompt template|one of my prompts|a template]",
+            "[save|store|keep|write] a [prompt|question] [I use often|for later|to use again|as a template]",
+            "[change|edit|list|see] my [saved prompts|prompts|templates|prompt templates]",
+            "[fill in|use] a [form|template] [for a question|]",
+        ),
+        (
+            "are there [prompt templates|templates|saved prompts|snippets]",
+            "[prompt templates|prompt library|templates]",
+        ),
     ),
     Action(
         "set",
@@ -491,6 +557,34 @@ ACTIONS = (
             "[use|set|give|load] a [json schema|schema]",
             "[force|hold|bind|make] [the replies|replies|you|the model] [to|follow|match] a [json schema|schema]",
             "[get|have|force] [replies|answers] [in|as] [a fixed|strict|valid] json [format|form|]",
+        ),
+    ),
+    Action(
+        "tools",
+        "lists the tools that the model may call, and switches them on and off",
+        "`/tools` and a name switches that one.",
+        (
+            "[switch|turn] [tools|a tool|the tools|an mcp server] [on|off|on or off]",
+            "[allow|forbid|enable|disable|give the model] [tools|a tool|the calculator|mcp tools|function calls]",
+            "[see|list|show] [the tools|which tools there are|what the model may call|my mcp servers]",
+            "let [the model|it] [use a calculator|know the time|read my files|call tools|use tools]",
+        ),
+        (
+            "[which|what] tools [are there|may the model call|are on]",
+            "is there [an agent mode|mcp|tool use|a tool list]",
+        ),
+    ),
+    Action(
+        "calls",
+        "lets you decide about a call that waits, or shows what the calls of the reply returned",
+        "",
+        (
+            "[allow|approve|confirm|refuse|reject|answer] [a call|a tool call|the waiting call|a call that waits]",
+            "[see|show|read|unfold] [what a tool returned|the result of a call|the results of the tools|what came of a tool call]",
+        ),
+        (
+            "the model wants to call a tool, [how do I allow it|what now|where do I say yes]",
+            "what did the tool [return|say|answer]",
         ),
     ),
     Action(
@@ -626,7 +720,7 @@ SHELL = (
     ),
     Shell(
         "localspec history list",
-        "`localspec history list` lists the conversations, the latest first.",
+        "`localspec history list` lists the conversations: pinned ones first, then the latest.",
         "",
         ("list [my |the |all |][conversations|chats] [from the shell|on the command line|in the terminal]",),
     ),
@@ -676,6 +770,18 @@ SHELL = (
         ("[pin|keep] a conversation [on top|at the top] [of the list|from the shell|]",),
     ),
     Shell(
+        "localspec history archive",
+        "`localspec history archive ID` puts conversations into the archive, and with `--off` takes them out.",
+        "",
+        ("archive [conversations|old chats|a conversation] [from the shell|on the command line|in a script]",),
+    ),
+    Shell(
+        "localspec history file",
+        "`localspec history file ID --folder NAME` puts conversations into a folder; `--tag` gives them a tag.",
+        "",
+        ("[file|tag|sort] [conversations|chats] [from the shell|on the command line|in a script]",),
+    ),
+    Shell(
         "localspec metrics",
         "`localspec metrics` writes figures for Prometheus, or serves them.",
         "",
@@ -718,6 +824,34 @@ SHELL = (
         ("[add|register|save|keep] [a pair of my own|my own pair|my two files as a pair]",),
     ),
     Shell(
+        "localspec pairs draft",
+        "`localspec pairs draft TARGET` finds what can draft for a model, the best first.",
+        "It knows smaller models of the family, and heads made for it.",
+        (
+            "[find|get|look for] a [draft|head|good draft|fitting draft] for [my|a|this] [model|target|gguf file]",
+            "[find out|see|know] [what|which model] can draft for [a model|my model|my target]",
+        ),
+        ("which draft [goes with|fits|suits] my model",),
+    ),
+    Shell(
+        "localspec pairs search",
+        "`localspec pairs search WORDS` searches the Hub for models in GGUF files.",
+        "`localspec pairs show` then lists the files of one of them.",
+        (
+            "[search|look through] [the hub|hugging face] [for models|for gguf files|]",
+            "find [a model|models|gguf files] on [the hub|hugging face]",
+        ),
+    ),
+    Shell(
+        "localspec pairs show",
+        "`localspec pairs show OWNER/NAME` lists the GGUF files of a repository, which of them fit here, and the one to take.",
+        "",
+        (
+            "see [the files|the gguf files|which quantisations there are] [of|in] a [repository|repo|model on the hub]",
+            "[know|see|find out] which [file|quantisation] of a [repository|model] [fits here|to take]",
+        ),
+    ),
+    Shell(
         "localspec pairs info",
         "`localspec pairs info ID` shows all that is known about a pair.",
         "",
@@ -737,6 +871,60 @@ SHELL = (
             "[clean up|remove|find] [leftovers|old downloads|the cache|the hub cache]",
             "free disk space [used by old models|]",
         ),
+    ),
+    Shell(
+        "localspec serve",
+        "`localspec serve` answers other programs over HTTP, as the APIs of OpenAI, Anthropic and Ollama do.",
+        "The address is `http://127.0.0.1:8484` unless you say otherwise.",
+        (
+            "[use|call|reach] [it|localspec|my models] from [another program|my editor|an app|python code|other programs] [over http|]",
+            "[start|run|open|have] [a server|an api|an openai compatible server|an http server|an api server]",
+            "[serve|offer] [a pair|my model|models] [over http|to other programs|in my network|]",
+        ),
+        (
+            "[is there|does it have] [an api|an http api|a server|an openai compatible api|a rest api]",
+            "does it [work with|speak] [the openai api|the ollama api|openai clients|coding agents]",
+        ),
+    ),
+    Shell(
+        "localspec batch",
+        "`localspec batch FILE.jsonl` answers a file of requests in OpenAI's batch format, offline.",
+        "Started again, it goes on where it was.",
+        (
+            "[answer|work through|process|run] [a file of requests|many requests|a thousand prompts|a jsonl file|a batch]",
+            "have [many|hundreds of] [questions|prompts|requests] answered [overnight|at once|from a file]",
+        ),
+        ("is there [a batch mode|batch processing|a batch command]",),
+    ),
+    Shell(
+        "localspec mcp",
+        "`localspec mcp` lists, adds and tries MCP servers, which offer tools to the model.",
+        "For example `localspec mcp add time uvx mcp-server-time`.",
+        (
+            "[use|manage|set up|list|connect] [mcp servers|an mcp server|mcp]",
+            "give the model [tools of an mcp server|tools from other programs|more tools]",
+        ),
+        ("does it [support|speak|know] mcp", "what about mcp [servers|]"),
+    ),
+    Shell(
+        "localspec mcp add",
+        "`localspec mcp add NAME COMMAND` adds an MCP server to the settings file.",
+        "With `--url` it is one at an address.",
+        ("[add|register|install] [an mcp server|a tool server|a server of tools]",),
+    ),
+    Shell(
+        "localspec mcp import",
+        "`localspec mcp import FILE` adds the MCP servers of Claude Desktop, Claude Code, Cursor or VS Code.",
+        "",
+        (
+            "[take over|import|reuse|copy] [the mcp servers|my mcp servers|the servers] [of|from] [claude desktop|cursor|vs code|claude code|another program]",
+        ),
+    ),
+    Shell(
+        "localspec mcp test",
+        "`localspec mcp test NAME` starts an MCP server, lists its tools, and ends it.",
+        "",
+        ("[test|try|check] [an mcp server|whether an mcp server works|a tool server]",),
     ),
     Shell(
         "localspec serve-web",
@@ -894,6 +1082,72 @@ SHELL = (
         ("[use|have|get] [the line mode|plain text|a plain chat]",),
     ),
     Shell(
+        "--connect",
+        "`localspec --connect ADDRESS` chats with a pair of a server: a LocalSpec elsewhere, or another with OpenAI's API.",
+        "",
+        (
+            "[use|chat with|talk to] [a model|a pair|localspec] on [another machine|another computer|my server|a remote machine|a server]",
+            "[connect|go] to [a server|a remote localspec|my server|an openai compatible server]",
+        ),
+        ("can the model run on [another machine|a server|my desktop] and the chat here",),
+    ),
+    Shell(
+        "--rpc",
+        "`--rpc HOST:PORT` also computes on the devices of that RPC server.",
+        "Nothing protects the connection, so use it only in a private network or through a tunnel.",
+        (
+            "[spread|split|share|divide] a model [over|across|between] [two machines|several machines|two computers]",
+            "[use|borrow] the gpu of another [machine|computer]",
+        ),
+    ),
+    Shell(
+        "--attach",
+        "`localspec run --attach FILE` lets the model read that file or folder.",
+        "It may be given several times.",
+        (
+            "[attach|give it|add] [a file|a pdf|a folder|a document] [on the command line|in a script|with localspec run]",
+        ),
+    ),
+    Shell(
+        "--image",
+        "`localspec run --image FILE` shows the model that image.",
+        "The model needs a projector for it.",
+        (
+            "[show|give|send] [it|the model|localspec run] [an image|a picture|a photo] [on the command line|in a script|]",
+        ),
+    ),
+    Shell(
+        "--tool",
+        "`--tool NAME` lets the model call that tool, such as `get_time` or `calculate`.",
+        "It may be given several times.",
+        (
+            "[allow|switch on|give it] [a tool|tools|the calculator] [on the command line|in a script|with localspec run]",
+        ),
+    ),
+    Shell(
+        "--mcp",
+        "`--mcp NAME` lets the model call every tool of that MCP server.",
+        "`localspec mcp` lists the servers.",
+        ("[switch on|use|allow] an mcp server [on the command line|in a script|for one reply|at the start]",),
+    ),
+    Shell(
+        "--prompt",
+        "`localspec run --prompt NAME` begins with a prompt of your own, and `--field` fills in its fields.",
+        "`/prompt edit` and a name writes one in the chat.",
+        (
+            "[use|take] [a saved prompt|a prompt of my own|a template] [on the command line|in a script|with localspec run]",
+        ),
+    ),
+    Shell(
+        "--parallel",
+        "`--parallel N` makes that many replies at once, in `localspec serve` and `localspec batch`.",
+        "Without it there are 4.",
+        (
+            "[answer|serve|handle] several [requests|replies|clients] at [once|the same time]",
+            "[set|change] [how many replies are made at once|the number of replies at once]",
+        ),
+    ),
+    Shell(
         "--continue",
         "`localspec chat --continue` goes on with the last conversation.",
         "",
@@ -951,6 +1205,7 @@ OFTEN = frozenset(
         "again",
         "attach",
         "compact",
+        "compare",
         "continue",
         "conversations",
         "copy",
@@ -958,11 +1213,13 @@ OFTEN = frozenset(
         "edit",
         "editor",
         "export",
+        "folder",
         "import",
         "inspect",
         "marks",
         "pairs",
         "persona",
+        "prompt",
         "race",
         "recall",
         "rename",
@@ -971,10 +1228,12 @@ OFTEN = frozenset(
         "settings",
         "stats",
         "theme",
+        "tools",
         "tour",
         "undo",
     ]
 ) | {
+    "localspec batch",
     "localspec bench",
     "localspec doctor",
     "localspec history export",
@@ -983,9 +1242,11 @@ OFTEN = frozenset(
     "localspec pairs check",
     "localspec pairs list",
     "localspec pairs pull",
+    "localspec serve",
     "localspec serve-web",
     "localspec stats",
     "localspec verify",
+    "--connect",
     "--draft",
     "--max-tokens",
     "--pair",
@@ -1221,7 +1482,7 @@ def unknown(rng: Random) -> Turn:
 
 
 def _by_purpose(topic: Topic, goals: tuple[str, ...], rng: Random) -> str:
-    ways = [(goals, topic.goals)] * 3 + [(("{}",), topic.asks)] + [(("{}",), WORDINGS.get(topic.key, ()))] * 3
+    ways = [(goals, topic.goals)] * 3 + [(("{}",), topic.asks)] + [(("{}",), WORDINGS.get(topic.key, ()))] * 5
     frames, fillings = rng.choice([way for way in ways if way[1]])
     return question(expand(rng.choice(frames), rng).replace("{}", expand(rng.choice(fillings), rng)), rng)
 

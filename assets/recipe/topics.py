@@ -2346,10 +2346,10 @@ SELF = (
         ),
     ),
     Topic(
-        "tools",
+        "own_tools",
         "I can call two kinds of tools, where a program lists them: one that tells the time, and one that counts the words of a text. I write the call, the program answers it, and I say what came of it.",
         "A tool for the time and one for counting words, where they are listed.",
-        "The form is the one that Qwen and Hermes models use: a JSON object with name and arguments between `<tool_call>` and `</tool_call>`.",
+        "The form is the one that Qwen and Hermes models use: a JSON object with name and arguments between `<tool_call>` and `</tool_call>`. In the chat `/tools` switches them on.",
         names=("[tool calling|tool calls|function calling|your tools]",),
         asks=(
             "[can|do] you [call|use] [tools|functions|a tool]",

@@ -354,7 +354,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "how does [mtp|MTP] guess",
         "do I need a draft when the model has [mtp|MTP]",
     ),
-    "tools": (
+    "own_tools": (
         "are you able to [use|call] functions that my program offers",
         "if I list tools for you, what [will you do|do you do with them]",
         "could you ask a clock tool for the time",
