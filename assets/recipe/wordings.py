@@ -6,6 +6,7 @@ import wordings_app
 import wordings_commands
 import wordings_origins
 import wordings_pairs
+import wordings_shell
 import wordings_speculation
 import wordings_use
 
@@ -18,6 +19,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         wordings_origins,
         wordings_pairs,
         wordings_commands,
+        wordings_shell,
     )
     for key, patterns in module.WORDINGS.items()
 }

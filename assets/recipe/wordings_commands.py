@@ -1,4 +1,4 @@
-"""More ways of asking about slash commands, keys, the command line, heads and tools: patterns by the topic's key."""
+"""More ways of asking about slash commands, keys, heads and tools: patterns by the topic's key."""
 
 from __future__ import annotations
 
@@ -293,7 +293,11 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "scrolling [without a mouse|by keyboard]",
         "how do I look at earlier parts while it writes",
     ),
-    "newer": ("how do I scroll [down|down again]", "I scrolled up, how do I go down a page", "a page further down"),
+    "newer": (
+        "how do I scroll [down|down again]",
+        "I scrolled up, how do I go down a page",
+        "a page further down",
+    ),
     "latest": (
         "I scrolled up and [lost the end|don't see the reply any more]",
         "take me to the [bottom|end|newest line]",
@@ -318,7 +322,11 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "put [new|export|help] on a different key",
         "where are the keys [defined|configured]",
     ),
-    "vim": ("hjkl [and modes|] please", "I am a vim [user|person], can I [use|keep] my keys", "modal [editing|keys]"),
+    "vim": (
+        "hjkl [and modes|] please",
+        "I am a vim [user|person], can I [use|keep] my keys",
+        "modal [editing|keys]",
+    ),
     "line_mode": (
         "a chat without [a full screen|boxes and colours]",
         "my screen reader [cannot read|stumbles over] the screen",
@@ -361,58 +369,5 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "agent things: [can you do that|do tools work with you]",
         "in which [form|format] do you write a tool call",
     ),
-    "localspec bench": (
-        "is the draft worth it on my [machine|laptop|server], [measure it|how do I find out]",
-        "numbers for how fast [a pair|it] is here",
-        "compare depths and drafters by measuring",
-    ),
-    "localspec doctor": (
-        "is everything [set up|installed] right",
-        "why is it [slow|so slow] on this machine, can something check",
-        "it does not [start|work], what can I run to see why",
-    ),
-    "localspec pairs pull": (
-        "get [qwen3-8b|smollm2-1.7b|llama-3.1-8b] onto my disk",
-        "I want a real pair, which command downloads it",
-        "my download broke off, [go on|can I go on with it]",
-    ),
-    "localspec pairs check": (
-        "will this small model work as a draft for that big one",
-        "does my [eagle|dflash] head belong to this target",
-        "are these two gguf files compatible",
-    ),
-    "localspec pairs scan": (
-        "I have models from ollama, can they be [used|found]",
-        "are there usable ggufs on my disk already",
-    ),
-    "localspec serve-web": (
-        "I want the chat in [firefox|chrome|a browser]",
-        "can it run in a browser tab",
-        "no terminal please, a browser",
-    ),
-    "localspec verify": (
-        "how do I convince myself that the text is the same with guesses",
-        "a proof of losslessness on my machine",
-    ),
-    "localspec history export": ("back up all my conversations from a script",),
-    "localspec history search": ("find a word in my chats without opening the app",),
-    "localspec history rm": ("get rid of a stored chat in the shell",),
-    "localspec config": ("the settings, but in the shell",),
-    "localspec stats": ("acceptance by subject, in the terminal",),
-    "localspec trials": ("let a tenth of my replies use another draft",),
-    "localspec metrics": ("a grafana dashboard for my replies, where do the numbers come from",),
-    "--max-tokens": (
-        "the reply should be no longer than [fifty|200|a hundred] tokens",
-        "stop after [n|so many] tokens [automatically|]",
-    ),
-    "--system": (
-        "a role for the model in [localspec run|a script]",
-        "how do I pass instructions that stand before the question",
-    ),
-    "--threads": ("it uses all my cores, can it take fewer",),
-    "--ctx": ("a bigger memory for the conversation, in tokens", "how do I get 16000 tokens of context"),
-    "--gpu-layers": ("my graphics card is too small for all layers",),
-    "--pair": ("which option names the pair",),
-    "--explain": ("why did it stop guessing in some rounds, can it tell me",),
 }
 """Patterns by the topic's key, as in `product.py` and `topics.py`."""
