@@ -118,6 +118,16 @@ BEGINNINGS = (
 )
 
 
+NO_ORDERS = frozenset(
+    (
+        *("i", "it", "i'm", "i'd", "there", "what", "what's", "which", "how", "where", "can", "could"),
+        *("will", "would", "may", "do", "are", "is", "if", "let", "your", "you", "my", "please"),
+        *("kindly"),
+    )
+)
+"""First words of what is said in another way than by an order: no polite beginning goes before them."""
+
+
 def repeating(rng: Random, style: Style) -> list[Turn]:
     """Say it back, word for word; perhaps twice or once more."""
     text = phrase(rng)
@@ -150,7 +160,7 @@ def drilling(rng: Random, style: Style) -> list[Turn]:
 
 def _begun(ask: str, rng: Random) -> str:
     """Polite or not, but never touching the text that is to be copied."""
-    if rng.random() < 0.25:
+    if rng.random() < 0.25 and ask.split(" ")[0].lower() not in NO_ORDERS:
         ask = rng.choice(BEGINNINGS) + ask
     return ask[:1].upper() + ask[1:] if rng.random() < 0.6 else ask
 
@@ -217,6 +227,16 @@ def _add(text: list[str], rng: Random) -> tuple[str, str]:
     ).replace("{n}", new), " ".join([new, *text])
 
 
+def _insert(text: list[str], rng: Random) -> tuple[str, str]:
+    new, at, after = words.word(rng), rng.randrange(len(text)), rng.random() < 0.5
+    side = rng.choice(("after", "after", "behind") if after else ("before", "before", "in front of"))
+    ask = rng.choice(WORDINGS["copying._insert"])
+    place = at + after
+    return ask.replace("{n}", new).replace("{o}", text[at]).replace("{side}", side), " ".join(
+        [*text[:place], new, *text[place:]]
+    )
+
+
 def _reverse(text: list[str], rng: Random) -> tuple[str, str]:
     return rng.choice(
         (
@@ -259,9 +279,8 @@ def _lower(text: list[str], rng: Random) -> tuple[str, str]:
 
 def _period(text: list[str], rng: Random) -> tuple[str, str]:
     sign, names = rng.choice(((".", "[period|full stop|dot]"), ("!", "exclamation mark"), ("?", "question mark")))
-    return f"[add|put] a [n|][|] {names} [to|at the end of|after] {{x}}".replace(
-        "a [n|][|] ", "an " if sign == "!" else "a "
-    ), " ".join(text) + sign
+    ask = rng.choice(WORDINGS["copying._period"])
+    return ask.replace("{sign}", f"{'an' if sign == '!' else 'a'} {names}"), " ".join(text) + sign
 
 
 def _title(text: list[str], rng: Random) -> tuple[str, str]:
@@ -315,6 +334,7 @@ EDITS: tuple[tuple[Edit, int], ...] = (
     (_replace, 24),
     (_remove, 18),
     (_add, 16),
+    (_insert, 7),
     (_reverse, 10),
     (_upper, 8),
     (_lower, 6),
@@ -336,7 +356,37 @@ def editing(rng: Random, style: Style) -> list[Turn]:
     if rng.random() < 0.2 and edit in (_replace, _remove):
         text = list(dict.fromkeys(f"the {words.noun(rng)} {rng.choice(words.VERBS)}s in my {words.noun(rng)}".split()))
     pattern, result = edit(text, rng)
-    return [Turn(_begun(framed(pattern, " ".join(text), rng), rng), result)]
+    turns = [Turn(_begun(framed(pattern, " ".join(text), rng), rng), result)]
+    if edit in (_replace, _add, _insert, _reverse) and rng.random() < 0.12:
+        turns.append(_edited_again(result.split(" "), rng))
+    return turns
+
+
+FURTHER: tuple[tuple[Edit, str], ...] = (
+    (_replace, "[replace|change] {o} [by|with] {n}[| in it| there]"),
+    (_remove, "[remove|delete|drop|take out|leave out] {o}[| from it]"),
+    (_remove, "[the same|it|that] without {o}"),
+    (
+        _upper,
+        "[in capitals|all caps|in upper case|make it upper case|write that in capitals|the same in capital letters]",
+    ),
+    (_reverse, "[reverse the words|the words in reverse order|turn the word order around]"),
+)
+"""Changes of the text in the last reply, and how to ask for them without saying it again."""
+
+
+def _edited_again(text: list[str], rng: Random) -> Turn:
+    edit, pattern = rng.choice(FURTHER if len(set(text)) > 1 else FURTHER[3:])
+    old, new = rng.choice(text), words.word(rng)
+    result = {
+        _replace: " ".join(new if word == old else word for word in text),
+        _remove: " ".join(word for word in text if word != old),
+        _upper: " ".join(text).upper(),
+        _reverse: " ".join(text[::-1]),
+    }[edit]
+    ask = rng.choice(("now ", "and now ", "then ", "ok, now ", "next, ", "")) + expand(pattern, rng)
+    ask = ask.replace("{o}", old).replace("{n}", new) + rng.choice(("", "", " please", "."))
+    return Turn(ask[:1].upper() + ask[1:] if rng.random() < 0.5 else ask, result)
 
 
 FIELDS: dict[str, tuple[tuple[str, Callable[[Random], str | int]], ...]] = {

@@ -195,7 +195,7 @@ APP = (
     ),
     Topic(
         "keys",
-        "The keys are: Enter sends, Ctrl+J starts a new line, Esc stops a reply, Ctrl+T switches the token view, Ctrl+G runs at full speed, Ctrl+N starts a new conversation, Ctrl+P opens the command palette, F1 helps and Ctrl+Q quits.",
+        "The main keys are: Enter sends, Ctrl+J starts a new line, Esc stops a reply, Ctrl+T switches the token view, Ctrl+G runs at full speed, Ctrl+N starts a new conversation, Ctrl+P opens the command palette, F1 helps and Ctrl+Q quits.",
         "Enter, Ctrl+J, Esc, Ctrl+T, Ctrl+G, Ctrl+N, Ctrl+P, F1 and Ctrl+Q; F1 explains them.",
         "Many have a slash command, too: `/new`, `/tokens`, `/fast`, `/help`, `/quit`. F1 lists all keys and commands, and the palette on Ctrl+P searches them.",
         names=(
@@ -565,7 +565,7 @@ APP = (
         "privacy",
         "Yes, it is private: everything runs on this machine and nothing is sent anywhere. What you type stays with you.",
         "Everything stays on this machine.",
-        "The models are files on your disk and llama.cpp runs them here, so LocalSpec works with the network unplugged.",
+        "The models are files on your disk and llama.cpp runs them here, so LocalSpec works with the network unplugged. Only what you ask for goes out: a download, a server of yours with `--connect`, or a tool.",
         names=("privacy", "[my data|my privacy]"),
         goals=(
             "keep my [data|chats|messages] private",
@@ -1539,7 +1539,7 @@ SPECULATION = (
         "drafters",
         "Guesses come from the draft model, from the suffix drafter, which proposes what followed the same words earlier, or from a head made for the target: EAGLE-3, DFlash or MTP. `--spec auto`, the default, uses what there is; `--spec draft` or `--spec suffix` uses one alone, and `--spec off` none.",
         "The draft model, the suffix drafter, and heads: EAGLE-3, DFlash and MTP.",
-        "The draft model and heads help with any text, the suffix drafter with copying and editing. Whoever guesses, the target checks, so the text is the same.",
+        "The draft model and heads help with any text, the suffix drafter with copying and editing. Where a JSON Schema leaves no choice, the grammar drafter guesses. Whoever guesses, the target checks.",
         names=(
             "[the drafters|drafters|the two drafters|kinds of drafters]",
             "[--spec auto|spec auto]",
