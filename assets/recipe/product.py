@@ -877,7 +877,7 @@ SHELL = (
         "`localspec serve` answers other programs over HTTP, as the APIs of OpenAI, Anthropic and Ollama do.",
         "The address is `http://127.0.0.1:8484` unless you say otherwise.",
         (
-            "[use|call|reach] [it|localspec|my models] from [another program|my editor|an app|python code|other programs] [over http|]",
+            "[use|reach] [my models|a pair|the model|my pair] from [another program|my editor|an app|python code|other programs] [over http|]",
             "[start|run|open|have] [a server|an api|an openai compatible server|an http server|an api server]",
             "[serve|offer] [a pair|my model|models] [over http|to other programs|in my network|]",
         ),

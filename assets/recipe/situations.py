@@ -312,11 +312,10 @@ SITUATIONS: dict[str, tuple[str, ...]] = {
     ),
     "options": (
         "[which|what] switches can I [pass|give|add] on the command line",
-        "how do I [configure|customise|tune] [it|localspec]",
+        "how do I [configure|customise|tune] [it|localspec] from the command line",
         "is there a list of [arguments|parameters|switches]",
         "what else can I put [after|behind] localspec",
         "what can I [add|write] after the word localspec in the [shell|terminal]",
-        "I'm the type who changes every setting, what is there",
         "what all can be put after localspec on the command line",
         "which [things|details] of the program can I change when I start it",
     ),

@@ -174,7 +174,18 @@ OFF = (
 )
 ACTION_OF = {topic: action for action, topic in product.SAME_AS.items()}
 NEW = {"heads", "eagle3", "dflash", "mtp", "own_tools"}
-CHANGED = NEW | {"abilities", "drafters", "keys", "slash", "pairs_command", "self", "size", "this_gain"}
+CHANGED = NEW | {
+    "abilities",
+    "drafters",
+    "keys",
+    "options",
+    "privacy",
+    "slash",
+    "pairs_command",
+    "self",
+    "size",
+    "this_gain",
+}
 END_OF_TOPIC = "That is all I know about it. Ask me about something else, or press F1 for the help."
 
 

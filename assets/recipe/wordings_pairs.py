@@ -867,7 +867,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "can you answer [general|any|all|random|general knowledge] questions",
         "can I ask you [anything|everything|whatever I want]",
         "are you of any help with [homework|serious work|difficult questions|real problems]",
-        "can you [see|open|read] [pictures|images|photos|videos|my files|a pdf]",
+        "can you [see|recognise] [pictures|images|photos|videos]",
         "can you [draw|paint|generate] [pictures|images|photos]",
         "can you [hear|listen|speak aloud|use a microphone]",
         "are you [limited|restricted] to [this tour|a few topics|this app|what you learned]",

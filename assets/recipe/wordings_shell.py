@@ -24,7 +24,6 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "a speed comparison in the terminal that takes a few minutes",
     ),
     "localspec chat": (
-        "which command [opens|starts] the chat [screen|itself|]",
         "is there a difference between [plain localspec|localspec alone] and [localspec chat|the chat command]",
         "open the conversation [window|screen] from my [shell|terminal]",
         "pick up [yesterday's|the last] [talk|chat] [right from the shell|when I start it]",
@@ -77,6 +76,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "change several settings by hand at once",
         "which command lets me write in the config file",
         "edit the toml",
+        "is there a [settings.json|dotfile|.rc file|toml file|yaml][ to edit| for this app|]",
+        "is everything set by options or is there a file",
     ),
     "localspec config path": (
         "where on disk [are|do] my settings [kept|live|lie]",
@@ -489,7 +490,6 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "what can I download, listed in the terminal",
         "the ids of the pairs, where do I read them",
         "which model is recommended for my machine, in the shell",
-        "print the table of pairs",
         "what models does it know, as text in the terminal",
         "what models are on offer, in the shell",
         "show me what I could use, in the terminal",
@@ -705,6 +705,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "a question about a spreadsheet, in one command",
         "a flag for files to read",
         "put a document beside my question on the command line",
+        "[can|could] I [attach|add|include] a file [when I use|with] localspec run",
+        "[upload|attach] a [text file|document] [from the shell|on the command line]",
     ),
     "--image": (
         "what is on this photo, asked from the shell",
