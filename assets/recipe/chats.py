@@ -26,7 +26,7 @@ FAMILIES: dict[str, tuple[Family, float]] = {
     "pairs": (tour.pairs, 11),
     "self": (tour.self, 10),
     "commands": (tour.commands, 26),
-    "shell": (tour.shell, 10),
+    "shell": (tour.shell, 16),
     "without tools": (toolcalls.without, 2),
     "smalltalk": (smalltalk.smalltalk, 9),
     "outside": (refusals.outside, 19),
@@ -50,7 +50,7 @@ DRILLS: dict[str, tuple[Family, float]] = {
 }
 FRESH: dict[str, tuple[Family, float]] = {
     "commands": (tour.commands, 30),
-    "shell": (tour.shell, 11),
+    "shell": (tour.shell, 18),
     "changed": (tour.changed, 12),
 }
 """Families that the weights before these did not know, or knew otherwise."""
