@@ -19,6 +19,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "how do I scroll through what I [entered|typed] earlier",
         "I lost my [question|message], it was sent already, can I have its text in the prompt",
         "recycle my previous [prompt|question]",
+        "what I sent last should stand in the prompt again",
+        "press what to see my former input",
     ),
     "later": (
         "I went too far back in my [old messages|prompt history], how do I come forward again",
@@ -70,6 +72,9 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "[load|insert|bring in] a [text file|log|csv]",
         "does it read [word|excel|notebooks]",
         "let's talk about the code in my repository, how do I give it",
+        "here is a document on my disk, have a look",
+        "take my notes into account",
+        "how does my own text on disk come into play",
     ),
     "recall": (
         "I asked something similar [last week|days ago], how do I find [that message|my own wording]",
@@ -86,6 +91,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "pick one of my former messages from a list",
         "which key searches my former inputs",
         "filter my sent messages by a word",
+        "what was it that I typed the other day",
+        "my question from back then, where is it",
     ),
     "editor": (
         "the input line is too small for [my text|a long prompt], can I [use|have] a real editor",
@@ -103,6 +110,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "a proper editor for the prompt [please|]",
         "leave the prompt for my editor and return with the text",
         "I have a lot to write, is there something bigger than this line",
+        "I'd write this in my usual program",
+        "too long for one line, a bigger window please",
     ),
     "marks": (
         "the [underlines|colours of the tokens] are too much, can they be [subtler|quieter|different]",
@@ -120,6 +129,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "which key changes the highlighting of tokens",
         "make the highlighting less loud",
         "colour every token by where it came from",
+        "the colours of words mean nothing to me, can they show the drafters",
+        "which ways of marking tokens exist, and how do I go through them",
     ),
     "ghosts": (
         "the [crossed-out words|flashing words] [disturb|annoy|irritate] me, [how do I get rid of them|make them go]",
@@ -135,6 +146,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "I can't read the crossed-out words so quickly",
         "the grey crossed words should go",
         "show all failed guesses in the text",
+        "words appear and are crossed out at once, can that be off",
+        "hold the rejected words in view",
     ),
     "inspect": (
         "I'd like to [know|see] how [sure|certain] the model was about [a word|each token]",
@@ -156,6 +169,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "let me study a reply token by token",
         "how confident was it in that number",
         "debug a reply",
+        "how sure was it of each word",
+        "what would it have said otherwise",
     ),
     "race": (
         "I don't believe that guessing is [faster|any faster], [show me|can you prove it|can I see it]",
@@ -177,6 +192,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "a demo of the acceleration for my colleagues",
         "how much do I save by guessing, show me on this question",
         "put plain decoding next to speculative decoding",
+        "show that the trick with the draft helps",
+        "the same text once fast and once slow",
     ),
     "compare": (
         "ask [qwen and llama|two models|three pairs] the same thing",
@@ -196,6 +213,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "let different models compete on one prompt",
         "which key compares pairs",
         "the same message, other models",
+        "let two of them answer and I choose",
+        "who says it better, the small or the large model",
     ),
     "previous": (
         "how do I get [the cursor|up] to an older [reply|turn] to do something with it",
@@ -211,6 +230,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "get the focus on an earlier exchange",
         "go to the turn before",
         "no mouse here, how do I pick a turn",
+        "up to the reply before, to work on it",
+        "single out one of the turns",
     ),
     "next": (
         "how do I move the selection to the turn [below|after this]",
@@ -245,6 +266,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "how do I get a different answer without asking anew",
         "repeat the generation",
         "not satisfied, [redo it|new reply]",
+        "say it differently",
+        "I expected something better, once more",
     ),
     "edit": (
         "I made a [typo|mistake] in my question, how do I [fix|correct] it and send it again",
@@ -264,6 +287,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "[amend|revise|adjust] my message",
         "there is an error in my prompt, already sent",
         "improve my question without starting over",
+        "let me have another go at my question, with a change",
+        "the last thing I asked needs a correction",
     ),
     "rewrite": (
         "you wrote a wrong word, can I [change|fix] it in your reply",
@@ -280,6 +305,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "touch up the answer",
         "write over what the model wrote",
         "[amend|revise] the model's reply",
+        "make the reply say what I want, by typing it",
+        "the answer has a typo, let me mend it",
     ),
     "continue": (
         "I pressed Esc too [early|soon], let the reply [go on|continue]",
@@ -298,6 +325,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "extend the last reply",
         "don't start over, just carry on",
         "pick the reply up again",
+        "there should be more, it broke off",
+        "carry on with the unfinished text",
     ),
     "version-before": (
         "after [regenerating|asking again], where is the [first|old] answer",
@@ -342,6 +371,9 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "transfer the reply to my word processor",
         "clipboard, how",
         "ctrl+c does not copy here, what does",
+        "I'd like to have this reply in my other window",
+        "what puts the text on the clipboard",
+        "bring the answer over into a letter",
     ),
     "code": (
         "I need only the [python|code|function] you wrote, [on the clipboard|copied]",
@@ -357,6 +389,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "the function you wrote, into my editor",
         "code to clipboard",
         "grab the listing",
+        "just the snippet, to paste it in my ide",
+        "lift the code out of the answer",
     ),
     "block-before": (
         "where was that [code|snippet] further up, [jump there|which key goes there]",
@@ -392,6 +426,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "I can't click on the address",
         "follow a hyperlink",
         "get the link without selecting it by mouse",
+        "visit the page that is mentioned up there",
+        "are there clickable addresses, and how do I use them",
     ),
     "thoughts": (
         "the model [thinks|reasons] first, where can I read [that|its thoughts]",
@@ -407,6 +443,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "read the inner monologue",
         "there is a line about thoughts, how do I unfold it",
         "open the text of the summary",
+        "I want to see it think",
+        "close the long thinking above the answer",
     ),
     "passages": (
         "my pdf was long, which pages did it look at",
@@ -424,6 +462,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "references, citations: what was read",
         "hide the long excerpts below my question",
         "list the files that went with my question",
+        "what of my document did it really have in front of it",
+        "prove that you read my file",
     ),
     "delete": (
         "this [answer|turn|message] should [go|disappear], how do I [remove|delete] it",
@@ -440,6 +480,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "clear one message, not the whole chat",
         "I don't want this answer in the chat any more",
         "forget the last thing I said",
+        "scrap the last exchange",
+        "how do I make a single answer vanish",
     ),
     "undo": (
         "[oh no|oops|damn|help], that was the wrong [turn|one], [bring it back|I want it back]",
@@ -460,6 +502,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "reverse the summary, I want the original turns",
         "is there a way to recover a turn that I erased",
         "I regret the deletion",
+        "oh dear, what I removed was important",
+        "go back to before the deletion",
     ),
     "compact": (
         "the [chat|context] is [almost full|full|too long], how do I make [room|space]",
@@ -478,6 +522,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "sum up everything so far to save space",
         "we are running out of context",
         "replace old messages with a digest",
+        "the model can't hold all of this any longer",
+        "tighten up the conversation",
     ),
     "conversations": (
         "yesterday we talked about something, where is [that|it|that chat]",
@@ -500,6 +546,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "what have I talked about in here before",
         "get back to the chat about my garden",
         "a list of what I discussed",
+        "continue what we began last time",
+        "hop over to my other talk",
     ),
     "search": (
         "somewhere we wrote about [pasta|taxes|python], how do I find [it|the place]",
@@ -517,6 +565,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "find every mention of a name",
         "look something up in my past conversations",
         "ctrl+f over everything",
+        "which of my talks mentioned a certain name",
+        "dig through everything I ever wrote here",
     ),
     "rename": (
         "the title of this chat is [wrong|silly|bad], [how do I change it|another one please]",
@@ -532,6 +582,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "how do I write another title on this chat",
         "change the caption of the conversation",
         "title",
+        "put a better headline over this talk",
+        "what we talk about has changed, so should the title",
     ),
     "folder": (
         "my list of chats is a mess, can I sort it",
@@ -550,6 +602,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "move the conversation somewhere else in the list",
         "is there a way to bundle conversations",
         "create a folder for my chats",
+        "my talks about school should be together",
+        "order in the list of talks, by project",
     ),
     "archive": (
         "I don't need this chat now but don't want to delete it",
@@ -566,6 +620,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "how do I un-archive a chat",
         "mothball this conversation",
         "the list is too long, what can I do with old chats apart from deleting",
+        "this talk is over, put it aside",
+        "less clutter in the list of talks, nothing deleted",
     ),
     "export": (
         "I need [this talk|our conversation|what we wrote] as a [document|text|file] for [my notes|a colleague|work]",
@@ -587,6 +643,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "I'd like to publish this conversation",
         "turn this talk into a file",
         "print what we said",
+        "I'd like this talk on paper",
+        "hand our talk to a colleague as a file",
     ),
     "import": (
         "I used [chatgpt|lm studio] before, can I take my [chats|history] along",
@@ -603,6 +661,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "put a saved json back into the list",
         "transfer my history from lm studio",
         "read in what a friend exported",
+        "my talks from elsewhere should appear here",
+        "get the talks of another program",
     ),
     "pairs": (
         "where do I choose [another|a bigger|a smarter] model [in here|in the chat]",
@@ -623,6 +683,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "how do I replace the toy model",
         "where are the bigger models",
         "is there a model menu",
+        "you are too simple, give me a big one",
+        "what else could answer me here instead of you",
     ),
     "stats": (
         "how well did guessing work [in the last days|over all my replies|so far]",
@@ -640,6 +702,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "show charts of how it did",
         "did something get worse since the update",
         "compare drafters by what they brought",
+        "how did it perform over the past weeks",
+        "a balance sheet of all the guesses so far",
     ),
     "accept": (
         "a line says I could download a better pair, [how do I agree|yes please, how]",
@@ -654,6 +718,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "agree to what the line recommends",
         "the app suggested another pair, how do I take it",
         "okay to the hint about a download",
+        "yes to that proposal",
+        "I'd take the better pair it speaks of",
     ),
     "theme": (
         "the screen is too [dark|bright|pale], can I change that",
@@ -674,6 +740,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "the colours do not suit my terminal",
         "skins, themes, looks: what is there",
         "black background instead of white",
+        "I find this ugly, what else is there",
+        "the letters are hard to see against this background",
     ),
     "settings": (
         "where do I [change|set|adjust] [things|how it behaves|the defaults]",
@@ -709,6 +777,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "what can I [override|change] [from|among] the default [settings|values]",
         "is there an [advanced|expert|power user] [mode|section|setting] with [more|all the] [options|settings]",
         "what is [adjustable|changeable|configurable] [here|in this program|and how]",
+        "I want it to behave otherwise from now on",
+        "where do I find the screws to turn",
     ),
     "persona": (
         "can you [be|act as|play] [a teacher|a chef|someone else], like a role that stays",
@@ -726,6 +796,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "give the model a standing role",
         "list the characters I have written",
         "system prompt by name, in the chat",
+        "be somebody else for this talk",
+        "I have described a character in a file, bring it in",
     ),
     "prompt": (
         "I write the same long question every day, can I keep it",
@@ -745,6 +817,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "standard questions of our team, ready to send",
         "text blocks",
         "the prompts of an mcp server, where are they",
+        "I'm tired of typing the same request",
+        "a ready text in which I only change a word",
     ),
     "set": (
         "only in this chat I want [temperature 0|a higher temperature|a lower temperature]",
@@ -762,6 +836,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "set top-p for this conversation",
         "limit the reply length in this chat only",
         "tweak a parameter in the middle of the chat",
+        "wilder answers here, without touching the rest",
+        "a value that counts in this talk only",
     ),
     "unset": (
         "I changed something for this chat, how do I get the usual value back",
@@ -776,6 +852,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "which command forgets a value of this chat",
         "make this chat like all others again",
         "clear all values of this conversation",
+        "this talk should follow the general settings again",
+        "take my special values out of this talk",
     ),
     "schema": (
         "I need every reply as [valid json|json of a fixed shape]",
@@ -791,6 +869,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "hold the model to a structure",
         "no more free text, only json of my shape",
         "back to ordinary replies after the schema",
+        "answers that a program can read, each with the same shape",
+        "fixed fields in every reply of this talk",
     ),
     "tools": (
         "can it do sums with a real calculator",
@@ -810,6 +890,9 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "I added an mcp server, how do I use it in the chat",
         "extensions for the model, on and off",
         "why does the model not use my tools",
+        "give it hands: let it do things on its own",
+        "stop it from running anything",
+        "could it look things up with a program of mine",
     ),
     "calls": (
         "it asks whether it may run something, how do I answer",
@@ -827,6 +910,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "where do I approve what the agent wants",
         "a tool was used, show me what came back",
         "it is stuck waiting for an approval",
+        "it wants to do something and waits for me",
+        "what did it get back from the program it called",
     ),
     "read": (
         "how do I get out of the input so that letters [move|act]",
@@ -865,6 +950,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "how do I get to text further up",
         "move the view up while the reply runs",
         "the top of a long reply",
+        "what stood further above",
+        "back up a page",
     ),
     "newer": (
         "how do I scroll [down|down again]",
@@ -891,6 +978,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "stick to the bottom again",
         "auto scroll is off, turn it on again",
         "skip to the end of the conversation",
+        "take me down to where it is writing",
+        "I am lost somewhere in the middle",
     ),
     "tour": (
         "[show|walk] me [around|through the app]",
@@ -907,6 +996,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "end the guided walk",
         "give me an introduction with things to do",
         "a beginner's walk through the app",
+        "I have never used this, lead me",
+        "show me what it can do, piece by piece",
     ),
     "letters": (
         "[pressing|typing] y only [writes|puts] a y into the prompt",
@@ -919,6 +1010,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "which turn does a letter act on",
         "I chose a turn and pressed y, nothing",
         "keys without ctrl, how do they work",
+        "the help names a letter but pressing it only types it",
+        "how do I use the keys that are just a letter",
     ),
     "change_keys": (
         "ctrl+t belongs to my [terminal|window manager], [give it another key|what can I do]",
@@ -933,6 +1026,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "remap a command to ctrl+y",
         "where do I write my own shortcuts",
         "personalise the keyboard",
+        "this key is awkward for me, another one please",
+        "let me decide which key does what",
     ),
     "vim": (
         "hjkl [and modes|] please",
@@ -945,6 +1040,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "how do I turn on hjkl",
         "my fingers know vi only",
         "normal and insert mode, does it have them",
+        "move with the letters as in vi",
+        "do you have a vi-like way of moving",
     ),
     "line_mode": (
         "a chat without [a full screen|boxes and colours]",
@@ -958,6 +1055,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "for braille and speech output",
         "an interface without graphics",
         "over a serial line",
+        "nothing but text, please, no screen drawing",
+        "my reading device needs plain lines",
     ),
     "heads": (
         "what is meant by a draft head",
