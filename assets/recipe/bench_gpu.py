@@ -17,7 +17,7 @@ from pathlib import Path
 
 import gguf
 import numpy as np
-from bench_pair import ASSETS, Large, Small, overrides, padded
+from bench_pair import Large, Small, overrides, padded, source_of
 from bench_pair import tensors as embedded
 from gguf import GGMLQuantizationType, quants
 
@@ -30,18 +30,23 @@ SHAPES = {
     "draft-0.1b": Large(768, 12, 2304),
     "eagle3-8b": Large(4096, 1, 14336),
     "dflash-8b": Large(4096, 5, 14336),
+    "mtp-8b": Large(4096, 32, 14336),
 }
 _CONSTANT, _NEVER = 0.05, -20_000.0
 """In the unused dimension: of every token that is read, and of those that are never said."""
 _UNUSED_TYPE = 5
+_NORMS_OF_CONSTANT = ("output_norm.weight", "nextn.hnorm.weight", "nextn.shared_head_norm.weight")
+_INPUTS_OF_HEADS = ("fc.weight", "nextn.eh_proj.weight")
+"""What the constant passes on its way to the output, beside the residual stream; DFlash begins with embeddings."""
 
 
 def quantized(weight: np.ndarray) -> np.ndarray:
     """The blocks of a matrix; rows of zeros, which are nearly all, are not looked at."""
-    blocks = np.repeat(_blocks(np.zeros((1, weight.shape[1]))), weight.shape[0], axis=0)
-    rows = np.flatnonzero(weight.any(axis=1))
-    blocks[rows] = _blocks(weight[rows])
-    return blocks
+    rows = weight.reshape(-1, weight.shape[-1])
+    blocks = np.repeat(_blocks(np.zeros((1, rows.shape[1]))), len(rows), axis=0)
+    filled = np.flatnonzero(rows.any(axis=1))
+    blocks[filled] = _blocks(rows[filled])
+    return blocks.reshape(*weight.shape[:-1], -1)
 
 
 def _blocks(rows: np.ndarray) -> np.ndarray:
@@ -61,9 +66,10 @@ def tensors(small: Small, large: Large) -> Iterator[tuple[str, np.ndarray]]:
         if name == "token_embd.weight":
             yield name, embeddings(small.weights[name], large.width)
             continue
-        if name == "output_norm.weight":  # lets the constant through
+        kind = name.split(".", 2)[2] if name.startswith("blk.") else name
+        if kind in _NORMS_OF_CONSTANT:
             weight[-1] = math.sqrt(small.width / large.width)
-        elif name == "fc.weight" and small.architecture == "eagle3":  # and so does what the head begins with
+        elif kind in _INPUTS_OF_HEADS and small.architecture != "dflash":
             weight[-1, -1] = 1
         yield name, weight if weight.ndim == 1 else quantized(weight)
 
@@ -100,7 +106,7 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     for name in options.only:
         path = options.out / f"bench-{name}.gguf"
-        write(ASSETS / f"builtin-{name.partition('-')[0]}.gguf", SHAPES[name], path)
+        write(source_of(name.partition("-")[0], options.out), SHAPES[name], path)
         print(f"{path} {path.stat().st_size / 1e6:.0f} MB", flush=True)
 
 
