@@ -124,7 +124,9 @@ def train(corpus: Corpus, target: Network, learners: list[Head], schedule: Sched
             means[n] = loss.detach() if step == 0 else means[n].lerp(loss.detach(), 0.02)
         step, seen = step + 1, seen + batch.tokens.numel()
         if step % 50 == 0:
-            report = " ".join(f"{head.shape.kind} {mean.item():.3f}" for head, mean in zip(learners, means, strict=True))
+            report = " ".join(
+                f"{head.shape.kind} {mean.item():.3f}" for head, mean in zip(learners, means, strict=True)
+            )
             print(f"step {step} ({progress:.0%}) {report} per second {seen / (time.time() - start):.0f}", flush=True)
             _save(learners, out)
     _save(learners, out)
