@@ -280,6 +280,17 @@ def test_a_log_that_cannot_be_written_hides_nothing(localspec: Localspec, own_ho
     assert "cannot be written" in done.err
 
 
+def test_without_llama_cpp_the_next_step_is_named() -> None:
+    """Exit code 8, the missing package and the way to it; it is no bug, so no log is named."""
+    code = "import sys; sys.modules['llama_cpp'] = None; from localspec.cli import main; main(['run', 'hello'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (8, "")
+    assert done.stderr == (
+        "localspec: llama.cpp cannot be loaded: the package llama-cpp-python is not installed. "
+        "`localspec doctor` shows the command that builds llama.cpp on this machine.\n"
+    )
+
+
 def test_the_options_table_does_not_depend_on_who_asked_before() -> None:
     """A command asked by itself, outside of the program, has no -h."""
 
