@@ -181,7 +181,7 @@ def test_a_name_that_no_file_can_have(localspec: Localspec, arguments: tuple[str
     """It is refused as one that is not there."""
     done = localspec(*arguments, "a" * 5000)
     assert (done.code, done.out) == (4, "")
-    assert done.err == "localspec: No file has a name as long as one of these. Check the command line.\n"
+    assert done.err == "localspec: The name of a file on the command line is too long. Shorten it.\n"
 
 
 @pytest.mark.parametrize(
