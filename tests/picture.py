@@ -15,6 +15,7 @@ from textual.pilot import Pilot
 
 from localspec.base.paths import shipped
 from localspec.chat.answer_queue import AnswerQueue
+from localspec.chat.pairs.library import PairLibrary
 from localspec.engine.settings import Sampling
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import ReplyOptions
@@ -23,6 +24,7 @@ from localspec.runtime.worker.client import EngineClient
 from localspec.runtime.worker.messages import Load
 from localspec.tui.app import ChatApp
 from localspec.tui.widgets.notice import Notice
+from tests.tui.fakes import NoPairs, with_settings
 
 PICTURE = Path(__file__).parent.parent / "assets" / "screenshot.svg"
 QUESTIONS = ("What is a draft model?", "Tell me a story about a fox")
@@ -33,7 +35,7 @@ async def take(chat_config: ChatConfig, log_file: Path) -> str:
     inbox = AnswerQueue()
     with EngineClient(inbox.put, log_file) as client:
         client.send(Load(chat_config.load))
-        app = ChatApp(chat_config, client, inbox)
+        app = ChatApp(with_settings(chat_config), client, inbox, PairLibrary(NoPairs()))
         async with app.run_test(size=(92, 30)) as pilot:
             await pilot.press("ctrl+t")
             for n, question in enumerate(QUESTIONS, start=1):

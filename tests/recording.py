@@ -21,6 +21,7 @@ from localspec.base.paths import shipped
 from localspec.chat.answer_queue import AnswerQueue
 from localspec.chat.commands.command import key_label
 from localspec.chat.pair_slot import Phase
+from localspec.chat.pairs.library import PairLibrary
 from localspec.engine.settings import Sampling
 from localspec.models.pairs import BUILTIN_ID, load_catalogue
 from localspec.runtime.chat_config import ChatConfig
@@ -36,6 +37,7 @@ from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.race import RaceScreen
 from localspec.tui.theme import DARK
 from tests.film import Film, Frame, line_of, thinned
+from tests.tui.fakes import NoPairs, with_settings
 
 RECORDING = Path(__file__).parent.parent / "assets" / "recording.svg"
 COLUMNS, LINES = 100, 30
@@ -138,7 +140,7 @@ async def record(chat_config: ChatConfig, log_file: Path, scenes: tuple[Scene, .
     store = Store.open_or_memory()
     with EngineClient(inbox.put, log_file) as client:
         client.send(Load(chat_config.load))
-        app = ChatApp(chat_config, client, inbox, store=store)
+        app = ChatApp(with_settings(chat_config), client, inbox, PairLibrary(NoPairs()), store=store)
         app.theme = DARK.name
         async with app.run_test(size=(COLUMNS, LINES)) as pilot:
             await _until(pilot, lambda: _ready(app))

@@ -24,6 +24,8 @@ RPC_SILENT = "no answer came from the RPC server"
 _RPC_ENDED = re.compile(r"Remote RPC server crashed|Failed to connect to \S+:\d+|RPC handshake failed")
 """llama.cpp's last words when a connection to an RPC server ends."""
 _RPC_HINT = "See whether it runs there, and start it again if it does not."
+BUILD_HINT = "`localspec doctor` shows the command that builds llama.cpp on this machine."
+"""The next step where llama.cpp does not run here."""
 _LONGEST = 200
 _TELLING_LINES = 20
 _TELLING = re.compile(
@@ -87,7 +89,7 @@ def ending_error(
         hint = "It is probably damaged, or made for a newer llama.cpp; try another file of the same model."
         return ModelFileError(f"llama.cpp cannot load {names}: {why}.", f"{hint} {next_step}".strip())
     hints = {
-        signal.SIGILL: "localspec doctor shows the command that builds llama.cpp on this machine.",
+        signal.SIGILL: BUILD_HINT,
         signal.SIGKILL: "If memory ran out, a smaller model or a smaller context (--ctx) helps.",
         signal.SIGBUS: "A model file was probably changed or truncated while it was in use; check it.",
     }

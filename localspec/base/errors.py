@@ -10,7 +10,7 @@ class's ``exit_code``. The tree::
     +-- ModelFileError          5   the file is not a GGUF, is truncated, or llama.cpp refuses it
     +-- PairMismatchError       6   target and draft do not fit each other
     +-- CapacityError           7   the context or the memory is too small
-    +-- EngineError             8   the engine process stopped
+    +-- EngineError             8   the engine cannot start, or stopped
     +-- ConfigError             9   a configuration file cannot be read
     +-- DownloadError          10   a file cannot be downloaded or stored
     +-- StoreError             11   conversations cannot be stored or read
@@ -92,10 +92,10 @@ class CapacityError(LocalSpecError):
 
 
 class EngineError(LocalSpecError):
-    """An engine process, or an RPC server that computes for it, that died or does not answer."""
+    """An engine that cannot be started or died, or an RPC server that computes for it and does not answer."""
 
     exit_code = 8
-    meaning = "the engine stopped unexpectedly, or an RPC server does not answer"
+    meaning = "the engine did not start, or stopped, or an RPC server does not answer"
 
 
 class ConfigError(LocalSpecError):

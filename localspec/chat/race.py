@@ -193,8 +193,8 @@ class Race(Runs):
         differing = (n for n, (left, right) in enumerate(zip(one, other, strict=False)) if left != right)
         same_n = next(differing, min(len(one), len(other)))
         return (
-            f"The texts part {f'after {figures.tokens(same_n)}' if same_n else 'at the first token'}, as a rule where "
-            "two are about as likely: to check several at once rounds differently."
+            f"The texts differ {f'after {figures.tokens(same_n)}' if same_n else 'from the first token on'}, usually "
+            "where two tokens were about equally likely: checking several at once rounds differently."
         )
 
 

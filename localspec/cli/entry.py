@@ -61,7 +61,7 @@ def _answer(arguments: Sequence[str], services: Services) -> int:
     except OSError as error:
         if error.errno != errno.ENAMETOOLONG:
             return report.show_unexpected(error)
-        return report.show(NotFoundError("No file has a name as long as one of these.", "Check the command line."))
+        return report.show(NotFoundError("The name of a file on the command line is too long.", "Shorten it."))
     except Exception as error:  # noqa: BLE001 -- the edge of the program; nothing above could tell the person
         return report.show_unexpected(error)
 

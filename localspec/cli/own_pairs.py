@@ -102,7 +102,7 @@ def _suggest(target: Resolved, named: str) -> None:
         known = (
             f"These pairs have a draft of its family: {near}."
             if near
-            else "`localspec pairs list` shows drafts there are."
+            else "`localspec pairs list` shows which drafts there are."
         )
         raise NotFoundError(
             f"No file here can draft for {target.path.name}: "

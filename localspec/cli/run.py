@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="Write events as NDJSON, one object a line, instead of text.")
 @click.option(
-    "--explain", is_flag=True, help="After the reply, say of every round why as many tokens were proposed as were."
+    "--explain", is_flag=True, help="After the reply, say for every round why that many tokens were proposed."
 )
 @click.option("--marks", type=MarksChoice(), default="auto", help=MarksChoice.HELP)
 @click.pass_obj

@@ -89,7 +89,7 @@ def _miss_row(miss: Miss) -> tuple[str, ...]:
 def nothing(*, narrowed: bool) -> str:
     """The text without any figures to show."""
     if narrowed:
-        return paragraph("No reply that counts is on record. Without --pair and --since all of them count.")
+        return paragraph("No replies match. Without --pair and --since all replies count.")
     return paragraph(
         "There are no figures yet. `localspec` opens the chat; each of its replies is kept with its figures, unless "
         "the setting record_figures is no."

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from localspec.base.child_exit import why_it_ended
+from localspec.base.child_exit import BUILD_HINT, why_it_ended
 from localspec.base.machine import memory
 from localspec.models.discovery.drafts import ExpectWith
 from localspec.models.fit import Room
@@ -18,7 +18,6 @@ from localspec.runtime.speed.speed_file import SpeedFile, machine_name
 
 _TIMEOUT_S = 30.0
 _CHILD = (sys.executable, "-P", "-m", "localspec.doctor.probe_child")
-_REINSTALL = "`localspec doctor` shows the command that builds it on this machine."
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def probe_native(
         return NativeReport(f"Python could not be started again: {error.strerror or error}.", "Check the installation.")
     if done.returncode:
         why = why_it_ended(done.returncode, done.stderr)
-        return NativeReport(f"llama.cpp cannot be loaded: {why}.", _REINSTALL)
+        return NativeReport(f"llama.cpp cannot be loaded: {why}.", BUILD_HINT)
     try:
         report = json.loads(done.stdout.strip().rpartition("\n")[2])
         devices = tuple(ProbedDevice(**device) for device in report.pop("devices"))

@@ -69,4 +69,8 @@ def _has_heads() -> bool:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(report(*sys.argv[1:])))
+    try:
+        found = report(*sys.argv[1:])
+    except LocalSpecError as error:
+        found = {"problem": error.message, "hint": error.hint, "devices": []}
+    sys.stdout.write(json.dumps(found))

@@ -24,7 +24,7 @@ def compact(state: State, argument: str) -> None:
     recap = state.chat.stored.recap
     if recap is None or not state.chat.summarised(turn):
         stopped = reply.finished is FinishReason.CANCELLED
-        why = "The summary was stopped" if stopped else "The model had nothing to say in summary"
+        why = "The summary was stopped" if stopped else "The model wrote no summary"
         state.output.say(f"{why}; everything is as it was.")
         return
     dropped_n = reply.prompt.dropped_n if reply.prompt else 0

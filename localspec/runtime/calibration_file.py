@@ -37,7 +37,7 @@ def calibration_key(files: Sequence[Path], circumstances: Sequence[object]) -> s
     return digest.hexdigest()[:32]
 
 
-class ReplyFigures(Protocol):
+class LearnedFigures(Protocol):
     """Figures learned from replies, which are kept beside prices."""
 
     def to_dict(self) -> dict[str, Any]: ...
@@ -66,7 +66,7 @@ class CalibrationFile:
             return None
 
     def save(
-        self, costs: Costs, threads: dict[str, int], short_context: bool, reading: ReplyFigures | None = None
+        self, costs: Costs, threads: dict[str, int], short_context: bool, reading: LearnedFigures | None = None
     ) -> None:
         """Keep them, and what the file has of ``reading`` where none is given.
 
@@ -78,12 +78,12 @@ class CalibrationFile:
         with suppress(OSError):
             replace_file(self._path, json.dumps(data).encode(), private=True)
 
-    def recall(self, reading: ReplyFigures) -> None:
+    def recall(self, reading: LearnedFigures) -> None:
         """Let ``reading`` go on from what is on disk, if anything is."""
         with suppress(*_DAMAGED):
             reading.remember(self._data()["reading"])
 
-    def refresh(self, costs: Costs, reading: ReplyFigures | None = None) -> None:
+    def refresh(self, costs: Costs, reading: LearnedFigures | None = None) -> None:
         """Keep what replies taught, of costs and of ``reading``, if the file was worth keeping."""
         if kept := self.load():
             measured, threads, short_context = kept

@@ -35,7 +35,7 @@ from localspec.chat.pacing import Pacer
 from localspec.chat.pair_slot import EngineHandle
 from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.offer import OfferKind
-from localspec.chat.pairs.source import LocalPairs, NoPairs
+from localspec.chat.pairs.source import LocalPairs
 from localspec.chat.session import ChatSession
 from localspec.chat.settings.controller import SettingsController
 from localspec.config import Config
@@ -88,21 +88,22 @@ class PairsChanged(Message):
 def run_app(chat_config: ChatConfig, make_client: ClientFactory | None = None) -> None:
     """Chat until the user quits. The engine is started before the terminal is taken, and ended after.
 
+    ``chat_config`` was made from settings.
+
     Raises whatever the screen failed with, once the terminal is given back, and SystemExit after SIGTERM or SIGHUP.
     """
+    assert chat_config.settings is not None
     observers = Observers()
     observers.use(chat_config)
     inbox = AnswerQueue()
-    library = PairLibrary(LocalPairs(chat_config.settings) if chat_config.settings else NoPairs())
+    library = PairLibrary(LocalPairs(chat_config.settings))
     client = (make_client or _engine_client)(inbox.put)
     client.start()
     client.send(Load(chat_config.load))
     store = Store.open_or_memory()
     observers.watch(store)
     new = _new_here(store)
-    app = ChatApp(
-        chat_config, client, inbox, library=library, store=store, observers=observers, tends_heap=True, new_here=new
-    )
+    app = ChatApp(chat_config, client, inbox, library, store=store, observers=observers, tends_heap=True, new_here=new)
     try:
         app.run()
     finally:
@@ -147,8 +148,8 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
         chat_config: ChatConfig,
         engine: EngineHandle,
         inbox: AnswerQueue,
+        library: PairLibrary,
         clock: Callable[[], float] = time.monotonic,
-        library: PairLibrary | None = None,
         store: Store | None = None,
         observers: Observers | None = None,
         *,
@@ -170,7 +171,7 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
         self.session = ChatSession(
             chat_config, engine, Pacer(chat_config.pace_tokens_per_second, clock), store, self._observers
         )
-        self._library = library or PairLibrary(NoPairs())
+        self._library = library
         self._controller = PairController(self._library, self.session)
         self._inbox = inbox
         self._clock = clock

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from localspec.base import gc_scheduler
+from localspec.chat.pairs.library import PairLibrary
 from localspec.cli.services import Services
 from localspec.runtime.chat_config import ChatConfig
 from localspec.tui.app import ChatApp
+from tests.tui.fakes import NoPairs, with_settings
 from tests.tui.support import LAUNCH, Clock, FakeEngine, wait_until
 from tests.tui.test_chat import answered, begin
 
@@ -154,7 +156,7 @@ async def test_the_one_app_of_a_process_tends_its_heap(thawed: None, monkeypatch
     given: list[bool] = []
     monkeypatch.setattr(gc_scheduler, "give_back", lambda: given.append(True))
     engine, clock = FakeEngine(), Clock()
-    app = ChatApp(LAUNCH, engine, engine.inbox, clock, tends_heap=True)
+    app = ChatApp(with_settings(LAUNCH), engine, engine.inbox, PairLibrary(NoPairs()), clock, tends_heap=True)
     async with app.run_test() as pilot:
         await wait_until(pilot, gc.get_freeze_count)
         tending = app._tending

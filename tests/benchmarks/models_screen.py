@@ -19,7 +19,6 @@ from pathlib import Path
 
 from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.source import LocalPairs
-from localspec.chat.settings.controller import NoSettings
 from localspec.doctor.native_probe import NativeReport
 from localspec.models.pairs import ModelFile, Pair
 from localspec.models.pairs.user_pairs import append_pairs
@@ -28,6 +27,7 @@ from localspec.tui.screens.pairs import PairsScreen
 from localspec.tui.widgets.pair_list import PairList
 from tests.gguf_files import write
 from tests.models.pairs.support import BIG
+from tests.tui.fakes import NoSettings, with_settings
 from tests.tui.support import LAUNCH, FakeEngine
 
 
@@ -65,7 +65,7 @@ async def measure(repeats: int) -> None:
     while not library.judged:
         await asyncio.sleep(0.05)
     print(f"read in the background: {time.perf_counter() - began:.1f} s for {len(library.pairs)} pairs")
-    app = ChatApp(LAUNCH, engine, engine.inbox, library=library)
+    app = ChatApp(with_settings(LAUNCH), engine, engine.inbox, library)
     async with app.run_test(size=(120, 40)) as pilot:
         engine.load()
         await pilot.pause(0.5)

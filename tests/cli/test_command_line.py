@@ -181,7 +181,7 @@ def test_a_name_that_no_file_can_have(localspec: Localspec, arguments: tuple[str
     """It is refused as one that is not there."""
     done = localspec(*arguments, "a" * 5000)
     assert (done.code, done.out) == (4, "")
-    assert done.err == "localspec: No file has a name as long as one of these. Check the command line.\n"
+    assert done.err == "localspec: The name of a file on the command line is too long. Shorten it.\n"
 
 
 @pytest.mark.parametrize(
@@ -278,6 +278,17 @@ def test_a_log_that_cannot_be_written_hides_nothing(localspec: Localspec, own_ho
     assert done.code == 1
     assert "Traceback" in done.err
     assert "cannot be written" in done.err
+
+
+def test_without_llama_cpp_the_next_step_is_named() -> None:
+    """Exit code 8, the missing package and the way to it; it is no bug, so no log is named."""
+    code = "import sys; sys.modules['llama_cpp'] = None; from localspec.cli import main; main(['run', 'hello'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (8, "")
+    assert done.stderr == (
+        "localspec: llama.cpp cannot be loaded: the package llama-cpp-python is not installed. "
+        "`localspec doctor` shows the command that builds llama.cpp on this machine.\n"
+    )
 
 
 def test_the_options_table_does_not_depend_on_who_asked_before() -> None:

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from localspec.base.child_exit import BUILD_HINT
 from localspec.doctor.native_probe import NativeReport, ProbedDevice, probe_native, room_of
 
 GPU = ProbedDevice("CUDA0", "Test GPU", 8_000, shares_ram=False, used=True)
@@ -51,6 +52,15 @@ def test_a_library_that_is_not_there_is_a_sentence() -> None:
     report = probe_native(child("raise ImportError('libcudart.so.12: cannot open shared object file')"))
 
     assert report.problem.startswith("llama.cpp cannot be loaded: ImportError: libcudart.so.12")
+
+
+def test_without_the_package_the_sentence_is_that_of_every_command() -> None:
+    """The same as where a pair is loaded."""
+    start = "import runpy, sys; sys.modules['llama_cpp'] = None; "
+    report = probe_native(child(f"{start}runpy.run_module('localspec.doctor.probe_child', run_name='__main__')"))
+
+    assert report.problem == "llama.cpp cannot be loaded: the package llama-cpp-python is not installed."
+    assert report.hint == BUILD_HINT
 
 
 @pytest.mark.parametrize("code", ["", "print('hello')", "print('{}')", "print('[1]')", "print('{\"devices\": 3}')"])

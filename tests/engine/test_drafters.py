@@ -194,7 +194,7 @@ def test_its_tokens_are_marked_as_its_own() -> None:
     opinion = Opinion(0.3, 2, 0.4, ())
     at = next(index for index, token in enumerate(shown.tokens) if token.drafter == NAME)
     place, inspection = shown.place(at), Inspection(shown.tokens[at].id, opinion, opinion)
-    assert acceptance(place, inspection) == f"0.40 = p, since {NAME} names its guess"
+    assert list(acceptance(place, inspection)) == [f"0.40 = p: {NAME} guesses outright (q = 1)"]
 
 
 def test_statistics_count_it() -> None:

@@ -11,6 +11,7 @@ import pytest
 from localspec.runtime.cache_notices import told_if_long
 from localspec.runtime.worker.messages import Request
 from localspec.tui.app import ChatApp, run_app
+from tests.tui.fakes import with_settings
 from tests.tui.pairs_support import BEST, MB, FakeWorld, progressed
 from tests.tui.support import LAUNCH
 
@@ -80,10 +81,10 @@ def test_a_download_that_ends_with_the_app_is_told(monkeypatch: pytest.MonkeyPat
             app._library.change_signal.take()
             app._library.change_signal.arm()
 
-    monkeypatch.setattr("localspec.tui.app.NoPairs", lambda: world)
+    monkeypatch.setattr("localspec.tui.app.LocalPairs", lambda settings: world)
     monkeypatch.setattr(ChatApp, "run", run)
     with redirect_stderr(Heard()) as heard:
-        run_app(LAUNCH, lambda deliver: Idle())
+        run_app(with_settings(LAUNCH), lambda deliver: Idle())
     world.feed.put(None)
     assert heard.getvalue() == (
         "The download of qwen3-8b stopped at 40 %; it goes on at the next start, "

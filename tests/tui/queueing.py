@@ -7,7 +7,7 @@ import threading
 
 from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.source import LocalPairs
-from localspec.chat.settings.controller import NoSettings
+from tests.tui.fakes import NoSettings
 from tests.tui.support import LAUNCH
 
 

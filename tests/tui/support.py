@@ -13,6 +13,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from localspec.chat.answer_queue import AnswerQueue
+from localspec.chat.pairs.library import PairLibrary
 from localspec.engine.events import (
     Event,
     Finished,
@@ -38,6 +39,7 @@ from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.widgets.live_line import LiveLine
 from localspec.tui.widgets.notice import Notice
+from tests.tui.fakes import NoPairs, with_settings
 
 PLAIN_PER_SECOND = 35.2
 LAUNCH = ChatConfig(
@@ -192,7 +194,7 @@ def make_app(
     clock: Callable[[], float] | None = None,
     store: Store | None = None,
 ) -> ChatApp:
-    app = ChatApp(chat_config, engine, engine.inbox, clock or Clock(), store=store)
+    app = ChatApp(with_settings(chat_config), engine, engine.inbox, PairLibrary(NoPairs()), clock or Clock(), store)
     app.animation_level = "full"
     return app
 

@@ -76,11 +76,11 @@ async def test_every_command_has_one_handler() -> None:
 
 
 async def test_the_palette_of_commands_offers_the_table() -> None:
-    """Every action that makes sense without a key."""
+    """Every action that makes sense without a key, in the order of the help page."""
     app = make_app(FakeEngine())
     async with app.run_test():
-        titles = {command.title for command in app.get_system_commands(app.screen)}
-    assert titles == {action.title.capitalize() for action in CHAT.commands if action.in_palette}
+        titles = [hit.text async for hit in ActionCommands(app.screen).discover()]
+    assert titles == [action.title.capitalize() for action in CHAT.commands if action.in_palette]
 
 
 async def test_the_palette_can_be_closed_and_opened_at_once() -> None:

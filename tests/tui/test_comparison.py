@@ -16,6 +16,7 @@ from localspec.tui.app import ChatApp
 from localspec.tui.screens.race import LaneView, RaceScreen
 from localspec.tui.theme import DARK, LIGHT
 from localspec.tui.tokens.token_view import TokenView
+from tests.tui.fakes import with_settings
 from tests.tui.looks import LARGE, MEDIUM, hold_still
 from tests.tui.pairs_support import BEST, SMALL, TOO_BIG, FakeWorld, described, shelf_of
 from tests.tui.support import INFO, LAUNCH, Clock, FakeEngine, chat, notice_text, rounds_of, send, session, wait_until
@@ -33,7 +34,8 @@ def engine() -> FakeEngine:
 
 @pytest.fixture
 def app(engine: FakeEngine) -> ChatApp:
-    return ChatApp(replace(LAUNCH, pair_id=SMALL.id), engine, engine.inbox, Clock(), shelf_of(FakeWorld(WORLD)))
+    chat_config = with_settings(replace(LAUNCH, pair_id=SMALL.id))
+    return ChatApp(chat_config, engine, engine.inbox, shelf_of(FakeWorld(WORLD)), Clock())
 
 
 def loads(engine: FakeEngine) -> list[str]:

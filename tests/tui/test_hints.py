@@ -59,7 +59,7 @@ def app(tmp_path: Path) -> Iterator[ChatApp]:
     assert not keymap.problems
     assert {key_label(key) for key in keymap.keys.values()}.isdisjoint(OLD)
     engine, store = FakeEngine(), full_store(tmp_path / "history.db")
-    yield ChatApp(chat_config(), engine, engine.inbox, count().__next__, shelf_of(), store)
+    yield ChatApp(chat_config(), engine, engine.inbox, shelf_of(), count().__next__, store)
     store.close()
 
 

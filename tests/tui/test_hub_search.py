@@ -19,7 +19,6 @@ from localspec.chat.pairs.hub_words import gate
 from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.offer import news
 from localspec.chat.pairs.source import LocalPairs
-from localspec.chat.settings.controller import NoSettings
 from localspec.doctor.native_probe import NativeReport
 from localspec.models.discovery.drafts import DraftCandidate
 from localspec.models.discovery.page import ModelPage
@@ -36,6 +35,7 @@ from tests.models.pairs.support import BIG
 from tests.models.pairs.support import SMALL as SMALL_MODEL
 from tests.tiny_models import write_tiny
 from tests.tiny_projectors import write_projector
+from tests.tui.fakes import NoSettings
 from tests.tui.pairs_support import MB, FakeWorld, at_once, hub_model, progressed, shelf_of
 from tests.tui.support import LAUNCH, FakeEngine, wait_until
 from tests.tui.test_pairs import app_of, listed, marked, opened, ready, said

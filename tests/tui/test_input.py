@@ -104,6 +104,22 @@ async def test_tokens_are_counted_between_replies_only() -> None:
         await wait_until(pilot, lambda: counts(engine)[1:] == ["And now"])
 
 
+async def test_the_key_that_stops_is_shown_while_there_is_something_to_stop() -> None:
+    """From the question, which may wait for the pair, to the end of the reply."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(100, 30)) as pilot:
+        assert "stop" not in shown(pilot, "Hints")
+        await send(pilot, "First")
+        await wait_until(pilot, lambda: "Esc stop" in shown(pilot, "Hints"))
+        engine.load()
+        await wait_until(pilot, lambda: engine.prompts)
+        engine.start()
+        await pilot.pause()
+        assert "Esc stop" in shown(pilot, "Hints")
+        engine.finish(FinishReason.STOP)
+        await wait_until(pilot, lambda: "stop" not in shown(pilot, "Hints"))
+
+
 async def test_an_engine_that_dies_over_a_count_is_only_reported() -> None:
     """The text stays, the estimate stands, and the next pair is asked again."""
     engine = FakeEngine()

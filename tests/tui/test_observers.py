@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from localspec.base.errors import LocalSpecError, UsageError
 from localspec.chat.pacing import Pacer
 from localspec.chat.pair_slot import Phase
+from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.session import ChatSession
 from localspec.chat.status import live_state, pause_note
 from localspec.chat.tokens.live import Activity, Figures
@@ -36,6 +37,7 @@ from localspec.tui.app import ChatApp
 from localspec.tui.prompt.prompt import Prompt
 from tests.config.support import configure
 from tests.insight.metrics.test_metrics import samples
+from tests.tui.fakes import NoPairs
 from tests.tui.settings_support import chat_config, open_settings, said
 from tests.tui.support import (
     LAUNCH,
@@ -248,7 +250,7 @@ def app_of(engine: FakeEngine, store: Store, *arguments: str, settings: str = ""
     observers = Observers()
     observers.use(made)
     observers.watch(store)
-    app = ChatApp(made, engine, engine.inbox, Clock(), store=store, observers=observers)
+    app = ChatApp(made, engine, engine.inbox, PairLibrary(NoPairs()), Clock(), store, observers)
     app.animation_level = "none"
     return app
 

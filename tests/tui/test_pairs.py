@@ -26,6 +26,7 @@ from localspec.tui.app import ChatApp
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.pairs import PairsScreen
 from localspec.tui.widgets.pair_list import PairList
+from tests.tui.fakes import with_settings
 from tests.tui.pairs_support import BEST, MB, FakeWorld, fetched, progressed
 from tests.tui.support import (
     LAUNCH,
@@ -49,7 +50,7 @@ FULL = DownloadError("The disk of /models is full; 2.1 GB of big.gguf are missin
 def app_of(world: FakeWorld, engine: FakeEngine) -> Iterator[ChatApp]:
     """The app over pairs that are made of words; downloads that were left are ended."""
     library = PairLibrary(world)
-    app = ChatApp(TOUR, engine, engine.inbox, Clock(), library=library)
+    app = ChatApp(with_settings(TOUR), engine, engine.inbox, library, Clock())
     app.animation_level = "full"
     try:
         yield app
@@ -262,7 +263,7 @@ async def test_a_conversation_with_another_pair_offers_that_when_it_is_opened(
         recorder = thread.begin_reply(ReplyMetadata(pair_id="smollm2-1.7b"), under=thread.ask("Hello").id)
         recorder.receive(Finished(FinishReason.STOP, "Good day.", Tally().timings()))
         chat_config = replace(TOUR, conversation=thread.id)
-        app = ChatApp(chat_config, engine, engine.inbox, Clock(), library=PairLibrary(world), store=store)
+        app = ChatApp(with_settings(chat_config), engine, engine.inbox, PairLibrary(world), Clock(), store)
         async with app.run_test() as pilot:
             engine.load()
             offered = "This conversation was with SmolLM2 1.7B + 135M; F3 goes back to it."
@@ -453,8 +454,8 @@ async def test_a_list_that_cannot_be_read_says_why(engine: FakeEngine) -> None:
 def test_the_real_pairs_are_listed_without_a_network(tmp_path: Path) -> None:
     """At once what is here, then what fits; nothing is asked of the Hub."""
     from localspec.chat.pairs.source import LocalPairs
-    from localspec.chat.settings.controller import NoSettings
     from localspec.doctor.native_probe import NativeReport
+    from tests.tui.fakes import NoSettings
 
     world = LocalPairs(NoSettings(TOUR))
     world._native = NativeReport(version="1", threads=2)

@@ -12,7 +12,6 @@ import pytest
 from localspec.chat.pairs.downloads import Download, Stage
 from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.source import LocalPairs
-from localspec.chat.settings.controller import NoSettings
 from localspec.models.download.queue_file import read_queue
 from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.hub_cache import hub_cache
@@ -21,6 +20,7 @@ from tests.hub import HubServer
 from tests.hub.faults import Stall
 from tests.models.download.conftest import server as server
 from tests.models.pairs.support import hub_pair, write_own
+from tests.tui.fakes import NoSettings
 from tests.tui.support import LAUNCH
 
 REPO = "Owner/Pair-GGUF"

@@ -119,9 +119,9 @@ def test_the_verdict_says_how_far_the_texts_are_the_same() -> None:
     """And no more of the reason than is known."""
     assert run_both().verdict().endswith("Both wrote the same text.")
     other = [*PLAIN[:4], replace(make_round(["x"], Origin.PLAIN), total_s=0.02)]
-    assert "The texts part after 4 tokens, as a rule where two are about as likely" in run_both(plain=other).verdict()
-    assert "The texts part after 5 tokens" in run_both(plain=PLAIN[:5]).verdict()
-    assert "The texts part at the first token, as a rule" in run_both(plain=[other[-1], *PLAIN[1:]]).verdict()
+    assert "The texts differ after 4 tokens, usually where two" in run_both(plain=other).verdict()
+    assert "The texts differ after 5 tokens" in run_both(plain=PLAIN[:5]).verdict()
+    assert "The texts differ from the first token on, usually" in run_both(plain=[other[-1], *PLAIN[1:]]).verdict()
 
 
 def test_a_race_that_is_called_off_ends() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ from localspec.tui.theme import DARK, HIGH_CONTRAST, LIGHT
 from localspec.tui.widgets.hints import Hints
 from tests.config.support import add_persona, configure
 from tests.tui.settings_support import answer, chat_config, details, open_settings, rows, said, screen, settings_app
-from tests.tui.support import LAUNCH, FakeEngine, chat, notice_text, send, session, wait_until
+from tests.tui.support import FakeEngine, chat, notice_text, send, session, wait_until
 
 
 def browser(text: str = "", *arguments: str) -> SettingsBrowser:
@@ -188,12 +189,15 @@ def test_a_persona_is_for_this_conversation() -> None:
     assert "pirate" in answer(PERSONA, settings)
 
 
-def test_without_settings_the_screen_still_has_its_own() -> None:
-    """An app that was started with files alone."""
-    settings, held, _ = controller(LAUNCH)
+def test_with_files_alone_the_screen_still_has_its_settings(tmp_path: Path) -> None:
+    """The pair stays the one of the command line."""
+    model = tmp_path / "model.gguf"
+    model.touch()
+    made = chat_config("", "--target", str(model))
+    settings, held, _ = controller(made)
     settings.apply(_changed("[screen]\npace = 30\ntheme = 'light'\n"))
     assert held.pacer.tokens_per_second == 30
-    assert held.chat_config == LAUNCH
+    assert held.chat_config == made
 
 
 @pytest.mark.parametrize(("pace", "expected"), [('"auto"', 12.0), ('"full"', None), ("30", 30.0)])
@@ -258,7 +262,8 @@ async def test_colours_motion_marks_and_keys_change_at_once() -> None:
         assert transcript.reply_format.mode is MarkMode.DRAFTER
         assert (transcript.ghosts, app.animation_level) == (GhostMode.OFF, "none")
         assert not chat(pilot).query_one("PromptArea").cursor_blink  # type: ignore[attr-defined]
-        assert "Ctrl+X stop" in str(chat(pilot).query_one(Hints).render())
+        await send(pilot, "Hello")
+        await wait_until(pilot, lambda: "Ctrl+X stop" in str(chat(pilot).query_one(Hints).render()))
 
 
 async def test_what_was_switched_by_key_stays() -> None:

@@ -248,7 +248,7 @@ THEMES = (*(str(theme.name) for theme in OWN_THEMES), TERMINAL_DARK, TERMINAL_LI
 async def test_every_piece_of_a_highlighted_row_can_be_read(theme: str, place: str, tmp_path: Path) -> None:
     """As drawn, in every list; in the terminal's own colours as well, with what they are by default."""
     engine, store = FakeEngine(), full_store(tmp_path / "history.db")
-    app = ChatApp(chat_config(""), engine, engine.inbox, count().__next__, shelf_of(), store)
+    app = ChatApp(chat_config(""), engine, engine.inbox, shelf_of(), count().__next__, store)
     async with app.run_test(size=(100, 40)) as pilot:
         engine.load()
         await wait_until(pilot, lambda: app.session.phase is Phase.IDLE)

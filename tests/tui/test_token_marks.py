@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from textual.selection import SELECT_ALL
 
 from localspec.chat.pair_slot import Phase
+from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.tokens.inspectable_reply import InspectableReply
 from localspec.chat.tokens.live import counted
 from localspec.chat.tokens.marking import UNKNOWN, GhostMode, MarkMode, heat_kind, kinds_of
@@ -22,6 +23,7 @@ from localspec.tui.app import ChatApp
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.tokens.token_view import TokenView
+from tests.tui.fakes import NoPairs, with_settings
 from tests.tui.support import (
     INFO,
     LAUNCH,
@@ -217,7 +219,7 @@ async def test_what_is_said_of_marks_and_ghosts_is_what_is_seen() -> None:
 async def test_somebody_new_is_told_once_where_the_colours_go(new_here: bool, said_n: int) -> None:
     """When the first reply they were seen in becomes Markdown."""
     engine = FakeEngine()
-    app = ChatApp(LAUNCH, engine, engine.inbox, Clock(), new_here=new_here)
+    app = ChatApp(with_settings(LAUNCH), engine, engine.inbox, PairLibrary(NoPairs()), Clock(), new_here=new_here)
     async with app.run_test() as pilot:
         await reply(pilot, engine, rounds_of(TEXT))
         assert ("F2 colours its tokens again." in notice_text(pilot)) == bool(said_n)

@@ -68,7 +68,7 @@ def _decoded(path: Path) -> Image:
         kinds = "PNG, JPEG, WebP, GIF or BMP"
         raise InputError(f"{{name}} is not an image in a format that is read here ({kinds}).", "Convert it.") from None
     except MemoryError:
-        raise InputError("{name} needs more memory to decode than an image should.", "Scale it down.") from None
+        raise InputError("{name} takes too much memory to decode.", "Scale it down.") from None
     except LocalSpecError:
         raise
     except Exception as error:  # noqa: BLE001 -- a decoder's, about a file that anybody may have made

@@ -69,8 +69,10 @@ def read_image(path: Path, name: str) -> ImageReference:
         size = path.stat().st_size
     except OSError as error:
         raise NotFoundError(f"There is no image {name} ({error.strerror or error}).", "Check its name.") from None
-    if not path.is_file() or size > MAX_FILE_BYTES:
-        raise InputError(f"{name} is no file of at most {MAX_FILE_BYTES // 1_000_000} MB.", "Attach a smaller image.")
+    if not path.is_file():
+        raise InputError(f"{name} is not a file.", "Attach an image.")
+    if size > MAX_FILE_BYTES:
+        raise InputError(f"{name} is larger than {MAX_FILE_BYTES // 1_000_000} MB.", "Attach a smaller image.")
     png = _decoded(command(path), name)
     try:
         return keep_image(png)

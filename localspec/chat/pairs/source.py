@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Protocol
 
-from localspec.base.errors import LocalSpecError, NotFoundError
+from localspec.base.errors import LocalSpecError
 from localspec.runtime.chat_config import ChatConfig, Settings
 
 if TYPE_CHECKING:
@@ -263,58 +263,3 @@ def _target_of(pair_id: str) -> str:
 
     target = load_catalogue().find(pair_id).target
     return f"{target.repo}:{target.file}" if target.repo else str(target.locate())
-
-
-class NoPairs:
-    """A source without pairs, for a chat without settings."""
-
-    def listed(self) -> Sequence[PairDescription]:
-        return ()
-
-    def judged(self) -> Sequence[PairDescription]:
-        return ()
-
-    def measure(self, may_go_on: Callable[[], bool]) -> bool:
-        return False
-
-    def fetch(self, pair_id: str, stop: Event) -> Generator[DownloadEvent, None, None]:
-        yield from ()
-
-    def queued(self) -> Sequence[QueuedDownload]:
-        return ()
-
-    def keep_queue(self, queue: Sequence[QueuedDownload]) -> None:
-        pass
-
-    def calls_tools(self, pair_id: str) -> str:
-        return ""
-
-    def place(self) -> str:
-        return ""
-
-    def chat_config(self, pair_id: str) -> ChatConfig:
-        raise NotFoundError(f"There is no pair {pair_id!r} here.", "Start LocalSpec with --pair.")
-
-    def remember(self, pair_id: str) -> None:
-        pass
-
-    def opened(self, target: Path, draft: Path | None) -> None:
-        pass
-
-    def search(self, text: str) -> Iterator[HubModel]:
-        yield from ()
-
-    def page(self, name: str) -> ModelPage:
-        raise NotFoundError(f"There is no page of {name} here.", "Start LocalSpec with --pair.")
-
-    def adopt(self, chosen: Quantisation) -> str:
-        raise NotFoundError("Nothing can be added here.", "Start LocalSpec with --pair.")
-
-    def collect(self, path: Path) -> str:
-        return ""
-
-    def drafts(self, pair_id: str) -> Iterator[DraftCandidate]:
-        yield from ()
-
-    def pair_with(self, pair_id: str, draft: str) -> str:
-        raise NotFoundError("Nothing can be added here.", "Start LocalSpec with --pair.")

@@ -51,7 +51,7 @@ def main() -> None:
             text = f"Reading {kind} needs {error.name}, which is not installed."
             _fail(InputError(text, f"Install it: {install_extra('papers')}"))
         except MemoryError:
-            _fail(InputError("{name} needs more memory to read than a paper should.", "Save it again, in parts."))
+            _fail(InputError("{name} takes too much memory to read.", "Save it again, in parts."))
         except Exception as error:  # noqa: BLE001 -- a library's, about a file that anybody may have made
             reason = str(error).partition("\n")[0][:200].rstrip(".") or type(error).__name__
             _fail(InputError(f"{{name}} cannot be read as {kind} ({reason}).", "Open it elsewhere and save it again."))

@@ -252,7 +252,9 @@ class SettingsBrowser:
     @property
     def empty(self) -> str:
         """A sentence for an empty list; empty if it is not."""
-        return "" if self._mark else f"No setting is called {self.text!r}, or says so; Backspace widens the filter."
+        if self._mark:
+            return ""
+        return f"No setting has {self.text!r} in its name or description; Backspace widens the filter."
 
     def set(self, setting: Setting, value: Value | None) -> Config:
         """Set a value in the scope, or take it out for None. Raises LocalSpecError."""

@@ -12,45 +12,25 @@ from localspec.chat.settings.browser import SettingsBrowser
 from localspec.chat.settings.conversation import Changed, change
 from localspec.chat.settings.preferences import Preferences, preferences
 from localspec.chat.tools.use import ToolUse
-from localspec.config import Config, Setting, Value, config_file, read_config, setting
+from localspec.config import Config, Setting, Value, read_config, setting
 from localspec.config.file import write_value
 from localspec.config.kinds import Choice
 from localspec.config.lookup import read_typed
-from localspec.runtime.chat_config import ChatConfig, Layer, Settings
+from localspec.runtime.chat_config import ChatConfig, Settings
 from localspec.store import StoredConversation
 
 _PAIR = "model.pair"
 _THEME = setting("theme")
 
 
-class NoSettings:
-    """Settings for a configuration that was made without any: the file has those of the screen alone."""
-
-    overrides: Mapping[str, str] = {}
-    problems = ()
-    pair_id = None
-
-    def __init__(self, chat_config: ChatConfig) -> None:
-        self.config = Config(config_file())
-        self._chat_config = chat_config
-
-    def layers(self, config: Config, conversation: Mapping[str, Value]) -> Mapping[str, Layer]:
-        return dict.fromkeys(config.values, Layer.ALL) | dict.fromkeys(conversation, Layer.CONVERSATION)
-
-    def for_pair(self, pair_id: str) -> NoSettings:
-        return self
-
-    def resolve(self, config: Config, conversation: Mapping[str, Value] | None = None) -> ChatConfig:
-        self.config = config
-        return self._chat_config
-
-
 class SettingsController:
     """Applies changed settings: at once where nothing has to be loaded. Belongs to the screen's thread."""
 
     def __init__(self, session: ChatSession) -> None:
+        """The configuration of the session was made from settings."""
+        assert session.chat_config.settings is not None
         self._session = session
-        self._settings: Settings = session.chat_config.settings or NoSettings(session.chat_config)
+        self._settings: Settings = session.chat_config.settings
         self._pair = self._settings.config.values.get(_PAIR)
         self._in_force: Mapping[str, Value] = {}
         """The settings of a conversation that the session has now."""

@@ -205,7 +205,7 @@ def _write(settings: Settings, own: Mapping[str, Value], named: Setting, value: 
 def _pair(settings: Settings) -> str:
     """The id of the pair in use. Raises UsageError for files."""
     if settings.pair_id is None:
-        raise UsageError("What is in use is no pair but files.", "`localspec pairs add` makes a pair of them.")
+        raise UsageError("The files in use are not a pair.", "`localspec pairs add` makes one of them.")
     return settings.pair_id
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -42,7 +42,7 @@ def token_facts(reply: InspectableReply, index: int, waiting: str) -> list[Fact]
     facts = [Fact("", token), Fact("", _origin(place))]
     if inspection is None:
         return [*facts, Fact("", waiting)]
-    facts += [Fact("kept", kept) for kept in [acceptance(place, inspection)] if kept]
+    facts += [Fact("kept", chance) for chance in acceptance(place, inspection)]
     if not inspection.exact_context:
         facts += [Fact("context", "made anew from the messages; the prompt may have had other tokens")]
     return facts
@@ -64,23 +64,30 @@ def round_facts(reply: InspectableReply, index: int) -> list[Fact]:
     return facts
 
 
-def _names_its_guess(drafter: str | None) -> bool:
+def _guesses_outright(drafter: str | None) -> bool:
     declaration = drafter_declarations().get(drafter or "")
     return declaration is not None and declaration.point_mass
 
 
-def acceptance(place: TokenPlace, inspection: Inspection) -> str:
-    """The chance that the token is kept when it is proposed; empty where it is not known."""
-    p = inspection.target.filtered
+def acceptance(place: TokenPlace, inspection: Inspection) -> Iterator[str]:
+    """The chances that the token is kept, one for each way in which it may be proposed; none where they are not known.
+
+    An accepted token was proposed in one way, and only that is given.
+    """
+    p, drafter = inspection.target.filtered, place.token.drafter
     if p is None:
-        return ""
+        return
     if inspection.greedy:
-        return f"{p:.0f}: a greedy target keeps its favourite and nothing else"
-    if place.token.origin is Origin.ACCEPTED and _names_its_guess(place.token.drafter):
-        return f"{p:.2f} = p, since {place.token.drafter} names its guess"
-    if inspection.acceptance is None:
-        return f"{p:.2f} = p if named; the draft would never draw it"
-    return f"{inspection.acceptance:.2f} = min(1, p/q) if drawn, {p:.2f} = p if named"
+        yield f"{p:.0f}: a greedy target keeps its favourite and nothing else"
+        return
+    accepted = place.token.origin is Origin.ACCEPTED
+    single = accepted and _guesses_outright(drafter)
+    if inspection.acceptance is not None and not single:
+        yield f"{inspection.acceptance:.2f} = min(1, p/q) if the draft draws it"
+    if single:
+        yield f"{p:.2f} = p: {drafter} guesses outright (q = 1)"
+    elif not accepted:
+        yield f"{p:.2f} = p if a drafter guesses it outright (q = 1)"
 
 
 def legend(inspection: Inspection) -> str:

@@ -72,9 +72,9 @@ class EditingController:
             return
         self._session.thread.load(turn)
         if turn.answer is None:
-            self._say("There is no reply yet to go on with.")
+            self._say("There is no reply yet that could be continued.")
         elif not _goes_on(turn):
-            self._say("This reply is complete; only one that ended early can be gone on with.")
+            self._say("This reply is complete; only one that ended early can be continued.")
         else:
             self._turns.transcript.unselect()
             await self._follow(self._session.queue(self._session.thread.carry_on(turn)))

@@ -45,13 +45,13 @@ class SummaryController:
         elif reply.error is not None:
             self._turns.say(f"There is no summary, and everything is as it was. {reply.error}")
         elif not reply.text.strip():
-            self._turns.say("The model had nothing to say in summary; everything is as it was.")
+            self._turns.say("The model wrote no summary; everything is as it was.")
         else:
             self._turns.say("The summary was stopped; everything is as it was.")
 
     def _why_not(self, kept: str) -> str:
         if kept and not kept.isdecimal():
-            return f"/compact takes how many of the last turns are to stay, {KEPT_TURNS_N} if nothing is said."
+            return f"/compact takes a number: how many of the last turns stay as they are ({KEPT_TURNS_N} without one)."
         if not self._session.thread.turns:
             return NOTHING_SAID
         if not self._session.free:

@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
-from textual.command import CommandInput, CommandList, CommandPalette, Hit, Hits
+from textual.command import CommandInput, CommandList, CommandPalette, DiscoveryHit, Hit, Hits
 from textual.css.query import NoMatches
 from textual.errors import NoWidget
 from textual.events import Click, Mount
@@ -62,6 +62,11 @@ class ThemeChoices(ThemeProvider):
 
 class ActionCommands(SystemCommandsProvider):
     """Textual's provider of commands, which here finds a command by its other words too."""
+
+    async def discover(self) -> Hits:
+        """All commands, in the order of the help page."""
+        for title, about, run, *_ in self.app.get_system_commands(self.screen):
+            yield DiscoveryHit(title, run, help=about)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)

@@ -39,7 +39,7 @@ FIGURES = (
 INSPECTOR = (
     ("target 93%", "the model's own probability of the token, and its rank among all"),
     ("p, q", "the target's and the draft's probability of it after the sampler's filters"),
-    ("kept", "how likely the target keeps it as a guess that was drawn from q, or simply named"),
+    ("kept", "how likely the target keeps it, if the draft draws it or a drafter guesses it outright"),
 )
 
 

@@ -57,6 +57,7 @@ class Foot(Vertical):
     def draw(self, mode: MarkMode) -> None:
         """The figures as they are now, while tokens are marked in this mode."""
         self._live.show(live_state(self._session, mode))
+        self.hints.offer_stop(not self._session.free)
         self.notices.draw()
         self._notice.measure(context_note(self._session, self._weight_n, self.leads_n()))
 

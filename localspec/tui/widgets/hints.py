@@ -26,6 +26,7 @@ class Hints(Static):
         super().__init__("")
         self._weight = ""
         self._chosen = False
+        self._stoppable = False
         self._without: frozenset[Command] = frozenset()
         self._keymap = Keymap({})
 
@@ -45,6 +46,12 @@ class Hints(Static):
             self._chosen, self._without = chosen, without
             self._draw()
 
+    def offer_stop(self, stoppable: bool) -> None:
+        """Show the key that stops a reply only while there is one to stop."""
+        if stoppable != self._stoppable:
+            self._stoppable = stoppable
+            self._draw()
+
     def weigh(self, weight: str) -> None:
         """Say how much the message is, in a few words; empty while there is none."""
         if weight != self._weight:
@@ -61,6 +68,7 @@ class Hints(Static):
             if command.hinted
             and command.in_turn is self._chosen
             and command not in self._without
+            and (command is not STOP or self._stoppable)
             and (label := self._keymap.label(command))
         ]
         if self._chosen:

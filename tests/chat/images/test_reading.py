@@ -97,6 +97,13 @@ def cut(path: Path) -> Path:
     return path
 
 
+def long(path: Path) -> Path:
+    """More bytes than are read, all of them zero."""
+    path.touch()
+    os.truncate(path, reading.MAX_FILE_BYTES + 1)
+    return path
+
+
 def text(path: Path) -> Path:
     """A text with the name of an image."""
     path.write_text("no image")
@@ -109,10 +116,11 @@ def text(path: Path) -> Path:
         (bomb, "40,000x40,000 pixels, too many to decode"),
         (cut, "is damaged"),
         (text, "is not an image in a format that is read here"),
+        (long, "is larger than"),
         (lambda path: path, "There is no image"),
-        (lambda path: path.mkdir() or path, "is no file of at most"),
+        (lambda path: path.mkdir() or path, "is not a file"),
     ],
-    ids=["bomb", "cut", "text", "missing", "folder"],
+    ids=["bomb", "cut", "text", "long", "missing", "folder"],
 )
 def test_refusals_name_the_file(home: Path, make: object, why: str) -> None:
     assert callable(make)

@@ -39,16 +39,24 @@ def trace(origin: Origin = Origin.ACCEPTED, drafter: str | None = "draft", why: 
 
 
 def test_the_sampler_decides_what_is_kept() -> None:
-    """Drawn by min(1, p/q), named by p, greedy by being the favourite; nothing is said where nothing is known."""
-    place = trace().place(0)
-    drawn = Inspection(1, opinion(0.3, 0.4), opinion(0.7, 0.8))
-    assert acceptance(place, drawn) == "0.50 = min(1, p/q) if drawn, 0.40 = p if named"
-    assert acceptance(trace(drafter="suffix").place(0), drawn) == "0.40 = p, since suffix names its guess"
-    greedy = Inspection(1, opinion(0.3, 1.0), opinion(0.7, 1.0), greedy=True)
-    assert acceptance(place, greedy).startswith("1: ")
-    assert acceptance(place, Inspection(1, opinion(0.3, None), None)) == ""
+    """A draw by min(1, p/q), the outright guess by p, greedy by being the favourite; else nothing is said."""
+
+    def kept(inspection: Inspection, origin: Origin = Origin.ACCEPTED, drafter: str | None = "draft") -> list[str]:
+        return list(acceptance(trace(origin, drafter).place(0), inspection))
+
+    both = Inspection(1, opinion(0.3, 0.4), opinion(0.7, 0.8))
+    drawn = "0.50 = min(1, p/q) if the draft draws it"
+    guessed = "0.40 = p if a drafter guesses it outright (q = 1)"
+    assert kept(both) == [drawn]
+    assert kept(both, drafter="suffix") == ["0.40 = p: suffix guesses outright (q = 1)"]
+    assert kept(both, Origin.CORRECTED, None) == [drawn, guessed], "it was not proposed, and might have been either way"
+    assert kept(Inspection(1, opinion(0.3, 0.4), None), Origin.CORRECTED, None) == [guessed], "there is no draft"
     never = Inspection(1, opinion(0.3, 0.4), opinion(0.0, 0.0))
-    assert acceptance(place, never) == "0.40 = p if named; the draft would never draw it"
+    assert kept(never, Origin.CORRECTED, None) == [guessed], "the draft never draws it"
+    (greedy,) = kept(Inspection(1, opinion(0.3, 1.0), opinion(0.7, 1.0), greedy=True))
+    assert greedy.startswith("1: ")
+    assert kept(Inspection(1, opinion(0.3, None), None)) == []
+    assert all(cell_len(f"kept {each}") <= 56 for each in (drawn, guessed)), "each on one line of a narrow screen"
 
 
 def test_letters_are_explained_where_they_stand() -> None:

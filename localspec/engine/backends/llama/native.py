@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from localspec.base.child_exit import BUILD_HINT
+from localspec.base.errors import EngineError
 from localspec.base.visible import visible_line
 
 logger = logging.getLogger("localspec.llama")
@@ -85,11 +87,10 @@ class Native:
     """The C functions, and what must live as long as they do."""
 
     def __init__(self) -> None:
-        # Importing the package installs a callback that prints to standard error; ours replaces it at once.
-        from llama_cpp import llama_cpp as c
-
-        self.c: Any = c
+        """Raises EngineError where llama.cpp is not installed or does not load."""
+        self.c: Any = _llama_h()
         """llama.h, function by function; untyped, since its stubs do not pass a strict check."""
+        c = self.c
         self.ggml = _ggml(c)
         """The functions of ggml.h about devices."""
         self.log = NativeLog()
@@ -112,6 +113,17 @@ class Native:
             return b""
         function.restype, function.argtypes = ctypes.c_char_p, []
         return function() or b""
+
+
+def _llama_h() -> Any:
+    try:
+        # Importing the package installs a callback that prints to standard error; ours replaces it at once.
+        from llama_cpp import llama_cpp
+    except (ImportError, OSError, RuntimeError, AttributeError) as error:
+        missing = isinstance(error, ModuleNotFoundError) and error.name == "llama_cpp"
+        why = "the package llama-cpp-python is not installed" if missing else str(error).rstrip(".")
+        raise EngineError(f"llama.cpp cannot be loaded: {why}.", BUILD_HINT) from error
+    return llama_cpp
 
 
 def _ggml(c: Any) -> Any:
@@ -138,7 +150,7 @@ def _atoi_as(kind: Any) -> Any:
 
 @cache
 def native() -> Native:
-    """The library of this process; the first call loads it."""
+    """The library of this process; the first call loads it, and raises EngineError where it cannot."""
     # Without any handler Python would print warnings to standard error by itself.
     logging.getLogger("localspec").addHandler(logging.NullHandler())
     return Native()

@@ -1,0 +1,274 @@
+"""The constraint holds calls to their syntax and to the schema of their tool."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from random import Random
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localspec.base.errors import UsageError
+from localspec.engine.backends.llama.grammar import Grammar, check_grammar
+from localspec.engine.backends.llama.guidance import GuidanceRules
+from localspec.engine.backends.llama.vocab import LlamaVocab
+from localspec.engine.settings import Sampling
+from localspec.runtime.calls.constraint import held
+from localspec.runtime.calls.reading import CallReader
+from localspec.runtime.calls.syntax import HERMES, SYNTAXES, CallSyntax, Markers, unmarked
+from localspec.runtime.messages import Tool
+from tests.builtin import open_target
+from tests.runtime.calls.support import (
+    BY_NAME,
+    DEFINITIONS,
+    FIRST,
+    PARAMETERS,
+    SCHEMA,
+    SECOND,
+    TOOLS,
+    WRITERS,
+    Arguments,
+    begun,
+)
+
+each_held = pytest.mark.parametrize("syntax", [each for each in SYNTAXES if each.held], ids=lambda syntax: syntax.name)
+
+
+@each_held
+def test_the_constraint_takes_what_the_syntax_writes_and_only_with_arguments_that_fit(syntax: CallSyntax) -> None:
+    write, vocab = WRITERS[syntax.name], open_target().vocab
+    settings = held(Sampling(), syntax, TOOLS, {}, reasons=False)
+    whole = write("first", {"text": "a", "n": 7}).removesuffix("<|end_of_msg|>").replace("'", '"')
+    both = f"{whole}\n{write('second', {})}" if not syntax.trigger else whole
+    for text, fits in ((both, True), (write("first", {"n": "seven"}), False), (write("third", {}), False)):
+        place = Grammar.of(replace(settings, grammar_triggers=()), vocab)
+        for token in vocab.tokenize(begun(syntax, text) or text, special=False):
+            place.accept(token)
+        assert (place.left_by is None) == fits
+
+
+GEMMA = ("text", "chosen", "colour", "short", "code", "found", "ID", "KEY_VALUE", "NAME")
+SEVERAL = st.lists(st.sampled_from(sorted(PARAMETERS)), unique=True, max_size=4)
+each_single = pytest.mark.parametrize("syntax", [each for each in SYNTAXES if each.written], ids=lambda each: each.name)
+
+
+@each_single
+@pytest.mark.parametrize("with_controls", [False, True])
+@settings(deadline=None, max_examples=6)
+@given(names=SEVERAL, seed=st.integers(0, 2**32), data=st.data())
+def test_whatever_the_constraint_lets_be_written_is_read_as_arguments_that_fit(
+    syntax: CallSyntax, with_controls: bool, names: list[str], seed: int, data: st.DataObject
+) -> None:
+    """Each text that is drawn at random under it is calls of the tool, with what its schema asks for."""
+    if syntax.name == "Gemma":  # others may be any value
+        names = [name for name in names if name in GEMMA]
+    required = data.draw(st.lists(st.sampled_from(names), unique=True)) if names else []
+    properties = {name: PARAMETERS[name] for name in names}
+    schema = {"type": "object", "properties": properties, "required": required, "$defs": DEFINITIONS}
+    tools = (replace(FIRST, parameters=json.dumps(schema)),)
+    vocab: Any = marked_vocab() if with_controls else open_target().vocab
+    marked = dict(zip(syntax.markers, vocab.spare, strict=False)) if with_controls else {}
+    stand_ins = Markers(marked)
+    written = {token: stand_ins.written(marker) for marker, token in marked.items()}
+    settings = held(Sampling(), syntax, tools, marked, reasons=False, must_call=True)
+    text = drawn(settings.grammar or "", vocab, written, [syntax.written, syntax.written_text, syntax.held[0]], seed)
+    read = CallReader(syntax, tools, stand_ins).read(text)
+    assert read.calls, (text, read.error)
+    assert {call.name for call in read.calls} == {"first"}
+    for call in read.calls:
+        jsonschema.validate(call.arguments, schema)
+        assert call.arguments.keys() <= properties.keys()
+
+
+@each_single
+def test_what_a_marker_in_words_begins_is_held_to_nothing(syntax: CallSyntax) -> None:
+    """Where the marker is a control token the words are no call; where it is none they are."""
+    words = (begun(syntax, WRITERS[syntax.name]("first", {})) or "")[: len(syntax.markers[0]) + 1]
+    vocab: Any = marked_vocab()
+    for controls, free in (dict(zip(syntax.markers, vocab.spare, strict=False)), "«" in syntax.begin), ({}, False):
+        grammar = held(Sampling(), syntax, TOOLS, controls, reasons=False).grammar or ""
+        rules = GuidanceRules.of(grammar, vocab)
+        assert all(map(rules.accept, vocab.tokenize(f"{words} is a tag.", special=False))) == free
+
+
+UNSAID = [
+    {"type": "string", "not": {"const": "a"}},
+    {"type": "string", "maxLength": "3"},
+    {"type": "string", "maxLength": 1_000_000},
+    {"type": "string", "minLength": 5, "maxLength": 3},
+    {"type": "string", "enum": []},
+    {"type": "string", "enum": ["a", "\ud800"]},
+    {"type": "string", "maxLength": 3, "anyOf": [{"pattern": "a"}, {"pattern": "b"}]},
+    {"oneOf": [{"type": "string", "maxLength": 2}, {"type": "string", "minLength": 2}]},
+    {"anyOf": [{"type": "string", "maxLength": 2}, {"type": "integer"}]},
+    {"type": "array", "uniqueItems": True},
+    *({"type": "string", "pattern": each} for each in ("^a|b$", "(?=a)", r"\ba", "(a)\\1", "(", "a)/ | /(b")),
+]
+
+
+@pytest.mark.parametrize("schema", UNSAID)
+def test_a_parameter_that_cannot_be_held_is_any_text_beside_others_that_are_held(schema: Arguments) -> None:
+    whole = {"type": "object", "properties": {"text": schema, "n": {"type": "integer"}}, "required": ["n"]}
+    tools = (replace(FIRST, parameters=json.dumps(whole)),)
+    grammar = held(Sampling(), BY_NAME["Seed"], tools, {}, reasons=False).grammar or ""
+    vocab = open_target().vocab
+    for arguments, fits in (
+        ({"text": "so b\n/ (it) is", "n": 3}, True),
+        ({"text": "a"}, False),
+        ({"n": "three"}, False),
+    ):
+        rules = GuidanceRules.of(grammar, vocab)
+        said = vocab.tokenize(WRITERS["Seed"]("first", arguments), special=False)
+        assert all(map(rules.accept, said)) == fits
+
+
+@pytest.mark.parametrize(
+    "more", [{"additionalProperties": True}, {"anyOf": [{"required": ["n"]}]}, {"required": ["unknown"]}]
+)
+def test_a_tool_whose_schema_says_more_than_its_parameters_takes_any(more: Arguments) -> None:
+    tools, vocab = (replace(FIRST, parameters=json.dumps({**json.loads(SCHEMA), **more})), SECOND), open_target().vocab
+    for name, fits in (("first", True), ("second", False)):
+        rules = GuidanceRules.of(held(Sampling(), BY_NAME["GLM"], tools, {}, reasons=False).grammar or "", vocab)
+        said = vocab.tokenize(WRITERS["GLM"](name, {"other": "a", "n": "no"}), special=False)
+        assert all(map(rules.accept, said)) == fits
+
+
+@each_single
+def test_a_name_that_tags_cannot_say_is_held_to_nothing(syntax: CallSyntax) -> None:
+    """Its tool could not be called otherwise; every other name is said and read."""
+    for name, fits in (("a b", False), ("a<b", False), ("$a.b-c@d", True)):
+        tools = (replace(FIRST, parameters=json.dumps({"type": "object", "properties": {name: {"type": "integer"}}})),)
+        assert (held(Sampling(), syntax, tools, {}, reasons=False) != Sampling()) == fits
+        if not fits:
+            with pytest.raises(UsageError, match="nothing holds a reply to these tools"):
+                held(Sampling(), syntax, tools, {}, reasons=False, must_call=True)
+        else:
+            (call,) = CallReader(syntax, tools).read(WRITERS[syntax.name]("first", {name: 3})).calls
+            assert call.arguments == {name: 3}
+
+
+@each_single
+def test_a_call_that_goes_on_in_the_token_of_its_begin_is_not_held_to_what_it_is_not(syntax: CallSyntax) -> None:
+    """White space behind the begin is taken where the syntax has it; nothing else leaves the grammar at once."""
+    vocab = open_target().vocab
+    settings = held(Sampling(), syntax, TOOLS, {}, reasons=False)
+    opening = begun(syntax, WRITERS[syntax.name]("first", {})) or ""
+    opening = opening[: next(at for at in range(len(opening) + 1) if begun(syntax, opening[:at]))]
+    for after in ("\n", " ", "{", "x"):
+        if any(re.search(pattern.encode(), (opening + after).encode()) for pattern in settings.grammar_triggers):
+            rules = GuidanceRules.of(settings.grammar or "", vocab)
+            assert all(map(rules.accept, vocab.tokenize(opening + after, special=False))) or syntax.trigger
+
+
+WORDS = st.sampled_from(
+    ["type", "string", "null", "$ref", "#/properties/a", "anyOf", "enum", "pattern", "[^", "\\", "/"]
+)
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 20) | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(part=JUNK, required=JUNK)
+def test_whatever_a_server_calls_a_schema_is_held_or_let_be(part: Any, required: Any) -> None:
+    parameters = json.dumps({"properties": {"a": part, "b": {"enum": [part]}}, "required": required})
+    check_grammar(held(Sampling(), BY_NAME["GLM"], (Tool("t", "", parameters),), {}, reasons=False).grammar or "")
+    text = "<tool_call>t<arg_key>a</arg_key><arg_value>1</arg_value></tool_call>"
+    assert CallReader(BY_NAME["GLM"], (Tool("t", "", parameters),)).read(text).calls
+
+
+class WithMarkers:
+    """The built-in vocabulary, some long words in it control tokens."""
+
+    def __init__(self, vocab: LlamaVocab) -> None:
+        self._vocab = vocab
+        self.spare = [token for token in range(vocab.n_vocab) if len(vocab.piece(token)) > 9][:16]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._vocab, name)
+
+    def sources(self) -> Iterator[tuple[bytes, bool]]:
+        for token, (text, control) in enumerate(self._vocab.sources()):
+            yield text, control or token in self.spare
+
+
+@cache
+def marked_vocab() -> WithMarkers:
+    return WithMarkers(open_target().vocab)
+
+
+def drawn(grammar: str, vocab: LlamaVocab, written: Mapping[int, str], forms: Sequence[str], seed: int) -> str:
+    """A text under a grammar, of random tokens and pieces of what a syntax says; the tokens of ``written`` say that."""
+    chance, rules, text = Random(seed), GuidanceRules.of(grammar, vocab), b""
+    ends = [
+        unmarked(piece).replace("⏎", "\n")
+        for form in forms
+        for piece in re.split("NAME|KEY|VALUE|ARGUMENTS" + "|«.+?»" * bool(written), form)
+    ]
+    ends += ["ab", "x/b1", "12", '"', "]", "}"]
+    hostile = [*ends, "null", *(writer("first", {"n": 2}) for writer in WRITERS.values())]
+    everything = np.arange(vocab.n_vocab)
+    (end,) = vocab.ends[:1]
+
+    def take(token: int) -> bool:
+        nonlocal text
+        if token == end or not rules.accept(token):
+            return False
+        text += written[token].encode("utf-8", "surrogatepass") if token in written else vocab.piece(token)
+        return True
+
+    for at in range(2_000):
+        allowed = everything[rules.allows(everything)]
+        if end in allowed and (at > 60 or chance.random() < 0.2):
+            break
+        said = vocab.tokenize(chance.choice(ends if at > 60 else hostile), special=False)
+        taken = [take(token) for token in (*said, *written)] if chance.random() < 0.7 else []
+        if not any(taken):
+            take(int(chance.choice(allowed)))
+    return text.decode("utf-8", "surrogatepass")
+
+
+@each_held
+def test_the_constraint_begins_with_a_call_behind_the_reasoning(syntax: CallSyntax) -> None:
+    whole = WRITERS[syntax.name]("first", {})
+    opening, closing = syntax.reasoning
+    assert whole.endswith(begun(syntax, whole) or "nothing")
+    assert begun(syntax, f"{opening}Hm.{closing}\n{whole}")
+    assert begun(syntax, f"They write {whole}") is None or syntax.trigger
+    if not syntax.trigger:
+        assert begun(syntax, f"Hm.{closing}\n{whole}", reasons=True)
+        assert not begun(syntax, f"{opening}Hm.\n{whole}")
+        assert not begun(syntax, f"Hm.\n{whole}", reasons=True)
+
+
+@each_held
+@pytest.mark.parametrize("one_call", [False, True])
+def test_a_required_call_is_held_from_the_begin_of_the_answer(syntax: CallSyntax, one_call: bool) -> None:
+    controls = {marker: 300 + i for i, marker in enumerate(syntax.markers)}
+    required = partial(held, Sampling(), syntax, TOOLS, controls, must_call=True, one_call=one_call)
+    at_once, behind = required(reasons=False), required(reasons=True)
+    assert at_once.grammar == behind.grammar
+    assert at_once.grammar_triggers == ()
+    check_grammar(at_once.grammar or "")
+    (pattern,) = behind.grammar_triggers
+    closing = syntax.reasoning[1].encode()
+    found = re.search(pattern.encode(), b"Hm." + closing + b"\nSo")
+    assert found is not None
+    assert found.start() == 3 + len(closing)
+
+
+def test_a_call_cannot_be_required_where_nothing_holds_it() -> None:
+    free = next(syntax for syntax in SYNTAXES if not syntax.held)
+    for syntax, sampling in ((free, Sampling()), (HERMES, Sampling(mirostat=2)), (HERMES, Sampling(grammar="x"))):
+        assert held(sampling, syntax, TOOLS, {}, reasons=False) == sampling
+        with pytest.raises(UsageError, match="cannot be required"):
+            held(sampling, syntax, TOOLS, {}, reasons=False, must_call=True)

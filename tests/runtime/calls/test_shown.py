@@ -1,0 +1,131 @@
+"""What a reply shows: no call while it is written, no recipient, no channel, and its reasoning told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localspec.engine.events import Finished, Round, ToolCall
+from localspec.engine.text import Utf8Stream
+from localspec.runtime.calls.form import CallForm
+from localspec.runtime.calls.prompt import said
+from localspec.runtime.calls.recipient import without_recipient
+from localspec.runtime.calls.reply import ReplyCalls
+from localspec.runtime.calls.syntax import HERMES, CallSyntax
+from localspec.runtime.reasoning import TAGS, Reasoning, begun_by, tags_in
+from tests.fakes import PieceVocab
+from tests.runtime.calls.support import (
+    BY_NAME,
+    HOSTILE,
+    LINE,
+    TOOLS,
+    WRITERS,
+    Vocabulary,
+    each_syntax,
+    events_of,
+    in_parts,
+    reply_of,
+    shown,
+)
+
+
+@each_syntax
+def test_a_call_is_not_shown_while_it_is_written(syntax: CallSyntax) -> None:
+    """Neither whole nor its first letters; the text before it is, at once."""
+    said = "" if syntax.bare else "Let me < see {it}."
+    call = WRITERS[syntax.name]("first", {"text": "a < b"})
+    after, steps = shown(syntax, [*said, "\n", *call, "\n", *call])
+    assert after == said
+    assert all(said.startswith(step) for step in steps)
+    assert len(said) - len(steps[len(said)]) <= 1
+    thought = f"{syntax.reasoning[0]}Perhaps {call}?{syntax.reasoning[1]}"
+    assert shown(syntax, [thought, said, call])[0] == thought + said
+
+
+@each_syntax
+def test_control_tokens_of_a_call_are_not_shown(syntax: CallSyntax) -> None:
+    parts = in_parts(syntax, WRITERS[syntax.name]("first", {"text": "a"}))
+    if len(parts) > 1:
+        assert "".join(shown(syntax, parts, syntax.markers)[1]) == ""
+
+
+@each_syntax
+@settings(deadline=None, max_examples=25)
+@given(parts=st.lists(HOSTILE.flatmap(lambda call: st.integers(0, len(call)).map(lambda n: call[:n])) | LINE))
+def test_what_is_no_call_is_shown_in_the_end(syntax: CallSyntax, parts: list[str]) -> None:
+    """All of it, whatever it looked like; nothing is taken back, and nothing told twice."""
+    after, steps = shown(syntax, parts)
+    assert "".join(parts).startswith(after)
+    assert all(later.startswith(step) for step, later in pairwise(steps))
+    if not reply_of(syntax, parts).calls:
+        assert after == "".join(parts)
+
+
+def test_a_reply_about_calls_goes_on_while_it_is_written() -> None:
+    """What has begun as calls do is text after a while."""
+    parts = ["Write <tool_call> ", *["around it. "] * 40]
+    assert len(shown(HERMES, parts)[1][-3]) > 300
+
+
+@pytest.mark.parametrize(
+    ("parts", "shown"),
+    [
+        (("all", "\n", "Hello", ""), ("", "", "Hello", "")),
+        (("all\n\nHe", "llo"), ("\nHe", "llo")),
+        (("al", "locate", "\n{}"), ("", "allocate", "\n{}")),
+        (("first\n", "{}"), ("first\n", "{}")),
+        (("Hello all\n",), ("Hello all\n",)),
+        (("all",), ("",)),
+    ],
+)
+def test_a_recipient_is_no_part_of_what_is_said(parts: Sequence[str], shown: Sequence[str]) -> None:
+    """Functionary 3.2 names one before each message; the text stays that of the tokens."""
+    events = without_recipient(events_of(HERMES, parts))
+    *rounds, finished = events
+    assert [event.tokens[0].text for event in rounds if isinstance(event, Round)] == list(shown)
+    assert isinstance(finished, Finished)
+    assert finished.text == "".join(shown)
+
+
+def test_reasoning_is_told_apart_by_the_tags_of_its_model() -> None:
+    controls = {tag.encode(): number for number, tag in enumerate(("<|channel>", "<channel|>", "[THINK]", "<|turn|>"))}
+    assert tags_in(controls) == {0: b"<|channel>", 1: b"<channel|>", 2: b"[THINK]"}
+    channels = {tag.encode(): n for n, tag in enumerate(("<|start|>", "<|channel|>", "<|message|>", "<|end|>"))}
+    assert tags_in(channels) == {number: tag for tag, number in channels.items()}
+    assert tags_in({b"<|end|>": 1}) == {}
+    answered = Reasoning.find("<|channel|>final<|message|>Yes.")
+    assert answered is not None
+    assert (answered.text, answered.end) == ("", 27)
+    assert not begun_by("<|channel|>final<|message|>")
+    for opening, closing in ((opening, closing) for opening, closing in TAGS.items() if closing):
+        found = Reasoning.find(f"{opening}\nHm.\n{closing}Yes.")
+        assert found is not None
+        assert (found.text, found.end, found.closed) == ("Hm.", len(opening + closing) + 5, True)
+        assert begun_by(f"<assistant>{opening}\n")
+
+
+def test_what_the_reply_shows_of_control_tokens() -> None:
+    """Those that are part of calls are written out, but for the end of the turn."""
+    gpt = BY_NAME["gpt-oss"]
+    vocabulary = Vocabulary({b"<|channel|>": 5, b"<|call|>": 6, b"<|other|>": 7}, ends=frozenset({6}))
+    calls = ReplyCalls(CallForm(gpt), TOOLS, vocabulary, reasons=False)
+    assert calls.written_out == {5: b"<|channel|>"}
+    stream = Utf8Stream(PieceVocab((b"a", b"")), {1: b"<|channel|>"})
+    assert stream.push(0) + stream.push(1) == "a<|channel|>"
+
+
+def test_channels_are_no_part_of_what_was_said() -> None:
+    harmony = BY_NAME["gpt-oss"]
+    text = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Yes."
+    assert said(text, (), harmony) == "Yes."
+    call = WRITERS["gpt-oss"]("first", {})
+    assert (
+        said(
+            f"<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant{call}", (ToolCall("", "first", "{}"),), harmony
+        )
+        == "Hm."
+    )
