@@ -231,7 +231,8 @@ class _AdaptivePlan:
         value = self._policy.value(drafter)
         expected = value.later if self._proposed_n else value.first
         # By the price of a query without catching up, which costs the more the longer it is put off.
-        pause_n = max(value.pause_n, _TRY_WORTH_N * self._costs.query_s(drafter, 1) / self._costs.plain_s)
+        try_s = self._costs.query_s(drafter, 1) + self._costs.change_s
+        pause_n = max(value.pause_n, _TRY_WORTH_N * try_s / self._costs.plain_s)
         instead = self._saved(best, best, 0.0) if best else 0.0
         further_s = self._costs.further_s(drafter)
         idle = self._proposed_n == 0 and value.idle_n >= pause_n
@@ -338,7 +339,7 @@ def expected_rate(costs: Costs, drafter: str, chance: float, deepest: int) -> fl
         tokens_n = sum(chance**place for place in range(n + 1))
         spent_s = costs.round_s(n + 1)
         if n:
-            spent_s += costs.resize_s + costs.query_s(drafter, 1, n) + (n - 1) * _alone_s(costs, drafter)
+            spent_s += costs.change_s + costs.query_s(drafter, 1, n) + (n - 1) * _alone_s(costs, drafter)
         if tokens_n / spent_s <= rate * _SAME_RATE:
             return rate
         rate = tokens_n / spent_s

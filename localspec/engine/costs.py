@@ -30,6 +30,10 @@ _LARGEST_SURPRISE = 2.0
 """The largest factor that one round can stand for, whatever interrupted it."""
 _RESIZE_RATE = 0.25
 """The rate at which the price of a change of size follows: it differs much, and is seen seldom."""
+_EXCURSION_N, _EXCURSION_RATE, _PLAIN_RATE = 8.0, 0.25, 1 / 128
+"""Rounds away from plain decoding to expect at first; the rates at which that follows excursions, and goes back."""
+_GROUPED = 0.25
+"""A batch is evaluated as a larger one that takes up to this share of a change of size longer: sizes change seldom."""
 _LARGEST_RESIZE = 4.0
 """The largest factor by which one change may have been dearer than the price."""
 _FORGOTTEN = 1 / 512
@@ -64,7 +68,10 @@ class QueryCost:
     def of(self, lag: int, proposals_n: int = 1) -> float:
         """Seconds for a query that reads ``lag`` tokens first and gives ``proposals_n`` proposals."""
         rows_s = (proposals_n - 1) * (self.row_s or 0.0)
-        return rows_s + (lag * self.step_s if lag <= self.singly_n else self.step_s + (lag - 1) * self.catch_up_s)
+        if lag <= self.singly_n:
+            return rows_s + lag * self.step_s
+        # Tokens are read one by one as long as that is cheaper, so more at once take no less.
+        return rows_s + max(self.singly_n * self.step_s, self.step_s + (lag - 1) * self.catch_up_s)
 
     def readable_n(self, spent_s: float) -> int:
         """The most tokens that a query can read in this time."""
@@ -105,9 +112,12 @@ class Costs:
     """The cost of refused proposals to the round after them, where the target's memory cannot just forget tokens."""
     resize_s: float = 0.0
     """Seconds more for a batch of another size than the one before: llama.cpp plans its graph anew, and sends it to an
-    RPC server, for which one like the last takes a word."""
+    RPC server, for which one like the last takes a word; CUDA launches its kernels one by one."""
+    settle_s: float = 0.0
+    """Seconds more for the second batch of a size: CUDA records it, and replays it from the third on."""
     _table: list[float] = field(init=False, default_factory=list)
-    _padded: frozenset[int] = field(init=False, default=frozenset(), compare=False)
+    _padded: dict[int, int] = field(init=False, default_factory=dict, compare=False)
+    """The batches that are evaluated as larger ones, with the larger sizes."""
     _seen_n: Counter[int] = field(init=False, default_factory=Counter, compare=False)
     """Rounds by the size of their batch."""
     _owing: bool = field(init=False, default=False, compare=False)
@@ -115,7 +125,13 @@ class Costs:
     _plain_ago_n: int = field(init=False, default=_NEAR_N, compare=False)
     """Rounds since the last plain one."""
     _latest: int = field(init=False, default=0, compare=False)
-    """The size of the latest round's batch; 0 where another text was read since."""
+    """The size at which the latest round's batch was evaluated; 0 where another text was read since."""
+    _excursion_n: float = field(init=False, default=_EXCURSION_N, compare=False)
+    """Rounds that leave plain decoding in a row, on average."""
+    _away_n: int = field(init=False, default=0, compare=False)
+    """Those of the present excursion."""
+    _settling: bool = field(init=False, default=False, compare=False)
+    """True if the latest round's size was another than that of the one before."""
 
     def __post_init__(self) -> None:
         self._table = _filled(self.rounds_s)
@@ -146,26 +162,54 @@ class Costs:
             found += [self._table[-1]] * min(missing_n, n + 1)
         if not self.resize_s:
             return found
-        return [round_s + self.resize_s * (size != self._latest) for size, round_s in enumerate(found, batch)]
+        return [round_s + self._change_s(size) for size, round_s in enumerate(found, batch)]
 
     def read_text(self) -> None:
         """The target reads something else before the next round."""
-        self._latest = 0
+        self._latest, self._settling = 0, False
 
     def pad(self) -> dict[int, int]:
         """Batches that had better be evaluated as larger ones, with the larger sizes, whose prices they take over.
 
-        Kernels work in groups of rows: four tokens can take less time than two, and even than one.
+        Kernels work in groups of rows: four tokens can take less time than two, and even than one. Where a change of
+        size costs time, sizes that take nearly the same are one.
         """
         padded: dict[int, int] = {}
         for batch in range(1, self.largest):
             best = min(range(batch, self.largest + 1), key=lambda n: self._table[n])
             if self._table[best] < _CLEARLY * self._table[batch]:
                 padded[batch] = best
+        group = self.largest
+        for batch in range(self.largest - 1, 1, -1) if self.settle_s else ():
+            if self._table[group] - self._table[batch] >= _GROUPED * self.settle_s:
+                group = padded.get(batch, batch)
+            elif batch not in padded:
+                padded[batch] = group
         for batch, best in padded.items():
             self._table[batch] = self._table[best]
-        self._padded = frozenset(padded)
-        return padded
+        self._padded = padded
+        return dict(padded)
+
+    @property
+    def change_s(self) -> float:
+        """Seconds that a change of size costs in all."""
+        return self.resize_s + self.settle_s
+
+    def _change_s(self, batch: int) -> float:
+        """The part of the price of changes of size that a next round of this size has to bring in.
+
+        Plain decoding is where a reply comes back to: leaving it costs two changes, which are spread over the rounds that
+        such an excursion lasts, and coming back costs nothing more.
+        """
+        if not self._changes(batch):
+            return self._settling * self.settle_s if batch > 1 else 0.0
+        if batch == 1:
+            return 0.0
+        return self.change_s if self._latest > 1 else 2 * self.change_s / self._excursion_n
+
+    def _changes(self, batch: int) -> bool:
+        """True if a batch of this size is not evaluated at the size of the latest."""
+        return self._padded.get(batch, batch) != self._latest
 
     def read_singly(self, drafter: str, n: int) -> None:
         """Set the number of tokens up to which ``drafter`` reads them one by one."""
@@ -193,32 +237,47 @@ class Costs:
 
     def _beside_s(self, batch: int) -> float:
         """The part of the next round's time that is not the price of its batch."""
-        return self._owing * self.rollback_s + (batch != self._latest) * self.resize_s
+        resizing_s = self.resize_s if self._changes(batch) else self._settling * self.settle_s
+        return self._owing * self.rollback_s + resizing_s
 
     def observe_round(self, batch: int, spent_s: float, *, refused: bool = False) -> None:
         """Learn that a round of ``batch`` tokens took ``spent_s``, drafting left out; ``refused`` if a proposal was."""
-        beside_s = self._beside_s(batch)
+        beside_s, changes = self._beside_s(batch), self._changes(batch)
         taken_back, latest = self._owing, self._latest
-        self._owing, self._latest = refused, batch
+        self._owing, self._latest = refused, self._padded.get(batch, batch)
         if not 1 <= batch <= self.largest or spent_s <= 0:
             return
         if self.resize_s and not latest:
+            self._settling = True
             return  # a server may have been reading still when the round began
         surprise = spent_s / (self._table[batch] + beside_s)
         shared = _drift(surprise, _SHARED_RATE)
         if taken_back:
             self.rollback_s *= shared
-        if latest == batch:
-            self.resize_s *= 1 - _FORGOTTEN
-        else:
-            more_s = spent_s - self._table[batch] - taken_back * self.rollback_s
-            more_s = min(max(more_s, 0.0), _LARGEST_RESIZE * self.resize_s)
-            self.resize_s += _RESIZE_RATE * (more_s - self.resize_s)
+        self._learn_resize(spent_s - self._table[batch] - taken_back * self.rollback_s, changes=changes)
         self._table = [entry * shared for entry in self._table]
         self._plain_ago_n = 0 if batch == 1 else self._plain_ago_n + 1
         if batch > 1:
             self._table[batch] *= _drift(surprise, _OWN_RATE if self._plain_ago_n <= _NEAR_N else _ALONE_RATE)
         self._seen_n[batch] += 1
+
+    def _learn_resize(self, excess_s: float, *, changes: bool) -> None:
+        """Learn what a change of size costs from a round that took so much longer than its batch does."""
+        if changes:
+            self.resize_s = _followed(self.resize_s, excess_s)
+        elif self._settling:
+            self.settle_s = _followed(self.settle_s, excess_s)
+        else:
+            self.resize_s *= 1 - _FORGOTTEN
+            self.settle_s *= 1 - _FORGOTTEN
+        self._settling = changes
+        if self._latest > 1:
+            self._away_n += 1
+            return
+        if self._away_n:
+            self._excursion_n += _EXCURSION_RATE * (self._away_n - self._excursion_n)
+            self._away_n = 0
+        self._excursion_n += _PLAIN_RATE * max(0.0, _EXCURSION_N - self._excursion_n)
 
     def observe_query(self, drafter: str, lag: int, spent_s: float, proposals_n: int = 1) -> None:
         """Learn that a query took ``spent_s``."""
@@ -229,7 +288,7 @@ class Costs:
         """The same on a machine that takes ``factor`` times as long today."""
         queries = {name: cost.scaled(factor) for name, cost in self.queries.items()}
         rounds_s = {batch: seconds * factor for batch, seconds in self.rounds_s.items()}
-        return Costs(rounds_s, queries, self.rollback_s * factor, self.resize_s * factor)
+        return Costs(rounds_s, queries, self.rollback_s * factor, self.resize_s * factor, self.settle_s * factor)
 
     def taught(self) -> Costs | None:
         """The measured costs, corrected by the rounds since; None if there were too few, or no plain ones.
@@ -237,13 +296,13 @@ class Costs:
         Only what a size costs beside plain decoding is learned: a long context or a busy hour makes all dearer alike.
         A batch that is evaluated as a larger one keeps its own price, which tells that it had better be.
         """
-        known = {batch for batch, n in self._seen_n.items() if n >= _TAUGHT_N} - self._padded
+        known = {batch for batch, n in self._seen_n.items() if n >= _TAUGHT_N} - self._padded.keys()
         if not {1} < known:
             return None
         then = self.rounds_s[1] / self.plain_s
         queries = {name: cost.scaled(then) for name, cost in self.queries.items()}
         rounds_s = self.rounds_s | {batch: self._table[batch] * then for batch in known}
-        return Costs(rounds_s, queries, self.rollback_s * then, self.resize_s * then)
+        return Costs(rounds_s, queries, self.rollback_s * then, self.resize_s * then, self.settle_s * then)
 
     def to_dict(self) -> dict[str, Any]:
         """The measured costs for the disk, without what rounds have taught since."""
@@ -255,6 +314,7 @@ class Costs:
             },
             "rollback_s": self.rollback_s,
             "resize_s": self.resize_s,
+            "settle_s": self.settle_s,
         }
 
     @staticmethod
@@ -265,12 +325,17 @@ class Costs:
             str(name): QueryCost(float(step), float(more), row_s=float(row[0]) if row else None)
             for name, (step, more, *row) in data["looks"].items()
         }
-        rollback_s, resize_s = float(data["rollback_s"]), float(data.get("resize_s", 0.0))
+        beside = float(data["rollback_s"]), float(data.get("resize_s", 0.0)), float(data.get("settle_s", 0.0))
         if 1 not in rounds or min(rounds.values()) <= 0 or any(query.step_s <= 0 for query in queries.values()):
             raise ValueError("these are no costs")
-        if not (0 <= rollback_s < inf and 0 <= resize_s < inf):
+        if not all(0 <= seconds < inf for seconds in beside):
             raise ValueError("this is no price")
-        return Costs(rounds, queries, rollback_s, resize_s)
+        return Costs(rounds, queries, *beside)
+
+
+def _followed(price_s: float, seen_s: float) -> float:
+    """The price of a change of size after one that took ``seen_s``."""
+    return price_s + _RESIZE_RATE * (min(max(seen_s, 0.0), _LARGEST_RESIZE * price_s) - price_s)
 
 
 def _drift(surprise: float, rate: float) -> float:

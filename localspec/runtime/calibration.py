@@ -185,10 +185,12 @@ def measure_costs(
     progress: MeasuringProgress,
     *,
     remote: bool = False,
+    recorded: bool = False,
 ) -> Costs:
     """Prices of batches up to ``largest`` tokens, and of queries by drafter, at the speed of ``plain``.
 
-    ``drafters`` are the models of those that have one, by drafter; ``remote`` if any model is evaluated over a network.
+    ``drafters`` are the models of those that have one, by drafter; ``remote`` if any model is evaluated over a network,
+    ``recorded`` if the target's device replays evaluations of the same size (CUDA).
     Raises Cancelled.
     """
     of = _usual_s if remote else _least_s
@@ -212,8 +214,11 @@ def measure_costs(
     for name, model in drafters.items():
         progress.begin(f"drafter {name}", _drafter_weight())
         queries[name] = queries[name].least(_query_cost(model, prompt, of))
-    resize_s = _resize_s(target, prompt) if remote and target.forgets_freely else 0.0
-    costs = Costs(rounds_s, queries, rollback_s, resize_s).scaled(plain.total_s / rounds_s[1])
+    resizes = (remote or recorded) and target.forgets_freely
+    resize_s, settle_s = _resize_s(target, prompt) if resizes else (0.0, 0.0)
+    costs = Costs(rounds_s, queries, rollback_s, resize_s, settle_s if recorded else 0.0).scaled(
+        plain.total_s / rounds_s[1]
+    )
     return replace(costs, queries=queries) if remote else costs  # no network is slower for a busy machine
 
 
@@ -374,21 +379,23 @@ def _rollback_s(model: Model, prompt: Sequence[int], verified_s: float) -> float
     return max(0.0, fmean(spent_s[1:]) - verified_s)
 
 
-def _resize_s(target: Model, prompt: Sequence[int]) -> float:
-    """Seconds by which a batch takes longer after one of another size than after its like.
+def _resize_s(target: Model, prompt: Sequence[int]) -> tuple[float, float]:
+    """Seconds by which the first and the second batch after a change of size take longer than the third.
 
-    Each is compared with the one right after it: a busy machine makes both slower. Then some plain tokens follow, as
-    in replies: with little to send, a connection over which packets are lost becomes slower.
+    They follow each other, for a busy machine makes all slower. Then some plain tokens follow, as in replies: with
+    little to send, a connection over which packets are lost becomes slower.
     """
-    excess_s, deadline = [], time.perf_counter() + _RESIZE_S
+    excess_s: list[tuple[float, float]] = []
+    deadline = time.perf_counter() + _RESIZE_S
     for size in (min(_VERIFIED_N, len(prompt)), 1) * _REMOTE_REPEATS:
-        changed_s, same_s = (_timed(partial(target.logits, prompt, size)) for _ in range(2))
-        excess_s.append(changed_s - same_s)
+        changed_s, second_s, same_s = (_timed(partial(target.logits, prompt, size)) for _ in range(3))
+        excess_s.append((changed_s - same_s, second_s - same_s))
         for _ in range(_PLAIN_BETWEEN_N if size == 1 else 0):
             target.logits(prompt, 1)
         if time.perf_counter() > deadline and len(excess_s) >= FEWEST_ROUNDS:
             break
-    return max(0.0, median(excess_s))
+    first_s, second_s = (max(0.0, median(seconds)) for seconds in zip(*excess_s, strict=True))
+    return first_s, second_s
 
 
 def _timed(work: Callable[[], object]) -> float:

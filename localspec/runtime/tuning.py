@@ -95,7 +95,16 @@ class Tuning:
         if isinstance(self.target, ShortTextModel) and self.target.has_short_context:
             short_context = choose_context(self.target, prompt, min(_VERIFY_BATCH, len(prompt)), progress)
         plain = plain_round(self.target, prompt, cancel, progress)
-        costs = measure_costs(self.target, self.drafters, prompt, plain, self.largest, progress, remote=self.remote)
+        costs = measure_costs(
+            self.target,
+            self.drafters,
+            prompt,
+            plain,
+            self.largest,
+            progress,
+            remote=self.remote,
+            recorded=self.target.singly_n > 1,
+        )
         if is_steady(self.target, prompt, progress):
             file.save(costs, threads, short_context)
         return costs

@@ -40,6 +40,8 @@ class World:
     """What every round pays that follows a refusal."""
     resize_s: float = 0.0
     """What every round pays whose batch has another size than the one before."""
+    settle_s: float = 0.0
+    """What the round after that pays if its batch has the same size."""
     row_s: float | None = None
     """The price of each further proposal of a block; None for a draft that guesses token by token."""
     longest: int = DEEPEST
@@ -52,7 +54,8 @@ class World:
             policy.begin()
             # The first token waits for no proposals.
             policy.observe(made(0, 0, 0, 0.0, costs.round_s(1)), [], 0)
-        done_n, clock_s, index, size = 0, 0.0, 0, 1
+        padded = policy.costs.pad() if policy else {}
+        done_n, clock_s, index, size, settling = 0, 0.0, 0, 1, False
         while done_n < tokens_n:
             drafted_s = 0.0
             proposals: list[NextProposal] = []
@@ -77,8 +80,10 @@ class World:
                 proposals.append(proposal)
                 right.append(chance.random() < sure)
             accepted = next((n for n, ok in enumerate(right) if not ok), len(right))
-            verify_s = costs.round_s(len(proposals) + 1) + self.resize_s * (size != len(proposals) + 1)
-            size = len(proposals) + 1
+            evaluated = padded.get(len(proposals) + 1, len(proposals) + 1)
+            verify_s = costs.round_s(evaluated)
+            verify_s += self.resize_s if evaluated != size else self.settle_s * settling
+            size, settling = evaluated, evaluated != size
             if policy:
                 round_ = made(index, accepted, len(proposals), drafted_s, verify_s)
                 policy.observe(round_, proposals[: accepted + 1], accepted)
@@ -89,7 +94,7 @@ class World:
 
     def policy(self) -> AdaptiveDepth:
         queries = {"draft": QueryCost(self.step_s, self.step_s / 10, row_s=self.row_s)}
-        return AdaptiveDepth(Costs(self.rounds_s, queries, self.rollback_s, self.resize_s), DEEPEST)
+        return AdaptiveDepth(Costs(self.rounds_s, queries, self.rollback_s, self.resize_s, self.settle_s), DEEPEST)
 
 
 def made(index: int, accepted: int, proposed: int, draft_s: float, verify_s: float) -> Round:
@@ -279,12 +284,14 @@ def test_where_taking_back_is_dear_it_keeps_up_too(surenesses: list[float]) -> N
 
 @pytest.mark.parametrize("rounds_s", [FLAT, STEEP, STAIRS], ids=["flat", "steep", "stairs"])
 @pytest.mark.parametrize("surenesses", [[0.02], [0.5], [0.9], [0.97], [0.97] * 40 + [0.1] * 40])
-@pytest.mark.parametrize("resize_s", [0.3, 1.0])
+@pytest.mark.parametrize(("resize_s", "settle_s"), [(0.3, 0.0), (1.0, 0.0), (0.35, 0.5)])
 def test_where_a_change_of_size_is_dear_it_keeps_up_too(
-    rounds_s: dict[int, float], surenesses: list[float], resize_s: float
+    rounds_s: dict[int, float], surenesses: list[float], resize_s: float, settle_s: float
 ) -> None:
-    """An RPC server is sent the whole graph of a batch unless it is like the last: never much under plain decoding."""
-    world = World(rounds_s, surenesses, resize_s=resize_s)
+    """An RPC server is sent the whole graph of a batch unless it is like the last, and CUDA records it: never much
+    under plain decoding.
+    """
+    world = World(rounds_s, surenesses, resize_s=resize_s, settle_s=settle_s)
     best = max(world.play(None, fixed) for fixed in (0, 1, 2, 3, 4, 5, 7, 11, 15))
     got = world.play(world.policy())
     assert got > 0.85 * best
@@ -504,16 +511,21 @@ class TestCosts:
     def test_a_slower_day_makes_taking_back_dearer_as_well(self) -> None:
         assert Costs({1: 1.0}, {}, 3.0, 0.5).scaled(2.0) == Costs({1: 2.0}, {}, 6.0, 1.0)
 
-    def test_a_change_of_size_is_paid_going_and_coming_back(self) -> None:
-        """By plain rounds, too, and by none that has the size of the one before; text read in between has another."""
+    def test_leaving_plain_decoding_is_charged_the_way_back_over_the_rounds_that_it_lasts(self) -> None:
+        """Coming back is free, and so is a batch of the same size; the next round's price is what it will take."""
         costs = Costs({1: 1.0, 2: 1.5, 4: 2.0}, resize_s=0.25)
         costs.observe_round(1, 1.25)
-        assert costs.next_s(1, 3) == pytest.approx([1.0, 1.75, 2.0, 2.25])
+        before = costs.next_s(1, 3)
+        assert before[0] == pytest.approx(1.0)
+        assert 2.0 < before[3] < 2.25
         costs.observe_round(4, 2.25)
-        assert costs.next_s(1, 3) == pytest.approx([1.25, 1.75, 2.0, 2.0])
+        assert costs.next_s(1, 3) == pytest.approx([1.0, 1.75, 2.0, 2.0])
         assert [costs.price(batch) for batch in (1, 4)] == pytest.approx([1.25, 2.0])
-        costs.read_text()
-        assert costs.next_s(1, 3)[-1] == pytest.approx(2.25)
+        for _ in range(20):
+            costs.observe_round(1, 1.25)
+            costs.observe_round(4, 2.25)
+        costs.observe_round(1, 1.25)
+        assert costs.next_s(1, 3)[3] == pytest.approx(2.5, rel=0.05)
 
     def test_a_round_behind_which_a_text_may_still_be_read_teaches_nothing(self) -> None:
         """A server goes on reading while the first token is waited for."""
@@ -534,6 +546,29 @@ class TestCosts:
                 costs.observe_round(batch, spent_s)
         assert costs.resize_s == pytest.approx(0.75, rel=0.2)
         assert (costs.plain_s, costs.round_s(4)) == pytest.approx((1.0, 2.0), rel=0.2)
+
+    def test_the_second_batch_of_a_size_has_a_price_of_its_own(self) -> None:
+        """It is owed where the size has just changed, and part of what another change would cost."""
+        costs = Costs({1: 1.0, 4: 2.0}, resize_s=0.25, settle_s=0.5)
+        costs.observe_round(1, 1.25)
+        assert costs.price(1) == pytest.approx(1.5)
+        costs.observe_round(1, 1.5)
+        assert [costs.price(1), costs.price(4)] == pytest.approx([1.0, 2.25])
+        costs.observe_round(4, 2.25)
+        assert costs.next_s(1, 3)[::3] == pytest.approx([1.0, 2.5])
+        for _ in range(200):
+            for batch, spent_s in ((1, 1.75), (1, 2.0), (1, 1.0), (4, 2.75), (4, 3.0), (4, 2.0)):
+                costs.observe_round(batch, spent_s)
+        assert (costs.resize_s, costs.settle_s) == pytest.approx((0.75, 1.0), rel=0.2)
+        assert (costs.plain_s, costs.round_s(4)) == pytest.approx((1.0, 2.0), rel=0.2)
+
+    def test_where_a_change_of_size_is_dear_there_are_few_sizes(self) -> None:
+        """A batch that takes nearly as long as a larger one is evaluated as that; a single token never."""
+        costs = Costs({1: 29.0, 2: 29.0, 3: 29.5, 4: 30.0, 5: 40.0, 6: 40.5, 8: 41.0}, resize_s=5.0, settle_s=5.0)
+        assert costs.pad() == {2: 4, 3: 4, 5: 8, 6: 8, 7: 8}
+        costs.observe_round(3, 35.0)
+        costs.observe_round(2, 35.0)
+        assert costs.next_s(2, 3) == pytest.approx([30.0, 30.0, 30.0, 51.0])
 
     def test_batches_are_evaluated_as_larger_ones_that_take_clearly_less(self) -> None:
         costs = Costs({1: 20.0, 2: 33.0, 3: 47.0, 4: 32.0, 5: 46.0, 6: 61.0, 7: 75.0, 8: 58.0})
@@ -600,9 +635,9 @@ class TestCosts:
         assert [cost.of(lag) for lag in (0, 1, 11)] == [0, 1, 2]
 
     def test_tokens_read_one_by_one_cost_a_step_each(self) -> None:
-        """And tell what a step costs; more than so many are read at once."""
+        """And tell what a step costs; more than so many are read at once, which is not cheaper than as many as that."""
         cost = QueryCost(1.0, 0.1, singly_n=4)
-        assert [cost.of(lag) for lag in (0, 1, 2, 4, 11)] == [0, 1, 2, 4, 2]
+        assert [cost.of(lag) for lag in (0, 1, 2, 4, 5, 51)] == [0, 1, 2, 4, 4, 6]
         for _ in range(200):
             cost.observe(3, 6.0)
         assert (cost.step_s, cost.catch_up_s) == pytest.approx((2.0, 0.1), rel=0.01)

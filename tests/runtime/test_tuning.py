@@ -260,7 +260,22 @@ def test_over_a_network_a_change_of_size_has_a_price_and_luck_has_none(clock: Cl
     assert [costs.round_s(b) for b in (1, 2, 4, 8)] == pytest.approx(
         [stairs(1, 4), stairs(2, 4), stairs(4, 4), stairs(8, 4) + 0.2]
     )
-    assert costs.resize_s == pytest.approx(1e-3)
+    assert (costs.resize_s, costs.settle_s) == (pytest.approx(1e-3), 0.0)
+
+
+def test_where_evaluations_are_recorded_the_first_two_of_a_size_have_prices(clock: Clock) -> None:
+    """As on CUDA, which launches kernels one by one, then records them, and replays them from the third on."""
+    latest, same_n = 0, 0
+
+    def recorded(batch: int, threads: int) -> float:
+        nonlocal latest, same_n
+        same_n, latest = same_n + 1 if batch == latest else 0, batch
+        return stairs(batch, threads) + (1e-3, 2e-3)[same_n] if same_n < 2 else stairs(batch, threads)
+
+    target, plain = model(clock, recorded), PlainRound(stairs(1, 4), 0.0)
+    costs = measure_costs(target, {}, PROMPT, plain, 17, MeasuringProgress(), recorded=True)
+    assert [costs.round_s(b) for b in (1, 4, 8)] == pytest.approx([stairs(b, 4) for b in (1, 4, 8)])
+    assert (costs.resize_s, costs.settle_s) == pytest.approx((1e-3, 2e-3))
 
 
 @pytest.mark.parametrize(
