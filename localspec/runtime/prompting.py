@@ -261,9 +261,13 @@ class Prompter:
         def tokens_from(start: int, at_most: int) -> list[int] | None:
             """None if there are more, or far more."""
             nonlocal end
-            if len(turns) - start > _FAR * self._n_ctx:  # each has a token at least
+            messages = head + turns[start:]
+            if len(messages) > _FAR * self._n_ctx:  # each has a token at least
                 return None
-            text = render(head + turns[start:])
+            # Templates may strip what a message says. To render megabytes would keep other replies waiting.
+            if any(self._is_far_too_long(str.strip(message.content)) for message in messages):
+                return None
+            text = render(messages)
             end = str(text[-_END_CHARS:])
             text += begun
             tokens = None if self._is_far_too_long(text) else self._encode(text, self._latest)

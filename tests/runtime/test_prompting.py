@@ -328,19 +328,21 @@ def test_what_is_far_too_long_is_refused_before_it_is_tokenized() -> None:
     assert asked
 
 
-def test_more_messages_than_can_fit_are_not_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has a token at least. The latest stay, as of any conversation."""
-    rendered_n: list[int] = []
+@pytest.mark.parametrize("above", [["c"] * 10_000, ["a" * 100_000, *["c"] * 49]], ids=["many", "long"])
+def test_messages_that_cannot_fit_are_not_rendered(monkeypatch: pytest.MonkeyPatch, above: list[str]) -> None:
+    """Each has a token at least, and some have far too many. The latest stay, as of any conversation."""
+    rendered: list[Sequence[Message]] = []
 
-    def counting(template: ChatTemplate, messages: Sequence[Message], **given: Any) -> MarkedText:
-        rendered_n.append(len(messages))
+    def noting(template: ChatTemplate, messages: Sequence[Message], **given: Any) -> MarkedText:
+        rendered.append(messages)
         return render(template, messages, **given)
 
     render = ChatTemplate.render
-    monkeypatch.setattr(ChatTemplate, "render", counting)
-    prompt = Prompter(FakeVocab(), 40).chat(thread(*["c"] * 10_001))
-    assert 9_980 < prompt.dropped_n < 10_000
-    assert max(rendered_n) <= 80
+    monkeypatch.setattr(ChatTemplate, "render", noting)
+    prompt = Prompter(FakeVocab(), 40).chat(thread(*above, "c"))
+    assert len(above) - 20 < prompt.dropped_n < len(above)
+    assert max(map(len, rendered)) <= 100
+    assert max(len(message.content) for messages in rendered for message in messages) == 1
 
 
 def test_making_a_prompt_can_be_stopped() -> None:
