@@ -6,13 +6,22 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
+from itertools import count
 from math import isfinite
 from typing import Any, NoReturn
 
 from starlette.requests import Request
 
-from localspec.server.failures import InvalidFieldError
+from localspec.server.failures import HttpError, InvalidFieldError
 
+MOST_OBJECTS = 30_000
+"""The most JSON objects of a request, such as messages, their parts and tools: each costs the loop microseconds."""
+MOST_SEPARATORS = 1_000_000
+"""The most commas and opening brackets of a request, those in its texts included: an upper bound of its JSON values.
+
+The JSON parser lets no other thread run meanwhile, and takes for each small value as long as for many letters.
+"""
 _LARGEST = 2**53
 _MOST_TOKENS = 2**31
 _LARGE_BYTES = 100_000
@@ -120,10 +129,28 @@ class Fields:
         raise InvalidFieldError(f"{place} {has} to be {expected}.", param=place)
 
 
+def check_values(body: bytes) -> None:
+    """Raise HttpError for a JSON text that may have too many values, before it is parsed."""
+    if sum(map(body.count, (b",", b"[", b"{"))) > MOST_SEPARATORS:
+        raise _too_many(f"{MOST_SEPARATORS:,} commas and brackets")
+
+
 def fields_of_json(body: bytes) -> Fields:
-    """The object that a JSON text holds: all characters are whole, all numbers finite. Raises InvalidFieldError."""
+    """The object that a JSON text holds: all characters are whole, all numbers finite.
+
+    Raises InvalidFieldError, or HttpError for one with too many values.
+    """
+    check_values(body)
+    numbers = count(1)
+
+    def counted(found: dict[str, Any]) -> dict[str, Any]:
+        # That the parser calls Python here also lets other threads run in between.
+        if next(numbers) > MOST_OBJECTS:
+            raise _too_many(f"{MOST_OBJECTS:,} objects, such as messages and their parts")
+        return found
+
     try:
-        value = json.loads(body)
+        value = json.loads(body, object_hook=counted)
         _check_whole(value)
     except (ValueError, RecursionError):
         message = "The body of the request is no JSON, or has half a character or an infinite number in it."
@@ -131,6 +158,11 @@ def fields_of_json(body: bytes) -> Fields:
     if not isinstance(value, dict):
         raise InvalidFieldError("The body of the request is no JSON object.", "Send one.")
     return Fields(value)
+
+
+def _too_many(what: str) -> HttpError:
+    message = f"The request has more than {what}; no context holds as many."
+    return HttpError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message, "Send less at once.")
 
 
 def _check_whole(value: Any) -> None:

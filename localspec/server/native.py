@@ -57,6 +57,7 @@ from localspec.runtime.worker.messages import (
     Write,
 )
 from localspec.server.failures import failure_response
+from localspec.server.fields import check_values
 from localspec.server.openai.options import MOST_STOPS
 from localspec.server.service import ReplyRequest, ServedModel, Service
 
@@ -87,7 +88,7 @@ async def _load(service: Service, request: Request) -> Response:
 
 
 async def _ask(service: Service, request: Request) -> Response:
-    asked = _request(await request.body())
+    asked = await asyncio.to_thread(_request, await request.body())
     pair = request.query_params.get("pair", "") or service.answering("")
     info = next((each.info for each in service.models() if each.id == pair), None)
     _check(asked, info)
@@ -127,7 +128,8 @@ def _nameless(info: PairInfo) -> PairInfo:
 
 
 def _request(body: bytes) -> Numbered:
-    """Raises InputError if the body is no request with a number."""
+    """Raises InputError if the body is no request with a number, HttpError if it has too many values."""
+    check_values(body)
     try:
         request = decode_request(body)
     except EngineError as error:

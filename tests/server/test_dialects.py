@@ -11,6 +11,7 @@ import pytest
 
 from localspec.engine.events import Started
 from localspec.server.app import make_app
+from localspec.server.fields import MOST_OBJECTS, MOST_SEPARATORS, check_values, fields_of_json
 from tests.server.fakes import ELSEWHERE, PAIR, FakeService, said
 from tests.server.fakes import served as served_app
 from tests.server.test_serve import served
@@ -79,6 +80,39 @@ async def test_stop_strings_are_so_many_at_most(path: str, body: dict[str, Any])
     async with served_app(make_app(service)) as url, httpx2.AsyncClient(base_url=url) as client:
         answer = await client.post(path, json=body)
     assert (answer.status_code, "at most 128" in answer.text, service.asked) == (400, True, [])
+
+
+@pytest.mark.parametrize("content", ["", "[" * MOST_SEPARATORS], ids=["objects", "separators"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/chat/completions",
+        "/v1/responses",
+        "/v1/messages",
+        "/v1/messages/count_tokens",
+        "/api/chat",
+        "/completion",
+        "/apply-template",
+    ],
+)
+async def test_a_request_with_more_values_than_any_context_holds_is_refused(path: str, content: str) -> None:
+    """It would have to be read value by value, while no other request is answered."""
+    messages_n = 1 if content else MOST_OBJECTS
+    name = "input" if path == "/v1/responses" else "messages"
+    service = FakeService([said("Yes.")])
+    async with served_app(make_app(service)) as url, httpx2.AsyncClient(base_url=url) as client:
+        answer = await client.post(path, json={name: [{"role": "user", "content": content}] * messages_n})
+    assert (answer.status_code, "no context holds as many" in answer.text) == (413, True)
+    assert not service.asked
+    assert not service.questions
+
+
+def test_as_many_values_as_may_be_are_read() -> None:
+    objects: list[Any] = [{}] * (MOST_OBJECTS - 1)
+    values = [0] * (MOST_SEPARATORS - 2 * len(objects) - 2)
+    body = json.dumps({"objects": objects, "values": values}).encode()
+    check_values(body)
+    assert fields_of_json(body).values == {"objects": objects, "values": values}
 
 
 def test_every_api_has_the_same_greedy_text_and_the_same_call() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -22,19 +23,21 @@ from localspec.runtime.images import ImageReference, image_block, keep_image
 from localspec.runtime.load import InspectablePair, open_pair
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
-from localspec.runtime.worker.codec import encode
+from localspec.runtime.worker.codec import decode_request, encode
 from localspec.runtime.worker.messages import (
     CountTokens,
     Generate,
     Inspect,
     Inspected,
     Load,
+    Request,
     Tokenized,
     Weigh,
     Weighed,
 )
 from localspec.server import native
 from localspec.server.app import make_app
+from localspec.server.fields import MOST_SEPARATORS
 from localspec.server.middleware import EndsWithClient
 from localspec.server.service import RateLimitError, ServedModel
 from tests.server.fakes import INFO, PAIR, FakeService, Step, said, served
@@ -229,6 +232,23 @@ async def test_what_is_no_request_is_refused_and_nothing_is_asked(body: bytes) -
     assert response.json()["kind"] == "Failed"
     assert not service.asked
     assert not service.questions
+
+
+async def test_a_request_is_read_beside_replies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In another thread than theirs; one with more values than any context holds is refused."""
+    threads: list[int] = []
+
+    def read(line: bytes) -> Request:
+        threads.append(threading.get_ident())
+        return decode_request(line)
+
+    monkeypatch.setattr(native, "decode_request", read)
+    service = FakeService([said("Hello")])
+    async with serving(service) as url, httpx2.AsyncClient() as client:
+        response = await client.post(f"{url}/localspec/v1/ask", content=encode(GENERATE))
+        refused = await client.post(f"{url}/localspec/v1/ask", content=b"[" * (MOST_SEPARATORS + 1))
+    assert (response.status_code, refused.status_code, len(service.asked)) == (200, 413, 1)
+    assert [thread != threading.get_ident() for thread in threads] == [True]
 
 
 async def test_images_go_along_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
