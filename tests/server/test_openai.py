@@ -275,6 +275,10 @@ class TestChat:
             ),
             ({"grammar": 'root ::= "yes"'}, lambda sampling: sampling.grammar == 'root ::= "yes"'),
             ({"response_format": {"type": "text"}, "grammar": ""}, lambda sampling: sampling.grammar is None),
+            (
+                {"response_format": {"type": "text", "schema": None}, "grammar": 'root ::= "yes"'},
+                lambda sampling: sampling.grammar == 'root ::= "yes"',
+            ),
         ],
     )
     async def test_sampling_and_form(self, sent: dict[str, Any], check: Callable[[Sampling], bool]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from dataclasses import replace
+from typing import Any
 
 from localspec.base.errors import UsageError
 from localspec.engine.settings import Sampling
@@ -23,8 +24,6 @@ MOST_CHARACTERS = 1_000_000
 MOST_STOPS = 128
 """The most stop strings: each is looked for in every token of the reply."""
 _FORMS = ("response_format", "json_schema", "grammar")
-_FREE = (None, "", {"type": "text"})
-"""Values of those fields that hold a reply to nothing."""
 
 
 def pair_of(service: Service, fields: Fields) -> str:
@@ -92,7 +91,7 @@ def seeded(options: ReplyOptions, index: int) -> ReplyOptions:
 
 async def _formed(fields: Fields, sampling: Sampling) -> Sampling:
     """The sampling with the form that a reply is held to, if there is one."""
-    named = [name for name in _FORMS if fields.raw(name) not in _FREE]
+    named = [name for name in _FORMS if not _is_free(name, fields.raw(name))]
     if len(named) > 1:
         raise InvalidFieldError(
             f"{' and '.join(named)} both say what the reply must be.", "Leave one of them out.", param=named[0]
@@ -107,6 +106,12 @@ async def _formed(fields: Fields, sampling: Sampling) -> Sampling:
         case ["grammar"]:
             return await _about("grammar", held_to_grammar(sampling, fields.text("grammar")))
     return sampling
+
+
+def _is_free(name: str, form: Any) -> bool:
+    """True for a value of one of ``_FORMS`` that holds a reply to nothing."""
+    is_text = name == "response_format" and isinstance(form, dict) and form.get("type") == "text"
+    return is_text or form in (None, "")
 
 
 async def held_to_format(sampling: Sampling, format_: Fields) -> Sampling:
