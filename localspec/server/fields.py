@@ -22,8 +22,9 @@ MOST_SEPARATORS = 1_000_000
 
 The JSON parser lets no other thread run meanwhile, and takes for each small value as long as for many letters.
 """
-_LARGEST = 2**53
-_MOST_TOKENS = 2**31
+LARGEST, LARGEST_SEED = 2**53, 2**64
+LARGEST_ID = 2**31 - 1
+"""Of a token; far beyond every vocabulary."""
 _LARGE_BYTES = 100_000
 
 
@@ -69,16 +70,16 @@ class Fields:
             return default
         return value if isinstance(value, bool) else self.refuse(name, "true or false")
 
-    def number(self, name: str, most: int = _LARGEST) -> float | None:
+    def number(self, name: str, most: int = LARGEST) -> float | None:
         """A number from ``-most`` to ``most``; None if it is missing."""
         value = self.values.get(name)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= most:
+        if isinstance(value, bool) or not isinstance(value, int | float):
             self.refuse(name, "a number")
-        return value
+        return value if abs(value) <= most else self.refuse(name, f"a number from {-most} to {most}")
 
-    def whole(self, name: str, most: int = _LARGEST) -> int | None:
+    def whole(self, name: str, most: int = LARGEST) -> int | None:
         """A whole number from ``-most`` to ``most``, which may be written as 1.0; None if it is missing."""
         value = self.number(name, most)
         if value is None:
@@ -87,7 +88,7 @@ class Fields:
 
     def seed(self, default: int | None) -> int | None:
         """The field ``seed``, of which 64 bits count; None for -1, which asks for any."""
-        seed = self.whole("seed", 2**64)
+        seed = self.whole("seed", LARGEST_SEED)
         return default if seed is None else None if seed == -1 else seed % 2**64
 
     def texts(self, name: str) -> tuple[str, ...]:
@@ -101,7 +102,7 @@ class Fields:
     def token_ids(self, name: str) -> tuple[int, ...]:
         """A list of tokens, which must be there."""
         value = self.values.get(name)
-        if not isinstance(value, list) or not all(type(each) is int and 0 <= each < _MOST_TOKENS for each in value):
+        if not isinstance(value, list) or not all(map(is_token_id, value)):
             self.refuse(name, "a list of tokens, which are whole numbers")
         return tuple(value)
 
@@ -127,6 +128,11 @@ class Fields:
         place = self.at(name)
         has = "has" if self.has(name) else "is missing; it has"
         raise InvalidFieldError(f"{place} {has} to be {expected}.", param=place)
+
+
+def is_token_id(value: object) -> bool:
+    """True for a whole number that a token may have."""
+    return type(value) is int and 0 <= value <= LARGEST_ID
 
 
 def check_values(body: bytes) -> None:

@@ -8,7 +8,7 @@ from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from typing import Any
 
-from localspec.config.kinds import Number, RefusedValue
+from localspec.config.kinds import LARGEST_WHOLE, Number, RefusedValue
 from localspec.config.table import find_key
 from localspec.engine.settings import BANNED, MIROSTAT_IGNORES, Sampling
 from localspec.server.failures import InvalidFieldError
@@ -27,7 +27,7 @@ def sampling_of(fields: Fields, base: Sampling) -> Sampling:
     """``base`` with the numbers that ``fields`` name. Raises InvalidFieldError."""
     asked: dict[str, Any] = {}
     for name, kind in NUMBERS.items():
-        value = fields.whole(name) if kind == "int" else fields.number(name)
+        value = (fields.whole if kind == "int" else fields.number)(name, LARGEST_WHOLE)
         if value is not None:
             asked[name] = _checked(fields, name, value)
     if breakers := fields.texts("dry_sequence_breakers"):

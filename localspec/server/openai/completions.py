@@ -15,7 +15,7 @@ from localspec.engine.events import Event, Finished, Round, Started, TokenLogpro
 from localspec.runtime.messages import Infill, ReplyOptions, TokenIds
 from localspec.runtime.worker.messages import Detokenize, Detokenized, Score, Scored, Tokenize, Tokenized
 from localspec.server.failures import InvalidFieldError
-from localspec.server.fields import Fields
+from localspec.server.fields import Fields, is_token_id
 from localspec.server.openai.figures import (
     FINGERPRINT,
     REASONS,
@@ -85,19 +85,15 @@ def _prompts(fields: Fields) -> Prompts:
         fields.refuse("prompt", "a text with something in it, or a list of such texts")
     if isinstance(value, str):
         return [value]
-    if isinstance(value, list) and len(value) > MOST_PROMPTS and not _is_id(value[0]):
+    if isinstance(value, list) and len(value) > MOST_PROMPTS and not is_token_id(value[0]):
         fields.refuse("prompt", f"a list of at most {MOST_PROMPTS}")
     if isinstance(value, list) and value:
         if all(isinstance(each, str) for each in value):
             return value
         listed = value if isinstance(value[0], list) else [value]
-        if all(isinstance(ids, list) and ids and all(map(_is_id, ids)) for ids in listed):
+        if all(isinstance(ids, list) and ids and all(map(is_token_id, ids)) for ids in listed):
             return [TokenIds(tuple(ids)) for ids in listed]
     return fields.refuse("prompt", "a text, a list of texts, a list of token ids, or a list of such lists")
-
-
-def _is_id(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
 
 
 def _replies_each(fields: Fields, prompts_n: int) -> int:

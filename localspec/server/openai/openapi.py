@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from localspec import __version__
-from localspec.config.kinds import Number
+from localspec.config.kinds import LARGEST_WHOLE, Number
 from localspec.config.table import find_key
 from localspec.server.failures import STATUSES
+from localspec.server.fields import LARGEST, LARGEST_ID, LARGEST_SEED
 from localspec.server.openai.options import MOST_ALTERNATIVES, MOST_PROMPTS, MOST_REPLIES
 from localspec.server.sampling import NUMBERS
 from localspec.server.service import Service
@@ -26,9 +26,8 @@ _TEXTS: Schema = {"anyOf": [{"type": ["string", "null"]}, {"type": "array", "ite
 _SOME_TEXT: Schema = {"type": ["string", "null"]}
 
 
-def _whole(least: int | None = None, most: int | None = None) -> Schema:
-    bounds = {"minimum": least, "maximum": most}
-    return {"type": ["integer", "null"]} | {name: bound for name, bound in bounds.items() if bound is not None}
+def _whole(least: int, most: int) -> Schema:
+    return {"type": ["integer", "null"], "minimum": least, "maximum": most}
 
 
 def _form(**properties: Schema) -> Schema:
@@ -44,7 +43,8 @@ def _list_of(schema: Schema, most: int | None = None) -> Schema:
     return {"type": "array", "minItems": 1, "items": schema} | ({"maxItems": most} if most else {})
 
 
-_LIMIT = _whole(-1) | {"not": {"const": 0}, "description": "The most tokens of a reply; -1 for no limit."}
+_ID: Schema = {"type": "integer", "minimum": 0, "maximum": LARGEST_ID}
+_LIMIT = _whole(-1, LARGEST) | {"not": {"const": 0}, "description": "The most tokens of a reply; -1 for no limit."}
 _PARAMETERS: Schema = {"type": ["object", "null"], "description": "A JSON Schema."}
 _FUNCTION: Schema = {
     "type": "object",
@@ -101,22 +101,21 @@ _BIASES: Schema = {
 
 def _sampler(name: str, kind: object) -> Schema:
     """A number of sampling, with the range and the sentence of its setting."""
-    schema: Schema = {"type": ["integer" if kind == "int" else "number", "null"]}
     setting = find_key(name)
-    if setting is None or not isinstance(setting.kind, Number):
-        return schema
-    least, most = setting.kind.least, setting.kind.most
-    if isfinite(least):
-        schema["exclusiveMinimum" if setting.kind.above else "minimum"] = least
-    if isfinite(most):
-        schema["maximum"] = most
-    return {**schema, "description": setting.description}
+    assert setting is not None
+    assert isinstance(setting.kind, Number)
+    return {
+        "type": ["integer" if kind == "int" else "number", "null"],
+        "exclusiveMinimum" if setting.kind.above else "minimum": max(setting.kind.least, -LARGEST_WHOLE),
+        "maximum": min(setting.kind.most, LARGEST_WHOLE),
+        "description": setting.description,
+    }
 
 
 _SHARED: dict[str, Schema] = {
     "model": {**_SOME_TEXT, "description": "The id of a pair; the server's own if it is missing."},
     "stream": _FLAG,
-    "seed": _whole(),
+    "seed": _whole(-LARGEST_SEED, LARGEST_SEED),
     "stop": _TEXTS,
     "ignore_eos": {**_FLAG, "description": "With true, the tokens that end a reply are ruled out."},
     "logit_bias": _BIASES,
@@ -153,8 +152,8 @@ TEXT: dict[str, Schema] = {
         "anyOf": [
             _SAID,
             _list_of(_SAID, MOST_PROMPTS),
-            _list_of({"type": "integer", "minimum": 0}),
-            _list_of(_list_of({"type": "integer", "minimum": 0}), MOST_PROMPTS),
+            _list_of(_ID),
+            _list_of(_list_of(_ID), MOST_PROMPTS),
         ]
     },
     **_SHARED,
