@@ -19,7 +19,8 @@ from localspec.server.openai.openapi import POSTS
 from tests.server.fakes import PAIR, FakeService, said
 
 NUMBERS: tuple[Any, ...] = (-5, 1, 1.5, 1.0, 10**9, 3 * 10**9, 5e9, 10**17, 10**20, [5], [3 * 10**9], [[5], [10**20]])
-CANDIDATES = (*NUMBERS, "wrong", [{"a": 5}], {"a": 5}, {"type": "text", "json_schema": {"schema": {}}}, True, None)
+OBJECTS: tuple[Any, ...] = ({"a": 5}, [{"a": 5}], [{"type": None, "name": "a"}], {"type": "text", "json_schema": {}})
+CANDIDATES = (*NUMBERS, *OBJECTS, "wrong", True, None)
 REFUSED = {"functions", "function_call", "previous_response_id", "conversation", "background", "prompt"}
 """Fields that are read to be refused with a sentence of their own."""
 FIRST: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello!"}], "prompt": "Once", "input": "Hello!"}

@@ -55,6 +55,11 @@ _FUNCTION: Schema = {
     },
     "required": ["name"],
 }
+_FLAT_FUNCTION: Schema = {
+    "type": "object",
+    "properties": {"type": {"const": "function"}, **_FUNCTION["properties"]},
+    "required": ["type", "name"],
+}
 _NAMED_CHOICE: Schema = _form(type={"const": "function"}, function=_form(name=_TEXT))
 _TEXT_PART = _form(type={"const": "text"}, text=_TEXT)
 _IMAGE_PART = _form(type={"const": "image_url"}, image_url=_form(url={"type": "string", "pattern": "^data:image/"}))
@@ -171,7 +176,7 @@ RESPONSE: dict[str, Schema] = {
     "max_output_tokens": _LIMIT,
     "metadata": _OBJECT,
     "text": {"anyOf": [{"type": "object", "properties": {"format": _nullable(_FLAT_FORMAT)}}, {"type": "null"}]},
-    "tools": _nullable({"type": "array", "items": {**_FUNCTION, "required": ["type", "name"]}}),
+    "tools": _nullable({"type": "array", "items": _FLAT_FUNCTION}),
     "tool_choice": {"anyOf": [{"enum": ["auto", "none", "required", None]}, _form(type=_TEXT, name=_TEXT)]},
     "parallel_tool_calls": _FLAG,
 }
