@@ -35,7 +35,7 @@ _OF_REQUESTS = ("system", "persona", "tool", "mcp", "tool_folder", "max_calls", 
 _LEFT_RUNNING = """\b
 To leave it running, with systemd (Linux) or launchd (macOS):
   systemd-run --user --unit localspec -p Restart=on-failure localspec serve
-  launchctl submit -l localspec.serve -- localspec serve
+  launchctl submit -l localspec.serve -- "$(which localspec)" serve
 """
 
 

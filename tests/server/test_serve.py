@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import plistlib
 import re
 import signal
 import socket
 import subprocess
 import sys
+import textwrap
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from configparser import ConfigParser
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -134,6 +137,16 @@ def test_the_page_in_docs_names_every_endpoint() -> None:
         line for line in (DOCS / "serve.md").read_text(encoding="utf-8").splitlines() if line.startswith("| ")
     )
     assert set(re.findall(r"`(/[^`]*)`", table)) == paths
+
+
+def test_the_units_in_docs_start_the_same_command() -> None:
+    """Those of systemd and launchd, which leave replies the time to end."""
+    page = (DOCS / "serve.md").read_text(encoding="utf-8")
+    unit = ConfigParser(interpolation=None)
+    unit.read_string(textwrap.dedent(page[page.index("    [Unit]") : page.index("For launchd")]))
+    agent = plistlib.loads(textwrap.dedent(page[page.index("    <?xml") : page.index("A mistake in")]).encode())
+    assert agent["ProgramArguments"] == unit["Service"]["ExecStart"].replace("%h", "/Users/me").split()
+    assert agent["ExitTimeOut"] == int(unit["Service"]["TimeoutStopSec"]) > http_server.STOP_S
 
 
 async def test_figures_have_no_text(tmp_path: Path) -> None:
