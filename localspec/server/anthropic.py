@@ -20,7 +20,7 @@ from localspec.server.failures import anthropic_error
 from localspec.server.fields import Fields
 from localspec.server.images import image_from_base64, image_from_url
 from localspec.server.openai.figures import new_id
-from localspec.server.openai.messages import distinct, joined, tool_of, without_begun
+from localspec.server.openai.messages import distinct, joined, split_prefix, tool_of
 from localspec.server.openai.options import check_length, pair_of, stops_of
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.sampling import held_to_schema, sampling_of
@@ -141,7 +141,7 @@ async def _conversation(fields: Fields) -> tuple[tuple[Message, ...], str]:
                 found.append(Message(Role.SYSTEM, await _text(each, "content", Role.SYSTEM)))
             case _:
                 each.refuse("role", "user, assistant or system")
-    return without_begun(joined(list(_merged(found))))
+    return split_prefix(joined(list(_merged(found))))
 
 
 def _merged(messages: list[Message]) -> Iterator[Message]:
@@ -168,7 +168,7 @@ def _blocks(fields: Fields, name: str) -> list[Fields]:
 
 async def _text(fields: Fields, name: str, role: Role) -> str:
     """The text of a content that has nothing but texts, images and documents."""
-    return _paragraphs([await _said(block, role) for block in _blocks(fields, name)])
+    return _paragraphs([await _block_text(block, role) for block in _blocks(fields, name)])
 
 
 def _paragraphs(parts: list[str]) -> str:
@@ -176,7 +176,8 @@ def _paragraphs(parts: list[str]) -> str:
     return "".join([*(part.removesuffix(_BETWEEN) + _BETWEEN for part in parts[:-1]), *parts[-1:]])
 
 
-async def _said(block: Fields, role: Role) -> str:
+async def _block_text(block: Fields, role: Role) -> str:
+    """The text of a block, which names its image."""
     kind = block.text("type")
     if kind == "text":
         return block.text("text")
@@ -200,13 +201,13 @@ async def _user(fields: Fields) -> list[Message]:
     texts: list[str] = []
     for block in blocks:
         if block.raw("type") != "tool_result":
-            texts.append(await _said(block, Role.USER))
+            texts.append(await _block_text(block, Role.USER))
             continue
         parts = _blocks(block, "content")
-        told = [await _said(part, Role.TOOL) for part in parts if part.raw("type") != "image"]
+        told = [await _block_text(part, Role.TOOL) for part in parts if part.raw("type") != "image"]
         found.append(Message(Role.TOOL, _paragraphs(told), call_id=block.text("tool_use_id")))
         # Images are looked at in messages of the user alone.
-        texts += [await _said(part, Role.USER) for part in parts if part.raw("type") == "image"]
+        texts += [await _block_text(part, Role.USER) for part in parts if part.raw("type") == "image"]
     return [*found, *([Message(Role.USER, _paragraphs(texts))] if texts else [])]
 
 
@@ -224,7 +225,7 @@ async def _assistant(fields: Fields) -> Message:
                 written = json.dumps(dict(arguments.values), ensure_ascii=False)
                 calls.append(ToolCall(block.text("id"), block.text("name"), written))
             case _:
-                text += await _said(block, Role.ASSISTANT)
+                text += await _block_text(block, Role.ASSISTANT)
     return Message(Role.ASSISTANT, text, tuple(calls))
 
 

@@ -21,7 +21,7 @@ from localspec.server.fields import Fields
 from localspec.server.llama_completions import complete, fill_in, generation_settings
 from localspec.server.openai.api import list_models
 from localspec.server.openai.chat import complete_chat
-from localspec.server.openai.messages import messages_of, tools_of, without_begun
+from localspec.server.openai.messages import messages_of, split_prefix, tools_of
 from localspec.server.openai.options import check_length, pair_of
 from localspec.server.openai.responses import respond
 from localspec.server.service import BusyError, ServedModel, Service
@@ -105,7 +105,7 @@ async def _detokenize(service: Service, request: Request) -> Response:
 
 async def _apply_template(service: Service, request: Request) -> Response:
     fields = await Fields.of(request)
-    messages, prefix = without_begun(await messages_of(fields))
+    messages, prefix = split_prefix(await messages_of(fields))
     check_length(prefix, *(message.content for message in messages))
     answer = await service.ask(pair_of(service, fields), Render(0, messages, tools_of(fields), prefix))
     assert isinstance(answer, Rendered)

@@ -26,7 +26,7 @@ from localspec.server.fields import Fields
 from localspec.server.images import image_from_base64
 from localspec.server.ollama_models import model_routes, pair_id
 from localspec.server.openai.figures import TextTokens, chat_logprobs
-from localspec.server.openai.messages import joined, tools_of, without_begun
+from localspec.server.openai.messages import joined, split_prefix, tools_of
 from localspec.server.openai.options import chat_alternatives, stops_of
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.sampling import held_to_schema, sampling_of
@@ -60,7 +60,7 @@ def routes(service: Service) -> list[Route]:
 
 async def _chat(service: Service, fields: Fields) -> ReplyRequest | None:
     """The reply that a chat asks for; None if it only has the pair loaded. Raises LocalSpecError."""
-    messages, prefix = without_begun(joined([message async for message in _messages(fields)]))
+    messages, prefix = split_prefix(joined([message async for message in _messages(fields)]))
     options = await _options(service, fields)
     if not messages:
         return None

@@ -49,7 +49,7 @@ class Places:
         """Have so many places, and hand out those that are new."""
         self.places_n = places_n
         while self._waiting and self.free_n > 0:
-            self.taken_n += 1
+            self.taken_n += 1  # as if somebody had it already, who hands it on
             self.give_back()
 
     def give_back(self) -> None:

@@ -24,7 +24,7 @@ from localspec.server.openai.figures import (
     origins,
     usage,
 )
-from localspec.server.openai.messages import messages_of, tools_of, with_tools, without_begun
+from localspec.server.openai.messages import messages_of, split_prefix, tools_of, with_tools
 from localspec.server.openai.options import (
     chat_alternatives,
     options_of,
@@ -58,7 +58,7 @@ async def _asked(service: Service, fields: Fields) -> list[ReplyRequest]:
     messages = await messages_of(fields)
     options = await options_of(fields, base, "max_completion_tokens", "max_tokens", "n_predict")
     options = with_tools(fields, replace(options, logprobs=chat_alternatives(fields)), tools_of(fields))
-    messages, prefix = without_begun(messages)
+    messages, prefix = split_prefix(messages)
     return [ReplyRequest(model, messages, seeded(options, i), prefix) for i in range(reply_count(fields))]
 
 

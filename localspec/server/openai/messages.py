@@ -44,10 +44,8 @@ def joined(messages: Sequence[Message]) -> tuple[Message, ...]:
     return tuple(found)
 
 
-def without_begun(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], str]:
-    """The conversation, and the beginning of its reply: as llama-server does, a last text of the assistant is gone on
-    with.
-    """
+def split_prefix(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], str]:
+    """The conversation, and the beginning of its reply: a last text of the assistant, as llama-server has it."""
     if len(messages) > 1 and messages[-1].role is Role.ASSISTANT and not messages[-1].calls:
         return messages[:-1], messages[-1].content
     return messages, ""

@@ -40,7 +40,7 @@ async def respond(service: Service, request: Request) -> Response:
     model = pair_of(service, fields)
     options = await _options(fields, service.settings(model).reply)
     asked = ReplyRequest(model, await _messages(fields), options)
-    answer = _Answer(service, asked, _echo(fields, options, model), own=wants_origins(fields))
+    answer = _Answer(service, asked, _echo(fields, options, model), with_origins=wants_origins(fields))
     if fields.flag("stream"):
         return StreamResponse(answer.stream(), answer.failure)
     return JSONResponse(await answer.whole())
@@ -204,12 +204,13 @@ def _logprobs(kind: PartKind) -> Sent:
 class _Answer:
     """The answer to one request."""
 
-    def __init__(self, service: Service, asked: ReplyRequest, head: Sent, *, own: bool) -> None:
-        """``head`` repeats the request; with ``own`` the origins of tokens are told."""
+    def __init__(self, service: Service, asked: ReplyRequest, head: Sent, *, with_origins: bool) -> None:
+        """``head`` repeats the request."""
         self._service = service
         self._asked = asked
         self._head = head
-        self._own: list[Sent] | None = [] if own else None
+        self._rounds: list[Sent] | None = [] if with_origins else None
+        """The rounds so far with the origins of their tokens, where these are asked for."""
         self._reply = ReplyFigures()
         self._splitter = ReplySplitter()
         self._output = _Output()
@@ -220,8 +221,8 @@ class _Answer:
         async with aclosing(self._events()) as events:
             async for _ in events:
                 pass
-        own = {"localspec": {"rounds": self._own}} if self._own is not None else {}
-        return {**self._response(), **own}
+        told = {} if self._rounds is None else {"localspec": {"rounds": self._rounds}}
+        return {**self._response(), **told}
 
     async def stream(self) -> AsyncGenerator[bytes]:
         """The answer as server-sent events. Raises LocalSpecError."""
@@ -253,9 +254,9 @@ class _Answer:
             case Round():
                 for part in self._splitter.receive(event):
                     yield from self._output.add(part)
-                if self._own is not None:
-                    self._own.append(origins(event))
-                    yield _event("localspec.round", **self._own[-1])
+                if self._rounds is not None:
+                    self._rounds.append(origins(event))
+                    yield _event("localspec.round", **self._rounds[-1])
             case Finished():
                 self._reply.reasoning_n = self._splitter.reasoning_n
                 for part in self._splitter.end(event):
