@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
+from dataclasses import fields, is_dataclass
 from typing import Any, get_args
 
 from localspec.base.errors import EngineError
@@ -44,12 +44,19 @@ def _to_dict(message: Request | Answer) -> dict[str, Any]:
     kind = {"kind": type(message).__name__}
     if isinstance(message, Emitted):
         return {**kind, "request_id": message.request_id, "event": event_to_dict(message.event)}
-    return {**kind, **asdict(message)}
+    return {**kind, **_shallow(message)}
+
+
+def _shallow(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass as they are; ``asdict`` would copy every text and number in them first."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def _plain(value: Any) -> Any:
-    """JSON for what it has no form for: a path as its name, bytes as their numbers."""
-    return list(value) if isinstance(value, bytes) else os.fspath(value)
+    """JSON for what it has no form for: a dataclass as its fields, a path as its name, bytes as their numbers."""
+    if isinstance(value, bytes):
+        return list(value)
+    return _shallow(value) if is_dataclass(value) else os.fspath(value)
 
 
 def _decode(line: bytes) -> Request | Answer:
