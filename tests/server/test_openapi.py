@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import httpx2
@@ -20,7 +21,7 @@ from tests.server.fakes import PAIR, FakeService, said
 
 NUMBERS: tuple[Any, ...] = (-5, 1, 1.5, 1.0, 10**9, 3 * 10**9, 5e9, 10**17, 10**20, [5], [3 * 10**9], [[5], [10**20]])
 OBJECTS: tuple[Any, ...] = ({"a": 5}, [{"a": 5}], [{"type": None, "name": "a"}], {"type": "text", "json_schema": {}})
-CANDIDATES = (*NUMBERS, *OBJECTS, "wrong", True, None)
+CANDIDATES = (*NUMBERS, *OBJECTS, {"include_usage": 5}, "wrong", True, None)
 REFUSED = {"functions", "function_call", "previous_response_id", "conversation", "background", "prompt"}
 """Fields that are read to be refused with a sentence of their own."""
 FIRST: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello!"}], "prompt": "Once", "input": "Hello!"}
@@ -74,8 +75,8 @@ async def test_the_page_and_the_server_refuse_the_same(path: str, fields: dict[s
     first = next(iter(fields))
     async with client() as http:
         for name, schema in fields.items():
-            for value in wrong(schema):
-                answer = await http.post(path, json={first: FIRST[first], "stream": True, name: value})
+            for value, stream in product(wrong(schema), (False, True)):
+                answer = await http.post(path, json={first: FIRST[first], "stream": stream, name: value})
                 assert answer.status_code == 400, (name, value)
                 assert answer.json()["error"]["param"].startswith(name), (name, value)
             for value in map(json.dumps, (each for each in CANDIDATES if Draft202012Validator(schema).is_valid(each))):

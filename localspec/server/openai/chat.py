@@ -46,8 +46,9 @@ async def complete_chat(service: Service, request: Request) -> Response:
     fields = await Fields.of(request)
     asked = await _asked(service, fields)
     chat = _Chat(service, asked, origins=wants_origins(fields))
+    with_usage = wants_usage(fields)
     if fields.flag("stream"):
-        return StreamResponse(chat.stream(with_usage=wants_usage(fields)), openai_failure)
+        return StreamResponse(chat.stream(with_usage=with_usage), openai_failure)
     return JSONResponse(await chat.whole())
 
 

@@ -69,8 +69,9 @@ async def complete_text(service: Service, request: Request) -> Response:
     texts = [_Text(shown[i // n], options.logprobs is not None) for i in range(n * len(prompts))]
     asked = [ReplyRequest(model, prompts[i // n], seeded(options, i % n)) for i in range(n * len(prompts))]
     completion = _Completion(service, asked, texts, n, mute=mute, origins=wants_origins(fields))
+    with_usage = wants_usage(fields)
     if fields.flag("stream"):
-        return StreamResponse(completion.stream(with_usage=wants_usage(fields)), openai_failure)
+        return StreamResponse(completion.stream(with_usage=with_usage), openai_failure)
     return JSONResponse(await completion.whole())
 
 
