@@ -19,7 +19,7 @@ NUMBERS = {field.name: field.type for field in dataclass_fields(Sampling) if fie
 _LEAST_TEMPERATURE = 1e-5
 """Smaller ones, which harnesses send for 0, would make scores too large for 32 bits."""
 _DEFAULTS = Sampling()
-_LARGEST_BIAS = 1e9
+LARGEST_BIAS = 1e9
 """Scores with larger ones are no numbers any more in 32 bits, after the samplers have multiplied them."""
 
 
@@ -60,8 +60,8 @@ def _biases(fields: Fields) -> tuple[tuple[int, float], ...]:
         biases = {int(token): BANNED if bias is False else float(bias) for token, bias in pairs}
     except (TypeError, ValueError, OverflowError):
         fields.refuse("logit_bias", "an object of token ids, each with a number")
-    if any(abs(bias) > _LARGEST_BIAS and bias != BANNED for bias in biases.values()):
-        fields.refuse("logit_bias", f"an object of token ids, each with a number up to {_LARGEST_BIAS:g}")
+    if any(abs(bias) > LARGEST_BIAS and bias != BANNED for bias in biases.values()):
+        fields.refuse("logit_bias", f"an object of token ids, each with a number up to {LARGEST_BIAS:g}")
     return tuple(biases.items())
 
 

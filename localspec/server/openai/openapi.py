@@ -13,7 +13,7 @@ from localspec.config.table import find_key
 from localspec.server.failures import STATUSES
 from localspec.server.fields import LARGEST, LARGEST_ID, LARGEST_SEED
 from localspec.server.openai.options import MOST_ALTERNATIVES, MOST_PROMPTS, MOST_REPLIES
-from localspec.server.sampling import NUMBERS
+from localspec.server.sampling import LARGEST_BIAS, NUMBERS
 from localspec.server.service import Service
 
 Schema = dict[str, Any]
@@ -62,7 +62,8 @@ _FLAT_FUNCTION: Schema = {
 }
 _NAMED_CHOICE: Schema = _form(type={"const": "function"}, function=_form(name=_TEXT))
 _TEXT_PART = _form(type={"const": "text"}, text=_TEXT)
-_IMAGE_PART = _form(type={"const": "image_url"}, image_url=_form(url={"type": "string", "pattern": "^data:image/"}))
+_DATA_URL: Schema = {"type": "string", "pattern": "^data:image/[^,]*;base64,"}
+_IMAGE_PART = _form(type={"const": "image_url"}, image_url=_form(url=_DATA_URL))
 _CALL = _form(id=_TEXT, function=_form(name=_TEXT, arguments=_TEXT))
 _MESSAGE: Schema = {
     "anyOf": [
@@ -95,9 +96,10 @@ _FLAT_FORMAT: Schema = {
         _form(type={"const": "json_schema"}, schema={"type": "object"}),
     ]
 }
+_BIAS: Schema = {"type": "number", "minimum": -LARGEST_BIAS, "maximum": LARGEST_BIAS}
 _BIASES: Schema = {
     "anyOf": [
-        {"type": "object", "propertyNames": {"pattern": "^[0-9]{1,9}$"}, "additionalProperties": {"type": "number"}},
+        {"type": "object", "propertyNames": {"pattern": "^[0-9]{1,9}$"}, "additionalProperties": _BIAS},
         {"type": "null"},
     ],
     "description": "Token ids, each with what is added to its score.",
