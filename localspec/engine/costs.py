@@ -198,8 +198,8 @@ class Costs:
     def _change_s(self, batch: int) -> float:
         """The part of the price of changes of size that a next round of this size has to bring in.
 
-        Plain decoding is where a reply comes back to: leaving it costs two changes, which are spread over the rounds that
-        such an excursion lasts, and coming back costs nothing more.
+        A reply comes back to plain decoding: leaving it costs two changes, which are spread over the rounds that such an
+        excursion lasts, and coming back costs nothing more.
         """
         if not self._changes(batch):
             return self._settling * self.settle_s if batch > 1 else 0.0
