@@ -69,7 +69,7 @@ class _DrafterValue:
 
     first: float = 1.0
     """Time that a round's first query saves, in plain tokens; optimistic at the beginning."""
-    later: float = 0.5
+    later: float = 1.0
     """Time that a further query saves if all proposals before it are accepted."""
     chance: float = _CHANCE
     """The chance of a proposal after others; of any, where a query gives a block of them."""
@@ -163,7 +163,7 @@ class AdaptiveDepth:
 
     def value(self, drafter: str) -> _DrafterValue:
         if drafter not in self._values:
-            wary = self.costs.resize_s > 0
+            wary = self.costs.pays_for_sizes
             self._values[drafter] = _DrafterValue(chance=_HOPED if wary else _CHANCE, wary=wary)
         return self._values[drafter]
 
@@ -231,7 +231,7 @@ class _AdaptivePlan:
         value = self._policy.value(drafter)
         expected = value.later if self._proposed_n else value.first
         # By the price of a query without catching up, which costs the more the longer it is put off.
-        try_s = self._costs.query_s(drafter, 1) + self._costs.change_s
+        try_s = self._costs.query_s(drafter, 1) + self._costs.settle_s
         pause_n = max(value.pause_n, _TRY_WORTH_N * try_s / self._costs.plain_s)
         instead = self._saved(best, best, 0.0) if best else 0.0
         further_s = self._costs.further_s(drafter)

@@ -30,8 +30,8 @@ _LARGEST_SURPRISE = 2.0
 """The largest factor that one round can stand for, whatever interrupted it."""
 _RESIZE_RATE = 0.25
 """The rate at which the price of a change of size follows: it differs much, and is seen seldom."""
-_EXCURSION_N, _EXCURSION_RATE, _PLAIN_RATE = 8.0, 0.25, 1 / 128
-"""Rounds away from plain decoding to expect at first; the rates at which that follows excursions, and goes back."""
+_EXCURSION_N = 4.0
+"""Rounds over which the price of leaving plain decoding is spread, where single tokens are replayed (CUDA)."""
 _GROUPED = 0.25
 """A batch is evaluated as a larger one that takes up to this share of a change of size longer: sizes change seldom."""
 _LARGEST_RESIZE = 4.0
@@ -126,10 +126,6 @@ class Costs:
     """Rounds since the last plain one."""
     _latest: int = field(init=False, default=0, compare=False)
     """The size at which the latest round's batch was evaluated; 0 where another text was read since."""
-    _excursion_n: float = field(init=False, default=_EXCURSION_N, compare=False)
-    """Rounds that leave plain decoding in a row, on average."""
-    _away_n: int = field(init=False, default=0, compare=False)
-    """Those of the present excursion."""
     _settling: bool = field(init=False, default=False, compare=False)
     """True if the latest round's size was another than that of the one before."""
 
@@ -162,7 +158,7 @@ class Costs:
             found += [self._table[-1]] * min(missing_n, n + 1)
         if not self.resize_s:
             return found
-        return [round_s + self._change_s(size) for size, round_s in enumerate(found, batch)]
+        return [self._next_s(size) for size in range(batch, batch + len(found))]
 
     def read_text(self) -> None:
         """The target reads something else before the next round."""
@@ -195,21 +191,33 @@ class Costs:
         """Seconds that a change of size costs in all."""
         return self.resize_s + self.settle_s
 
-    def _change_s(self, batch: int) -> float:
-        """The part of the price of changes of size that a next round of this size has to bring in.
+    @property
+    def pays_for_sizes(self) -> bool:
+        """True if each change of size is paid for by the round that makes it, as over a network."""
+        return self.resize_s > 0 and not self.settle_s
 
-        A reply comes back to plain decoding: leaving it costs two changes, which are spread over the rounds that such an
-        excursion lasts, and coming back costs nothing more.
+    def _next_s(self, batch: int) -> float:
+        """Seconds for the next round if it has so many tokens, with what it has to bring in for changes of size.
+
+        Over a network each change is paid for by the round that makes it. On CUDA a change costs more than most rounds
+        save: leaving plain decoding is spread over the rounds to come, and other changes are not counted, else sizes
+        would never follow the text (figures in docs/benchmarks.md).
         """
-        if not self._changes(batch):
-            return self._settling * self.settle_s if batch > 1 else 0.0
-        if batch == 1:
-            return 0.0
-        return self.change_s if self._latest > 1 else 2 * self.change_s / self._excursion_n
+        size = self._size(batch)
+        round_s = self.round_s(size)
+        if size == self._latest:
+            return round_s
+        if self.pays_for_sizes:
+            return round_s + self.resize_s
+        return round_s + self.change_s / _EXCURSION_N if self._latest == 1 else round_s
+
+    def _size(self, batch: int) -> int:
+        """The size at which a batch of so many tokens is evaluated."""
+        return self._padded.get(batch, batch)
 
     def _changes(self, batch: int) -> bool:
         """True if a batch of this size is not evaluated at the size of the latest."""
-        return self._padded.get(batch, batch) != self._latest
+        return self._size(batch) != self._latest
 
     def read_singly(self, drafter: str, n: int) -> None:
         """Set the number of tokens up to which ``drafter`` reads them one by one."""
@@ -242,19 +250,21 @@ class Costs:
 
     def observe_round(self, batch: int, spent_s: float, *, refused: bool = False) -> None:
         """Learn that a round of ``batch`` tokens took ``spent_s``, drafting left out; ``refused`` if a proposal was."""
-        beside_s, changes = self._beside_s(batch), self._changes(batch)
+        beside_s, size = self._beside_s(batch), self._size(batch)
         taken_back, latest = self._owing, self._latest
-        self._owing, self._latest = refused, self._padded.get(batch, batch)
+        self._owing, self._latest = refused, size
         if not 1 <= batch <= self.largest or spent_s <= 0:
             return
         if self.resize_s and not latest:
             self._settling = True
             return  # a server may have been reading still when the round began
+        if self.settle_s:
+            batch = size  # sizes are priced, whatever was evaluated with them
         surprise = spent_s / (self._table[batch] + beside_s)
         shared = _drift(surprise, _SHARED_RATE)
         if taken_back:
             self.rollback_s *= shared
-        self._learn_resize(spent_s - self._table[batch] - taken_back * self.rollback_s, changes=changes)
+        self._learn_resize(spent_s - self._table[batch] - taken_back * self.rollback_s, changes=size != latest)
         self._table = [entry * shared for entry in self._table]
         self._plain_ago_n = 0 if batch == 1 else self._plain_ago_n + 1
         if batch > 1:
@@ -271,13 +281,6 @@ class Costs:
             self.resize_s *= 1 - _FORGOTTEN
             self.settle_s *= 1 - _FORGOTTEN
         self._settling = changes
-        if self._latest > 1:
-            self._away_n += 1
-            return
-        if self._away_n:
-            self._excursion_n += _EXCURSION_RATE * (self._away_n - self._excursion_n)
-            self._away_n = 0
-        self._excursion_n += _PLAIN_RATE * max(0.0, _EXCURSION_N - self._excursion_n)
 
     def observe_query(self, drafter: str, lag: int, spent_s: float, proposals_n: int = 1) -> None:
         """Learn that a query took ``spent_s``."""
