@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from localspec.engine.costs import Costs
 from localspec.engine.drafter import CERTAIN, NextProposal
@@ -25,6 +26,8 @@ _PLAIN_BEFORE_N = 4
 """A reply begins as if so many tokens had been decoded plainly before it: a lucky start sets no rate."""
 _VALUE_RATE = 0.3
 """The weight of the latest query in what is expected of a drafter's next one."""
+_FIRST_VALUE = 1.0
+"""What a first query is taken to have been worth before there was one, in plain tokens' time."""
 _BLOCK_VALUE_RATE = 0.1
 """The same for each proposal of a block, of which there are several to a query."""
 _FIRST_PAUSE_N, _LONGEST_PAUSE_N = 16, 64
@@ -67,8 +70,8 @@ class _DrafterValue:
     then is worth querying even where its proposals are bad on average.
     """
 
-    first: float = 1.0
-    """Time that a round's first query saves, in plain tokens; optimistic at the beginning."""
+    first: float = inf
+    """Time that a round's first query saves, in plain tokens; before there was any, the most that it can."""
     later: float = 1.0
     """Time that a further query saves if all proposals before it are accepted."""
     chance: float = _CHANCE
@@ -80,18 +83,22 @@ class _DrafterValue:
     idle_n: int = 0
     """Tokens committed since its last query."""
 
+    def _saw_first(self, saved: float) -> None:
+        before = _FIRST_VALUE if self.first == inf else self.first
+        self.first = before + _VALUE_RATE * (saved - before)
+
     def saw_block(self, saved: float, chance: float, *, first: bool) -> None:
         """Learn from a proposal of a block."""
         self.idle_n = 0
         if first:
-            self.first += _VALUE_RATE * (saved - self.first)
+            self._saw_first(saved)
         self.chance += _BLOCK_VALUE_RATE * (chance - self.chance)
 
     def saw(self, saved: float, chance: float, *, first: bool) -> None:
         """Learn from a proposal that was queried alone."""
         self.idle_n = 0
         if first:
-            self.first += _VALUE_RATE * (saved - self.first)
+            self._saw_first(saved)
         else:
             self.later += _VALUE_RATE * (saved - self.later)
         if self.wary or not first:

@@ -352,8 +352,14 @@ def test_a_look_is_worth_less_after_doubtful_proposals(chance: float, queried: b
 def test_a_look_is_worth_no_more_than_a_certain_proposal() -> None:
     """The benefit of the doubt does not go so far as to ask where even that would not pay."""
     policy = World(STEEP, [0.9]).policy()
-    assert policy.value("draft").first == 1.0
+    assert policy.value("draft").first == math.inf
     assert not policy.plan(8).should_query("draft", 1, 0.0)
+
+
+def test_a_drafter_whose_query_is_as_dear_as_a_token_is_asked_at_once_where_its_blocks_may_pay() -> None:
+    """A head that gives a block on a GPU: short replies cannot wait for its turn to be tried."""
+    world = World({1: 1.0, 8: 2.0, 16: 2.3}, [0.97], step_s=1.0, row_s=0.02, longest=7)
+    assert world.play(world.policy(), tokens_n=60) > 0.9 * world.play(None, 7, tokens_n=60)
 
 
 def test_every_plan_says_why() -> None:
@@ -382,7 +388,7 @@ def test_a_reply_begins_without_what_the_last_one_was_like() -> None:
     policy.begin()
     assert policy.rate == pytest.approx(policy.plain_per_second)
     value = policy.value("draft")
-    assert (value.first, value.idle_n) == (1.0, 0)
+    assert (value.first, value.idle_n) == (math.inf, 0)
     policy.observe(Round(0, None, 0, (Token(0, "- item", Origin.PLAIN),), (), (), 0.0, 1.0, 1.0), [], 0)
     assert value.idle_n == 1, "a dash where a reply begins changes nothing"
 
