@@ -21,6 +21,9 @@ from localspec.store import Store
 huggingface_hub.constants.HF_HUB_OFFLINE = False
 # Tests run side by side, so that threads of one evaluation would wait for each other. Children inherit it.
 os.environ["OMP_THREAD_LIMIT"] = "1"
+# Tests compare replies and scores, and a GPU rounds otherwise for every size of a batch: they see none unless asked to.
+if os.environ.get("LOCALSPEC_TESTS_ON_GPU") != "1":
+    os.environ.update(CUDA_VISIBLE_DEVICES="-1", HIP_VISIBLE_DEVICES="-1", GGML_VK_VISIBLE_DEVICES="")
 # How long an example takes says how busy the machine is.
 settings.register_profile("localspec", deadline=None)
 settings.load_profile("localspec")

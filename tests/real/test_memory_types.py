@@ -27,10 +27,11 @@ from localspec.engine.settings import BANNED, Sampling
 from localspec.runtime.load import open_pair
 from localspec.runtime.messages import Reply, ReplyOptions
 from localspec.runtime.options import LoadOptions
+from tests.builtin import ROUNDING
 from tests.tiny_models import N_VOCAB, WINDOW, Weights, write_tiny
 
 DEPTH = 6
-NOISE = 0.01
+NOISE = 0.01 * ROUNDING
 """How far scores may differ between batch shapes; those of these models spread over some fifteen."""
 N_CTX = 1536
 
