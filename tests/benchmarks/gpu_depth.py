@@ -1,0 +1,59 @@
+"""The automatic depth on made-up texts, at the prices of an NVIDIA H200, against the best fixed depth of each.
+
+    python -m tests.benchmarks.gpu_depth
+
+Four drafters, which differ in their prices, draft twelve texts, which differ in how often the drafter is right. Each
+reply of 3,000 tokens and of the first 120 is compared with the fixed depth that is best for it, chosen afterwards.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+
+from tests.engine.test_adaptive import World
+
+PLAIN_MS = 3.45
+ROUNDS_MS = {1: 3.45, 2: 4.6, 3: 4.47, 4: 4.81, 5: 5.42, 6: 6.06, 7: 6.46, 8: 7.08, 9: 7.7, 12: 7.88, 16: 8.02}
+"""Measured at a load, by the size of the batch."""
+WORLD = World({size: ms / PLAIN_MS for size, ms in ROUNDS_MS.items()}, [], resize_s=0.22, settle_s=0.76)
+DRAFTERS = {
+    "draft model": replace(WORLD, step_s=0.5),
+    "small draft model": replace(WORLD, step_s=0.15),
+    "MTP": replace(WORLD, step_s=0.27),
+    "DFlash": replace(WORLD, step_s=1.0, row_s=0.02, longest=7),
+}
+DEPTHS = (0, 1, 2, 3, 4, 5, 7, 11, 15)
+TOKENS = (3000, 120)
+
+
+def mixture(mostly: float, now_and_then: float, share: float) -> list[float]:
+    """Chances of proposals, a ``share`` of them the second."""
+    chance = random.Random(3)
+    return [now_and_then if chance.random() < share else mostly for _ in range(400)]
+
+
+TEXTS = [[chance] for chance in (0.02, 0.3, 0.5, 0.7, 0.8, 0.9, 0.97, 0.995)]
+TEXTS += [[0.97] * 40 + [0.1] * 40, mixture(0.99, 0.4, 0.1), mixture(0.99, 0.3, 0.2), mixture(0.95, 0.2, 0.4)]
+
+
+def main() -> None:
+    print("| drafter | tokens | of the best fixed depth | least | least, x plain |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+        "| drafter | tokens | of the best fixed depth | least | least, x plain |\n| --- | ---: | ---: | ---: | ---: |"
+    )
+    for name, prices in DRAFTERS.items():
+        for tokens_n in TOKENS:
+            of_best, of_plain = [], []
+            for text in TEXTS:
+                world = replace(prices, surenesses=text)
+                rate = world.play(world.policy(), tokens_n=tokens_n)
+                of_best.append(rate / max(world.play(None, depth, tokens_n=tokens_n) for depth in DEPTHS))
+                of_plain.append(rate / world.play(None, tokens_n=tokens_n))
+            mean = math.exp(sum(map(math.log, of_best)) / len(of_best))
+            print(f"| {name} | {tokens_n} | {mean:.3f} | {min(of_best):.3f} | {min(of_plain):.3f} |")
+
+
+if __name__ == "__main__":
+    main()
