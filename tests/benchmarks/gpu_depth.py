@@ -41,8 +41,6 @@ TEXTS += [[0.97] * 40 + [0.1] * 40, mixture(0.99, 0.4, 0.1), mixture(0.99, 0.3, 
 def main() -> None:
     print("| drafter | tokens | of the best fixed depth | least | least, x plain |")
     print("| --- | ---: | ---: | ---: | ---: |")
-        "| drafter | tokens | of the best fixed depth | least | least, x plain |\n| --- | ---: | ---: | ---: | ---: |"
-    )
     for name, prices in DRAFTERS.items():
         for tokens_n in TOKENS:
             of_best, of_plain = [], []
