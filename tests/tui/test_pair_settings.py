@@ -188,7 +188,7 @@ def test_a_command_sets_for_the_pair() -> None:
 
 def test_files_have_no_table() -> None:
     settings, _, _ = controller(chat_config(TEXT, "--target", "big.gguf", "--draft", "small.gguf"))
-    with pytest.raises(UsageError, match="no pair but files"):
+    with pytest.raises(UsageError, match="are not a pair"):
         answer(SET, settings, "pair depth 3")
 
 
