@@ -91,8 +91,8 @@ def _grammar(
     if syntax.around[2].startswith("«"):  # readers do without it
         after = f"({after})?"
     text, _, marker = _head(syntax).partition("»")[0].partition("«")
-    # What a marker in words begins is no call, and held to nothing.
-    words = f" | {json.dumps(text + marker)} <[*]>*" if singly and in_words and marker in controls else ""
+    # What a marker in words begins is no call, and held to nothing; its last token may go on.
+    words = f" | {json.dumps(text + marker)} {ANY_TEXT} <[*]>*" if singly and in_words and marker in controls else ""
     rules = (
         ("start: group ws" if one_call else "start: group (ws group)* ws") + words,
         f"group: {before} call {after}" if one_call else f"group: {before} call ({between} call)* {after}",

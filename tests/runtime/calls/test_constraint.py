@@ -99,6 +99,15 @@ def test_what_a_marker_in_words_begins_is_held_to_nothing(syntax: CallSyntax) ->
         assert all(map(rules.accept, vocab.tokenize(f"{words} is a tag.", special=False))) == free
 
 
+def test_the_token_that_ends_a_marker_in_words_may_go_on() -> None:
+    vocab: Any = marked_vocab()
+    long = next(token for token in range(vocab.n_vocab) if len(vocab.piece(token)) > 2 and vocab.piece(token).isalpha())
+    marker, other = vocab.piece(long)[:2].decode(), vocab.spare[0]
+    syntax = replace(BY_NAME["GLM"], held=(f"«{marker}»NAME\nARGUMENTS",))
+    rules = GuidanceRules.of(held(Sampling(), syntax, TOOLS, {marker: other}, reasons=False).grammar or "", vocab)
+    assert all(map(rules.accept, (long, long, *vocab.spare)))
+
+
 UNSAID = [
     {"type": "string", "not": {"const": "a"}},
     {"type": "string", "maxLength": "3"},
