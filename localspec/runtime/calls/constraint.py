@@ -40,17 +40,16 @@ def held(
 ) -> Sampling:
     """The settings with a grammar that begins where a call does.
 
-    They stay as they are where a grammar was asked for, with mirostat, which takes none, for syntaxes in which
-    ``held`` is empty, and where tags cannot say a parameter's name. ``controls`` are the markers that are control
-    tokens; ``reasons`` is as for ``CallReader``.
+    They stay as they are where a grammar was asked for, with mirostat, which takes none, and where tags cannot say a
+    parameter's name. ``controls`` are the markers that are control tokens; ``reasons`` is as for ``CallReader``.
 
     With ``must_call`` the answer is nothing but calls: UsageError is raised where none can be required. With
     ``one_call`` there is at most one.
     """
-    can_be = syntax.held and (not syntax.written or all(map(are_written, tools)))
+    can_be = not syntax.written or all(map(are_written, tools))
     if not can_be or sampling.grammar is not None or sampling.mirostat:
         if must_call:
-            raise _cannot_require(syntax, can_be=bool(can_be))
+            raise _cannot_require(syntax, can_be=can_be)
         return sampling
     # A marker in words begins the grammar, but is no call.
     grammar = _grammar(syntax, tools, controls, in_words=not must_call, one_call=one_call)
@@ -90,9 +89,11 @@ def _grammar(
     before, between, after = (written(part) for part in syntax.around)
     if syntax.around[2].startswith("«"):  # readers do without it
         after = f"({after})?"
-    text, _, marker = _head(syntax).partition("»")[0].partition("«")
+    head, _, marker = _head(syntax).partition("»")[0].partition("«")
     # What a marker in words begins is no call, and held to nothing; its last token may go on.
-    words = f" | {json.dumps(text + marker)} {ANY_TEXT} <[*]>*" if singly and in_words and marker in controls else ""
+    names = " | ".join(json.dumps(tool.name) for tool in tools)
+    text = _written(head + marker, {"NAME": f"({names})"}, controls=controls)
+    words = f" | {text} {ANY_TEXT} <[*]>*" if singly and in_words and marker in controls else ""
     rules = (
         ("start: group ws" if one_call else "start: group (ws group)* ws") + words,
         f"group: {before} call {after}" if one_call else f"group: {before} call ({between} call)* {after}",

@@ -48,7 +48,7 @@ class CallSyntax:
     keyed: bool = False
     """True if an object's one key is the name of the tool, and its value the arguments."""
     held: tuple[str, ...] = ()
-    """A call as a constraint has it written, in each way there is; empty if nothing holds the arguments.
+    """A call as a constraint has it written, in each way there is.
 
     NAME, ARGUMENTS, ID (of the call) and WORD (any) stand for themselves, ⏎ for a line end, a line end for white space
     or none."""
@@ -366,7 +366,17 @@ SYNTAXES: Sequence[CallSyntax] = (
         r"<atem:function_calls>\s*<atem:invoke name=\"" + _NAME + r"\">\s*",
         argument=r"<atem:parameter name=\"(?P<key>[^\"]+)\">(?P<value>.*?)</atem:parameter>\s*",
         end=r"</atem:invoke>\s*</atem:function_calls>",
+        reasoning=("to=self<|message|>", "<|eom|>"),
         texts=(" to=",),
+        held=(
+            ' to=NAME«<|message|>»<atem:function_calls>\n<atem:invoke name="NAME">\n'
+            "ARGUMENTS</atem:invoke>\n</atem:function_calls>",
+        ),
+        around=("", "«<|eom|>»«<|start|>»assistant", ""),
+        written='<atem:parameter name="KEY">VALUE</atem:parameter>\n',
+        trigger=r"\A(?:\s*to=self<\|message\|>.*?<\|eom\|>|(?!\s*to=self<\|message\|>))"
+        r"(?:.*?(?:\n|<\|start\|>assistant))?"
+        r"( to=(?:TOOLS)<\|message\|><atem:function_calls>)(?=[ \n\t]{0,8}\Z)",
     ),
     CallSyntax(
         "MiniCPM",

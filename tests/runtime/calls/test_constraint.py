@@ -37,12 +37,11 @@ from tests.runtime.calls.support import (
     WRITERS,
     Arguments,
     begun,
+    each_syntax,
 )
 
-each_held = pytest.mark.parametrize("syntax", [each for each in SYNTAXES if each.held], ids=lambda syntax: syntax.name)
 
-
-@each_held
+@each_syntax
 def test_the_constraint_takes_what_the_syntax_writes_and_only_with_arguments_that_fit(syntax: CallSyntax) -> None:
     write, vocab = WRITERS[syntax.name], open_target().vocab
     settings = held(Sampling(), syntax, TOOLS, {}, reasons=False)
@@ -91,7 +90,9 @@ def test_whatever_the_constraint_lets_be_written_is_read_as_arguments_that_fit(
 @each_single
 def test_what_a_marker_in_words_begins_is_held_to_nothing(syntax: CallSyntax) -> None:
     """Where the marker is a control token the words are no call; where it is none they are."""
-    words = (begun(syntax, WRITERS[syntax.name]("first", {})) or "")[: len(syntax.markers[0]) + 1]
+    call = begun(syntax, WRITERS[syntax.name]("first", {})) or ""
+    marker = next((marker for marker in syntax.markers if marker in call), call)
+    words = call[: call.index(marker) + len(marker) + 1]
     vocab: Any = marked_vocab()
     for controls, free in (dict(zip(syntax.markers, vocab.spare, strict=False)), "«" in syntax.begin), ({}, False):
         grammar = held(Sampling(), syntax, TOOLS, controls, reasons=False).grammar or ""
@@ -106,6 +107,27 @@ def test_the_token_that_ends_a_marker_in_words_may_go_on() -> None:
     syntax = replace(BY_NAME["GLM"], held=(f"«{marker}»NAME\nARGUMENTS",))
     rules = GuidanceRules.of(held(Sampling(), syntax, TOOLS, {marker: other}, reasons=False).grammar or "", vocab)
     assert all(map(rules.accept, (long, long, *vocab.spare)))
+
+
+MUSE = WRITERS["Muse"]("first", {})
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        (MUSE, True),
+        (f" to=user<|message|>Let me see.<|eom|><|start|>assistant{MUSE}", True),
+        (f" to=self<|message|>I might call it.<|eom|><|start|>assistant{MUSE}", True),
+        (f" to=self<|message|>I might write\n{MUSE}", False),
+        (f" to=self<|message|>I might write\n{MUSE}<|eom|><|start|>assistant to=user<|message|>Yes.", False),
+        (" to=user<|message|>Calls of it begin with\n to=first<|message|>\n", False),
+    ],
+)
+def test_a_call_of_muse_begins_with_a_message_to_a_tool(text: str, begins: bool) -> None:
+    """The first of the reply or a later one, and none that the reasoning quotes."""
+    muse = BY_NAME["Muse"]
+    assert begun(muse, text) == (MUSE if begins else None)
+    assert [call.name for call in CallReader(muse, TOOLS).read(text).calls] == ["first"] * begins
 
 
 UNSAID = [
@@ -246,7 +268,7 @@ def drawn(grammar: str, vocab: LlamaVocab, written: Mapping[int, str], forms: Se
     return text.decode("utf-8", "surrogatepass")
 
 
-@each_held
+@each_syntax
 def test_the_constraint_begins_with_a_call_behind_the_reasoning(syntax: CallSyntax) -> None:
     whole = WRITERS[syntax.name]("first", {})
     opening, closing = syntax.reasoning
@@ -259,7 +281,7 @@ def test_the_constraint_begins_with_a_call_behind_the_reasoning(syntax: CallSynt
         assert not begun(syntax, f"Hm.\n{whole}", reasons=True)
 
 
-@each_held
+@each_syntax
 @pytest.mark.parametrize("one_call", [False, True])
 def test_a_required_call_is_held_from_the_begin_of_the_answer(syntax: CallSyntax, one_call: bool) -> None:
     controls = {marker: 300 + i for i, marker in enumerate(syntax.markers)}
@@ -276,8 +298,7 @@ def test_a_required_call_is_held_from_the_begin_of_the_answer(syntax: CallSyntax
 
 
 def test_a_call_cannot_be_required_where_nothing_holds_it() -> None:
-    free = next(syntax for syntax in SYNTAXES if not syntax.held)
-    for syntax, sampling in ((free, Sampling()), (HERMES, Sampling(mirostat=2)), (HERMES, Sampling(grammar="x"))):
-        assert held(sampling, syntax, TOOLS, {}, reasons=False) == sampling
+    for sampling in (Sampling(mirostat=2), Sampling(grammar="x")):
+        assert held(sampling, HERMES, TOOLS, {}, reasons=False) == sampling
         with pytest.raises(UsageError, match="cannot be required"):
-            held(sampling, syntax, TOOLS, {}, reasons=False, must_call=True)
+            held(sampling, HERMES, TOOLS, {}, reasons=False, must_call=True)
