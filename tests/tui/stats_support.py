@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 
 from localspec.chat.stats.browser import StatsBrowser
@@ -14,6 +17,16 @@ from localspec.tui.screens.stats import StatsScreen
 from localspec.tui.widgets.stats_list import StatsList
 from tests.insight.stats.support import Kind, open_filled
 from tests.tui.support import wait_until
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Days and times are those of the place."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
 
 
 def full_store(path: Path) -> Store:

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from localspec.base.errors import UsageError
 from localspec.chat.comparison import named_pairs
 from localspec.runtime.messages import Message, Role
-from localspec.runtime.worker.messages import Cancel, Failed, Load, Loaded
+from localspec.runtime.worker.messages import Cancel, Failed, Loaded
 from localspec.tui.app import ChatApp
 from localspec.tui.screens.race import LaneView, RaceScreen
 from localspec.tui.theme import DARK, LIGHT
@@ -21,6 +21,7 @@ from tests.tui.looks import LARGE, MEDIUM, hold_still
 from tests.tui.pairs_support import BEST, SMALL, TOO_BIG, FakeWorld, described, shelf_of
 from tests.tui.support import INFO, LAUNCH, Clock, FakeEngine, chat, notice_text, rounds_of, send, session, wait_until
 from tests.tui.test_conversations import answer, ready
+from tests.tui.test_pairs import loads
 from tests.tui.test_race import drawn, texts
 
 HERE = replace(BEST, available=True, state="here", reason="")
@@ -36,11 +37,6 @@ def engine() -> FakeEngine:
 def app(engine: FakeEngine) -> ChatApp:
     chat_config = with_settings(replace(LAUNCH, pair_id=SMALL.id))
     return ChatApp(chat_config, engine, engine.inbox, shelf_of(FakeWorld(WORLD)), Clock())
-
-
-def loads(engine: FakeEngine) -> list[str]:
-    """The targets that were to be loaded."""
-    return [request.options.target.stem for request in engine.sent if isinstance(request, Load)]
 
 
 async def compared(pilot: Pilot[Any], engine: FakeEngine, *replies: str | None) -> RaceScreen:

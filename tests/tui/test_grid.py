@@ -6,7 +6,6 @@ Text is kept for each size, looks for one; a change of either shows as a differe
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager, nullcontext
 from pathlib import Path
@@ -30,6 +29,7 @@ from tests.tui.cells import cells, faint, looks, text
 from tests.tui.pairs_support import FakeWorld
 from tests.tui.settings_support import settings_app
 from tests.tui.stats_support import full_store, open_stats
+from tests.tui.stats_support import utc as utc
 from tests.tui.support import FakeEngine, chat, make_app, send, session, shown, views, wait_until
 from tests.tui.test_conversation_snapshots import NOW, filled
 from tests.tui.test_pairs import app_of
@@ -133,16 +133,6 @@ DIALOGS = {"links": "#links"}
 """What is to be read of screens that dim the one below."""
 REOPENED = {"help": "f1"}
 """Pages that have the colours of the moment they were opened, and the key that opens them."""
-
-
-@pytest.fixture(autouse=True)
-def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Days and times are those of the place."""
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
 
 
 @asynccontextmanager

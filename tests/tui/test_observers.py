@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 
 from localspec.base.errors import LocalSpecError, UsageError
 from localspec.chat.pacing import Pacer
-from localspec.chat.pair_slot import Phase
 from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.session import ChatSession
 from localspec.chat.status import live_state, pause_note
@@ -53,6 +51,7 @@ from tests.tui.support import (
     views,
     wait_until,
 )
+from tests.tui.test_conversations import ready
 
 
 @dataclass
@@ -255,17 +254,12 @@ def app_of(engine: FakeEngine, store: Store, *arguments: str, settings: str = ""
     return app
 
 
-async def loaded(pilot: Pilot[Any], engine: FakeEngine) -> None:
-    engine.load()
-    await wait_until(pilot, lambda: session(pilot).phase is Phase.IDLE)
-
-
 async def test_the_reader_hears_of_a_missed_objective(tmp_path: Path) -> None:
     """In the notice, while something is typed as well, until something is sent."""
     engine, store = FakeEngine(), Store.open(tmp_path / "history.db")
     app = app_of(engine, store, settings="[stats]\nmin_speedup = 1000")
     async with app.run_test(size=(100, 24)) as pilot:
-        await loaded(pilot, engine)
+        await ready(pilot, engine)
         await send(pilot, "Hello")
         engine.reply("Good day.")
         await wait_until(pilot, lambda: "median speed-up is" in notice_text(pilot))
@@ -287,7 +281,7 @@ async def test_metrics_and_log_follow_the_chat(tmp_path: Path) -> None:
     app = app_of(engine, store, "--metrics", str(page), "--audit-log", str(log))
     async with app.run_test(size=(120, 24)) as pilot:
         assert "Metrics are in" in notice_text(pilot)
-        await loaded(pilot, engine)
+        await ready(pilot, engine)
         for text in ("Good day.", "Quite so, indeed."):
             await send(pilot, "Hello")
             engine.reply(text)
@@ -303,7 +297,7 @@ async def test_a_log_that_breaks_is_said_on_the_quiet_line(tmp_path: Path) -> No
     engine, log = FakeEngine(), tmp_path / "audit"
     app = app_of(engine, Store.in_memory(), "--audit-log", str(log))
     async with app.run_test(size=(160, 24)) as pilot:
-        await loaded(pilot, engine)
+        await ready(pilot, engine)
         log.unlink()
         log.mkdir()
         await send(pilot, "Hello")
@@ -317,7 +311,7 @@ async def test_settings_count_at_once(tmp_path: Path) -> None:
     engine, taken = FakeEngine(), MetricsServer(lambda: "", 0)
     app = app_of(engine, Store.in_memory())
     async with app.run_test(size=(120, 24)) as pilot:
-        await loaded(pilot, engine)
+        await ready(pilot, engine)
         page = tmp_path / "page"
         app._change_settings(chat_config(f"[stats]\nmetrics = {str(page)!r}\n").settings.config)  # type: ignore[union-attr]
         assert page.exists()
@@ -362,7 +356,7 @@ async def test_a_draft_that_fails_is_said_while_and_after(tmp_path: Path) -> Non
     engine = FakeEngine()
     app = app_of(engine, Store.in_memory())
     async with app.run_test(size=(120, 24)) as pilot:
-        await loaded(pilot, engine)
+        await ready(pilot, engine)
         await send(pilot, "Hello")
         engine.start()
         broken = replace(make_round(["word"]), depth=0, drafter=None, failures=(DrafterFailure("draft", "It broke."),))

@@ -20,19 +20,13 @@ from tests.config.support import configure
 from tests.tui.settings_support import answer, chat_config, details, open_settings, rows, said, screen
 from tests.tui.support import Clock, FakeEngine, make_app, notice_text, send, session, wait_until
 from tests.tui.test_conversations import ready, say
-from tests.tui.test_settings import controller
+from tests.tui.test_settings import browser, controller
 
 TEXT = "[speculation]\ndepth = 5\n\n[pair.builtin]\ndepth = 6\ntemperature = 0.1\n"
 
 
 def app_of(engine: FakeEngine, store: Store, text: str = TEXT, *arguments: str) -> Any:
     return make_app(engine, chat_config(f'{text}\n[screen]\npace = "full"\n', *arguments), Clock(), store)
-
-
-def browser(text: str = TEXT, *arguments: str) -> SettingsBrowser:
-    settings = chat_config(text, *arguments).settings
-    assert settings is not None
-    return SettingsBrowser(settings)
 
 
 def rows_of(listed: SettingsBrowser) -> dict[str, str]:
@@ -78,7 +72,7 @@ def test_the_command_line_beats_the_table_of_the_pair() -> None:
 
 def test_scopes_go_round() -> None:
     """All, this pair, this conversation; there is no pair where files are named."""
-    listed = browser()
+    listed = browser(TEXT)
     assert [listed.scope, listed.next_scope] == [Layer.ALL, Layer.PAIR]
     words = [listed.turn_scope() for _ in range(3)]
     assert words[0] == "What you change is for this pair alone."
@@ -89,7 +83,7 @@ def test_scopes_go_round() -> None:
 
 
 def test_a_change_says_who_else_has_its_own() -> None:
-    listed = browser()
+    listed = browser(TEXT)
     listed.set(setting("depth"), 4)
     assert listed.describe_change(setting("depth"), "") == "depth: 4 in the file; this pair has its own."
     listed.turn_scope()

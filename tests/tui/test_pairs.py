@@ -108,6 +108,7 @@ def said(pilot: Pilot[Any], selector: str) -> str:
 
 
 def loads(engine: FakeEngine) -> list[str]:
+    """The targets that were to be loaded."""
     return [request.options.target.stem for request in engine.sent if isinstance(request, Load)]
 
 

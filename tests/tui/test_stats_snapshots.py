@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,19 +12,10 @@ from textual.pilot import Pilot
 from localspec.tui.theme import DARK, HIGH_CONTRAST, LIGHT, TERMINAL_DARK
 from tests.tui.looks import NO_COLOR, name_of, theme_of
 from tests.tui.stats_support import full_store, open_stats
+from tests.tui.stats_support import utc as utc
 from tests.tui.support import FakeEngine, make_app
 
 TINY, SMALL, MEDIUM, LARGE, WIDE = (20, 5), (40, 12), (80, 24), (120, 40), (200, 50)
-
-
-@pytest.fixture(autouse=True)
-def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Days and times are those of the place."""
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
 
 
 @pytest.mark.parametrize(
