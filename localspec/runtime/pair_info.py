@@ -54,7 +54,7 @@ class PairInfo:
     server: str | None = None
     """The server that has the pair, in words: "LocalSpec 0.4 at 10.0.0.5:8484"; None on this machine."""
     tells_tokens: bool = True
-    """False of a server that tells text alone: no origins, no drafters, no probabilities."""
+    """False of a server that sends text only: no origins, no drafters, no probabilities."""
     passes_on: tuple[str, ...] | None = None
     """The fields of ``Sampling`` that a server has; None if it has all, and depth and drafters."""
 

@@ -86,7 +86,7 @@ def test_what_was_not_measured_is_left_out() -> None:
     rounds = [a_round(0, 0, 0, 0, drafter=None)]
     tally = Tally()
     assert figures.summary_line(tally.timings(), [], "x") == "0 tokens, no drafter, pair x"
-    untold = replace(tally.timings(), rounds_n=0)  # by a server that tells text alone
+    untold = replace(tally.timings(), rounds_n=0)  # by a server that sends text only
     assert figures.summary_line(untold, rounds, "x") == "0 tokens, pair x"
     assert figures.sentence(tally.timings()) == "0 tokens."
     tally.add(rounds[0])

@@ -1,4 +1,4 @@
-"""The chat on a server that tells text alone: what is missing is said in sentences."""
+"""The chat on a server that sends text only: what is missing is said in sentences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def test_what_the_server_does_not_tell_is_said_and_not_shown_broken() -> N
     async with make_app(engine, CONNECTED).run_test(size=(100, 30)) as pilot:
         engine.inbox.put(Loaded(TEXT_ALONE))
         await wait_until(pilot, lambda: session(pilot).phase is Phase.IDLE)
-        await wait_until(pilot, lambda: "vLLM at gpu:80 tells text alone" in notice_text(pilot))
+        await wait_until(pilot, lambda: "vLLM at gpu:80 sends text only" in notice_text(pilot))
         assert "Nothing that goes to gpu:80 is encrypted" in notice_text(pilot)
         await send(pilot, "Hello")
         await wait_until(pilot, lambda: engine.prompts)

@@ -140,7 +140,7 @@ def unverified(pair: PairDescription) -> str:
     unseen = [file for file in pair.files if not file.verified]
     if all(file.sha256 for file in unseen):
         return "by its download: size and sha256 are pinned, and nothing else is taken" if unseen else ""
-    return "no: the name of a file follows its publisher's habit, unseen"
+    return "no: the name of a file was guessed from its publisher's other files"
 
 
 def memory(pair: PairDescription) -> str:

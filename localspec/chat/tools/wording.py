@@ -14,7 +14,7 @@ _SHOWN_CHARS = 600
 
 STATES = {
     CallState.WAITING: "waits",
-    CallState.ASKING: "waits for your word",
+    CallState.ASKING: "waits for your answer",
     CallState.RUNNING: "is called …",
 }
 """The states of calls that have no result yet, in words."""

@@ -28,8 +28,8 @@ def _lacks(chat_config: ChatConfig, info: PairInfo, *, once: bool) -> list[str]:
     lacks = []
     if not once:
         lacks.append(
-            f"{visible_line(info.target_name)} of {info.server} tells text alone: where its tokens came from is not "
-            "known, and depth, drafters, the race and the inspector are not for it."
+            f"{visible_line(info.target_name)} of {info.server} sends text only: where its tokens came from is not "
+            "known, and depth, drafters, the race and the inspector do not work with it."
         )
     unsent = [name for name in _unsent_sampling(chat_config, info) if name != "grammar"]
     if unsent:

@@ -36,7 +36,7 @@ from localspec.runtime.remote.openai_requests import reply_body
 _SILENCE_S = 300.0
 """A server that says nothing while it reads a prompt may do so for this long."""
 _MOST_CALLS = 64
-_NO_TOKENS = ("This server tells text alone, no tokens.", "Connect to a LocalSpec, or use a pair of this machine.")
+_NO_TOKENS = ("This server sends text only, and no tokens.", "Connect to a LocalSpec, or use a pair of this machine.")
 
 
 class OpenAIPair:

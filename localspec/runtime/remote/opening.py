@@ -74,7 +74,7 @@ def describe_server(text: str, cancel: Cancellation) -> tuple[str, str]:
     finally:
         connection.close()
     kind = _kind(models[0]) if models else OTHER
-    return f"The chat is connected to {kind} at {address.place}, which tells text alone.", address.warning
+    return f"The chat is connected to {kind} at {address.place}, which sends text only.", address.warning
 
 
 def _pairs(connection: Connection) -> Mapping[str, Any] | None:

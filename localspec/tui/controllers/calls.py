@@ -107,7 +107,7 @@ class CallController:
         if asking is not None and asking is not self._asked:
             self._asked = asking
             if self._prompt.area.text:
-                self._turns.say(self._turns.keymap.worded(f"{asking.call.name} waits for your word: {{calls}}."))
+                self._turns.say(self._turns.keymap.worded(f"{asking.call.name} waits for your answer: {{calls}}."))
             else:
                 self._ask(asking)
 

@@ -113,7 +113,7 @@ class MarkingController:
     def _text_alone(self) -> str | None:
         """The beginning of a sentence about a server that tells no tokens; None if tokens are known."""
         info = self._session.info
-        return None if info is None or info.tells_tokens else f"{info.server} tells text alone"
+        return None if info is None or info.tells_tokens else f"{info.server} sends text only"
 
     def _looked_into(self, turn: Turn) -> None:
         turn.looked_into = False

@@ -139,7 +139,7 @@ def test_each_kind_of_server_gets_the_settings_that_it_has() -> None:
         (alone, unsent) = remote_notes(config, pair.info)
         pair.close()
     assert pair.info.n_ctx == 77
-    assert "tells text alone" in alone
+    assert "sends text only" in alone
     assert unsent.endswith("no effect: top_k, xtc_probability, repeat_penalty.")
 
 
@@ -155,7 +155,7 @@ def test_a_grammar_is_never_left_out_in_silence() -> None:
 def test_questions_about_tokens_are_refused_in_a_sentence() -> None:
     with scripted({"/v1/models": [models(LLAMA)]}) as server:
         pair = connected(server.url)
-        with pytest.raises(UsageError, match="tells text alone"):
+        with pytest.raises(UsageError, match="sends text only"):
             pair.inspector.inspect(QUESTION, ReplyOptions(), (1,), 0)
         pair.close()
 
