@@ -140,11 +140,13 @@ def stored_tokenizer(path: Path) -> Tokenizer:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("weights", type=Path)
-    parser.add_argument("tokenizer", type=Path)
+    parser.add_argument("tokenizer", type=Path, help="a tokenizer.json, or a file that has it")
     parser.add_argument("role", choices=sorted(DESCRIPTIONS))
     parser.add_argument("out", type=Path)
     arguments = parser.parse_args()
-    export(stored(arguments.weights), Tokenizer.from_file(str(arguments.tokenizer)), arguments.role, arguments.out)
+    given = arguments.tokenizer
+    tokenizer = stored_tokenizer(given) if given.suffix == ".gguf" else Tokenizer.from_file(str(given))
+    export(stored(arguments.weights), tokenizer, arguments.role, arguments.out)
 
 
 if __name__ == "__main__":

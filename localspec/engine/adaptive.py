@@ -27,7 +27,7 @@ _PLAIN_BEFORE_N = 4
 _VALUE_RATE = 0.3
 """The weight of the latest query in what is expected of a drafter's next one."""
 _FIRST_VALUE = 1.0
-"""What a first query is taken to have been worth before there was one, in plain tokens' time."""
+"""The assumed worth of queries before the first, in plain tokens' time."""
 _BLOCK_VALUE_RATE = 0.1
 """The same for each proposal of a block, of which there are several to a query."""
 _FIRST_PAUSE_N, _LONGEST_PAUSE_N = 16, 64

@@ -33,7 +33,7 @@ _RESIZE_RATE = 0.25
 _EXCURSION_N = 4.0
 """Rounds over which the price of leaving plain decoding is spread, where single tokens are replayed (CUDA)."""
 _GROUPED = 0.25
-"""A batch is evaluated as a larger one that takes up to this share of a change of size longer: sizes change seldom."""
+"""A batch is evaluated as a larger one that takes less than this share of ``settle_s`` longer: sizes change seldom."""
 _LARGEST_RESIZE = 4.0
 """The largest factor by which one change may have been dearer than the price."""
 _FORGOTTEN = 1 / 512
