@@ -16,7 +16,7 @@ from random import Random
 
 from chats import DRILL, LONG, SHARP, SHORT, chats
 from evaluator import Evaluator, prompt
-from heldout import Item, items, normalised
+from heldout import Item, held_out_keys, items, normalised, untouched
 
 DEPTH, LONGEST = 3, 400
 
@@ -95,11 +95,13 @@ def table(outcomes: Sequence[Outcome]) -> str:
 
 
 def training_questions() -> Iterable[str]:
-    """Every question of the training text, made again from its seeds."""
+    """Every question of the training text, made again from its seeds, without the chats that `build.py` leaves out."""
+    keys = held_out_keys()
     return (
         message["content"]
         for text in (SHARP, SHORT, LONG, DRILL)
         for chat in chats(text)
+        if untouched(chat, keys)
         for message in chat
         if message["role"] == "user"
     )
