@@ -31,9 +31,9 @@ _LARGEST_SURPRISE = 2.0
 _RESIZE_RATE = 0.25
 """The rate at which the price of a change of size follows: it differs much, and is seen seldom."""
 _EXCURSION_N = 4.0
-"""Rounds over which the price of leaving plain decoding is spread, where single tokens are replayed (CUDA)."""
-_GROUPED = 0.25
-"""A batch is evaluated as a larger one that takes less than this share of ``settle_s`` longer: sizes change seldom."""
+"""Rounds over which the price of a change of size is spread, where batches of one size are replayed (CUDA)."""
+_OVERPAID = 0.5
+"""The share of that price up to which a size is kept that is too large."""
 _LARGEST_RESIZE = 4.0
 """The largest factor by which one change may have been dearer than the price."""
 _FORGOTTEN = 1 / 512
@@ -116,8 +116,8 @@ class Costs:
     settle_s: float = 0.0
     """Seconds more for the second batch of a size: CUDA records it, and replays it from the third on."""
     _table: list[float] = field(init=False, default_factory=list)
-    _padded: dict[int, int] = field(init=False, default_factory=dict, compare=False)
-    """The batches that are evaluated as larger ones, with the larger sizes."""
+    _padded: dict[int, int] | None = field(init=False, default=None, compare=False)
+    """The batches that are evaluated as larger ones, with the larger sizes; None where each is evaluated as it is."""
     _seen_n: Counter[int] = field(init=False, default_factory=Counter, compare=False)
     """Rounds by the size of their batch."""
     _owing: bool = field(init=False, default=False, compare=False)
@@ -126,6 +126,8 @@ class Costs:
     """Rounds since the last plain one."""
     _latest: int = field(init=False, default=0, compare=False)
     """The size at which the latest round's batch was evaluated; 0 where another text was read since."""
+    _overpaid_s: float = field(init=False, default=0.0, compare=False)
+    """Seconds that rounds since the last change of size could have saved at sizes of their own."""
     _settling: bool = field(init=False, default=False, compare=False)
     """True if the latest round's size was another than that of the one before."""
 
@@ -164,27 +166,19 @@ class Costs:
         """The target reads something else before the next round."""
         self._latest, self._settling = 0, False
 
-    def pad(self) -> dict[int, int]:
-        """Batches that had better be evaluated as larger ones, with the larger sizes, whose prices they take over.
+    def pad(self) -> None:
+        """Find the batches that had better be evaluated as larger ones: they take over the prices of the larger sizes.
 
-        Kernels work in groups of rows: four tokens can take less time than two, and even than one. Where a change of
-        size costs time, sizes that take nearly the same are one.
+        Kernels work in groups of rows: four tokens can take less time than two, and even than one.
         """
         padded: dict[int, int] = {}
         for batch in range(1, self.largest):
             best = min(range(batch, self.largest + 1), key=lambda n: self._table[n])
             if self._table[best] < _CLEARLY * self._table[batch]:
                 padded[batch] = best
-        group = self.largest
-        for batch in range(self.largest - 1, 1, -1) if self.settle_s else ():
-            if self._table[group] - self._table[batch] >= _GROUPED * self.settle_s:
-                group = padded.get(batch, batch)
-            elif batch not in padded:
-                padded[batch] = group
         for batch, best in padded.items():
             self._table[batch] = self._table[best]
         self._padded = padded
-        return dict(padded)
 
     @property
     def change_s(self) -> float:
@@ -199,25 +193,37 @@ class Costs:
     def _next_s(self, batch: int) -> float:
         """Seconds for the next round if it has so many tokens, with what it has to bring in for changes of size.
 
-        Over a network each change is paid for by the round that makes it. On CUDA a change costs more than most rounds
-        save: leaving plain decoding is spread over the rounds to come, and other changes are not counted, else sizes
-        would never follow the text (figures in docs/benchmarks.md).
+        Over a network each change is paid for by the round that makes it. On CUDA it is spread over the rounds to come,
+        else sizes would never follow the text (figures in docs/benchmarks.md).
         """
-        size = self._size(batch)
+        size = self.size(batch)
         round_s = self.round_s(size)
         if size == self._latest:
             return round_s
-        if self.pays_for_sizes:
-            return round_s + self.resize_s
-        return round_s + self.change_s / _EXCURSION_N if self._latest == 1 else round_s
+        return round_s + (self.resize_s if self.pays_for_sizes else self.change_s / _EXCURSION_N)
 
-    def _size(self, batch: int) -> int:
-        """The size at which a batch of so many tokens is evaluated."""
-        return self._padded.get(batch, batch)
+    def size(self, batch: int) -> int:
+        """The size at which a batch of so many tokens is evaluated next.
+
+        On CUDA a change of size costs more than most rounds save. So a smaller batch is evaluated at the size of the
+        latest until the excess of all such rounds comes to a part of that price, as one rents skis before buying them.
+        """
+        size = self._own_size(batch)
+        if self._padded is None or not self.settle_s or not size < self._latest <= self.largest:
+            return size
+        return self._latest if self._overpaid_s + self._excess_s(size) <= _OVERPAID * self.change_s else size
+
+    def _own_size(self, batch: int) -> int:
+        """The size at which a batch is evaluated after one of its own size."""
+        return self._padded.get(batch, batch) if self._padded else batch
+
+    def _excess_s(self, size: int) -> float:
+        """Seconds more that the latest size takes than this one."""
+        return self.round_s(self._latest) - self.round_s(size)
 
     def _changes(self, batch: int) -> bool:
         """True if a batch of this size is not evaluated at the size of the latest."""
-        return self._size(batch) != self._latest
+        return self.size(batch) != self._latest
 
     def read_singly(self, drafter: str, n: int) -> None:
         """Set the number of tokens up to which ``drafter`` reads them one by one."""
@@ -250,8 +256,9 @@ class Costs:
 
     def observe_round(self, batch: int, spent_s: float, *, refused: bool = False) -> None:
         """Learn that a round of ``batch`` tokens took ``spent_s``, drafting left out; ``refused`` if a proposal was."""
-        beside_s, size = self._beside_s(batch), self._size(batch)
+        beside_s, size = self._beside_s(batch), self.size(batch)
         taken_back, latest = self._owing, self._latest
+        self._overpaid_s = self._overpaid_s + self._excess_s(self._own_size(batch)) if size == latest else 0.0
         self._owing, self._latest = refused, size
         if not 1 <= batch <= self.largest or spent_s <= 0:
             return
@@ -299,7 +306,7 @@ class Costs:
         Only what a size costs beside plain decoding is learned: a long context or a busy hour makes all dearer alike.
         A batch that is evaluated as a larger one keeps its own price, which tells that it had better be.
         """
-        known = {batch for batch, n in self._seen_n.items() if n >= _TAUGHT_N} - self._padded.keys()
+        known = {batch for batch, n in self._seen_n.items() if n >= _TAUGHT_N} - (self._padded or {}).keys()
         if not {1} < known:
             return None
         then = self.rounds_s[1] / self.plain_s

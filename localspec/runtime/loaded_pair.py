@@ -79,7 +79,8 @@ class LoadedPair:
             drafters = opened.drafters(memory.automaton if memory else None)
             costs, governor = fit_costs(options, target, drafters.models, calibration, cancel, progress)
             if target.can_pad:
-                target.pad(costs.pad())
+                costs.pad()
+                target.pad(costs.size)
             info = describe(options, headers, target, draft or opened.head)
             info = replace(info, plain_per_second=1 / costs.plain_s, drafters=tuple(drafters.models))
             info = replace(info, load_s=time.perf_counter() - started, why_fewer=why_fewer)
@@ -155,6 +156,7 @@ class _Policies:
     adaptive: AdaptiveDepth
 
     def fixed(self, depth: int) -> DepthPolicy:
+        self.adaptive.costs.read_text()
         return FixedDepth(depth, self.adaptive.costs)
 
 

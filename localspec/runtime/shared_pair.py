@@ -110,7 +110,8 @@ class SharedPair:
             target, measured = sequences[0].target, sequences[0].drafters.models
             calibration = calibration_file(options, target)
             costs, governor = fit_costs(options, target, measured, calibration, cancel, progress)
-            models.target.pad(costs.pad())
+            costs.pad()
+            models.target.pad(costs.size)
             planner = GoodputPlanner(costs, MAX_DEPTH)
             batch.piece_n, batch.evaluated = _piece_n(costs), partial(_learn, planner, models)
             info = describe(options, headers, target, models.drafting)
@@ -212,6 +213,7 @@ class _Policies:
     adaptive: SharedDepth
 
     def fixed(self, depth: int) -> DepthPolicy:
+        self.adaptive.planner.costs.read_text()
         return FixedDepth(depth)  # what its rounds take says nothing about costs
 
 
@@ -288,6 +290,7 @@ def _replier(
 def _learn(planner: GoodputPlanner, models: SharedModels, evaluation: BatchEvaluation) -> None:
     """Let the prices of evaluations follow."""
     if evaluation.reading:
+        planner.costs.read_text()
         return
     drafter = models.drafter_of(evaluation.network)
     if drafter is None:

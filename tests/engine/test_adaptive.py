@@ -54,7 +54,7 @@ class World:
             policy.begin()
             # The first token waits for no proposals.
             policy.observe(made(0, 0, 0, 0.0, costs.round_s(1)), [], 0)
-        padded = policy.costs.pad() if policy else {}
+            policy.costs.pad()
         done_n, clock_s, index, size, settling = 0, 0.0, 0, 1, False
         while done_n < tokens_n:
             drafted_s = 0.0
@@ -80,7 +80,7 @@ class World:
                 proposals.append(proposal)
                 right.append(chance.random() < sure)
             accepted = next((n for n, ok in enumerate(right) if not ok), len(right))
-            evaluated = padded.get(len(proposals) + 1, len(proposals) + 1)
+            evaluated = policy.costs.size(len(proposals) + 1) if policy else len(proposals) + 1
             verify_s = costs.round_s(evaluated)
             verify_s += self.resize_s if evaluated != size else self.settle_s * settling
             size, settling = evaluated, evaluated != size
@@ -528,16 +528,17 @@ class TestCosts:
         costs.read_text()
         assert costs.next_s(1, 3)[-1] == pytest.approx(2.25)
 
-    def test_where_batches_are_recorded_leaving_plain_decoding_is_dearer_and_nothing_else(self) -> None:
-        """The price that is told is what the round will take."""
+    def test_where_batches_are_recorded_a_change_of_size_is_paid_for_by_several_rounds(self) -> None:
+        """Each pays the same part, whatever the size."""
         costs = Costs({1: 1.0, 2: 1.5, 4: 2.0}, resize_s=0.25, settle_s=0.5)
         costs.observe_round(1, 1.25)
         plain, *larger = costs.next_s(1, 3)
+        part_s = larger[-1] - 2.0
         assert plain == pytest.approx(1.0)
-        assert larger == pytest.approx([1.5 + larger[-1] - 2.0, 1.75 + larger[-1] - 2.0, larger[-1]])
-        assert 2.0 < larger[-1] < 2.75
+        assert larger == pytest.approx([1.5 + part_s, 1.75 + part_s, 2.0 + part_s])
+        assert 0 < part_s < 0.75
         costs.observe_round(4, 2.25)
-        assert costs.next_s(1, 3) == pytest.approx([1.0, 1.5, 1.75, 2.0])
+        assert costs.next_s(1, 3) == pytest.approx([1.0 + part_s, 1.5 + part_s, 1.75 + part_s, 2.0])
 
     def test_a_round_behind_which_a_text_may_still_be_read_teaches_nothing(self) -> None:
         """A server goes on reading while the first token is waited for."""
@@ -571,16 +572,36 @@ class TestCosts:
         assert (costs.resize_s, costs.settle_s) == pytest.approx((0.75, 1.0), rel=0.2)
         assert (costs.plain_s, costs.round_s(4)) == pytest.approx((1.0, 2.0), rel=0.2)
 
-    def test_where_a_change_of_size_is_dear_there_are_few_sizes(self) -> None:
-        """A batch that takes nearly as long as a larger one is evaluated as that; a single token never."""
-        costs = Costs({1: 29.0, 2: 29.0, 3: 29.5, 4: 30.0, 5: 40.0, 6: 40.5, 8: 41.0}, resize_s=5.0, settle_s=5.0)
-        assert costs.pad() == {2: 4, 3: 4, 5: 8, 6: 8, 7: 8}
-        costs.observe_round(3, 35.0)
-        assert costs.next_s(2, 3) == pytest.approx([30.0, 30.0, 30.0, 41.0])
+    def test_where_a_change_of_size_is_dear_a_size_is_kept_for_a_while(self) -> None:
+        """Until what that costs too much comes to half of a change; a larger batch changes it at once."""
+        costs = Costs({1: 10.0, 2: 12.0, 4: 16.0, 8: 20.0}, resize_s=2.0, settle_s=20.0)
+        costs.pad()
+        sizes = []
+        for batch in (1, 4, 2, 3, 4, 2, 2, 2, 8, 1):
+            sizes.append(costs.size(batch))
+            costs.observe_round(batch, costs.price(batch) * costs.plain_s)
+        assert sizes == [1, 4, 4, 4, 4, 4, 2, 2, 8, 8]
+        assert costs.size(1) == 1
+
+    def test_each_batch_has_its_own_size_after_another_text(self) -> None:
+        costs = Costs({1: 10.0, 4: 16.0}, resize_s=2.0, settle_s=18.0)
+        costs.pad()
+        costs.observe_round(4, 18.0)
+        assert costs.size(1) == 4
+        costs.read_text()
+        assert [costs.size(batch) for batch in (1, 2, 3, 4)] == [1, 2, 3, 4]
+
+    def test_a_size_is_kept_neither_over_a_network_nor_where_batches_cannot_be_padded(self) -> None:
+        network, recurrent = Costs({1: 10.0, 4: 16.0}, resize_s=20.0), Costs({1: 10.0, 4: 16.0}, settle_s=20.0)
+        network.pad()
+        for costs in (network, recurrent):
+            costs.observe_round(4, 18.0)
+            assert [costs.size(batch) for batch in (1, 2, 3, 4)] == [1, 2, 3, 4]
 
     def test_batches_are_evaluated_as_larger_ones_that_take_clearly_less(self) -> None:
         costs = Costs({1: 20.0, 2: 33.0, 3: 47.0, 4: 32.0, 5: 46.0, 6: 61.0, 7: 75.0, 8: 58.0})
-        assert costs.pad() == {3: 4, 7: 8}
+        costs.pad()
+        assert [costs.size(batch) for batch in range(1, 9)] == [1, 2, 4, 4, 5, 6, 8, 8]
         assert [costs.round_s(batch) for batch in range(1, 9)] == [20, 33, 32, 32, 46, 61, 58, 58]
 
     @pytest.mark.parametrize("row_s", [None, 0.002])

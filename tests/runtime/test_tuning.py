@@ -497,14 +497,16 @@ class TestMemory:
             return stairs(batch, threads) * (2 if batch == 2 else 1)
 
         first = self.fit(self.tuning(clock, pairs_are_dear), file)
-        assert 2 in first.pad()
+        first.pad()
+        assert first.size(2) > 2
         for _ in range(100):
             first.observe_round(2, stairs(4, 4))
             first.observe_round(1, stairs(1, 4))
         file.refresh(first)
         second = self.fit(self.tuning(clock, pairs_are_dear), file)
         assert second.rounds_s[2] == pytest.approx(pairs_are_dear(2, 4), rel=0.02)
-        assert 2 in second.pad()
+        second.pad()
+        assert second.size(2) > 2
 
     def test_what_was_not_worth_keeping_is_not_kept_later_either(self, tmp_path: Path) -> None:
         """Of a busy machine, most prices would still be those of then."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any, Self
@@ -54,7 +54,7 @@ class LlamaModel(LlamaContext):
         self._ranking = DeviceRanking.of(loaded, self._n_scores)
         self._hidden: HiddenKeeper | None = None
         self._projector: Projector | None = None
-        self._padded_n: Mapping[int, int] = {}
+        self._size: Callable[[int], int] | None = None
         self._closed = False
 
     @classmethod
@@ -92,9 +92,9 @@ class LlamaModel(LlamaContext):
         """True if batches can be evaluated as larger ones."""
         return self._memory.can_pad
 
-    def pad(self, padded_n: Mapping[int, int]) -> None:
-        """From now on evaluate batches of these sizes as larger ones, because they are quicker so on this machine."""
-        self._padded_n = dict(padded_n) if self.can_pad else {}
+    def pad(self, size: Callable[[int], int]) -> None:
+        """From now on evaluate a batch of n tokens as one of ``size(n)``, because that is quicker on this machine."""
+        self._size = size if self.can_pad else None
 
     @property
     def cache_type_k(self) -> str | None:
@@ -354,8 +354,8 @@ class LlamaModel(LlamaContext):
 
     def _padding_n(self, n: int, at: int) -> int:
         """The number of tokens of no meaning to evaluate behind ``n`` tokens at this position."""
-        padded_n = self._padded_n.get(n, n)
-        return padded_n - n if padded_n <= min(self._batch.capacity, self.n_ctx - at) else 0
+        size = self._size(n) if self._size else n
+        return size - n if size <= min(self._batch.capacity, self.n_ctx - at) else 0
 
     def _rows(self, last: int) -> Logits:
         """The scores of the last positions."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 import numpy as np
@@ -30,7 +30,7 @@ class LlamaSequences(LlamaContext):
         """``n_ctx`` is the most tokens of a sequence, ``n_vocab`` as of ``LlamaModel``."""
         super().__init__(loaded)
         self._n_ctx = n_ctx
-        self._padded_n: Mapping[int, int] = {}
+        self._size: Callable[[int], int] | None = None
         self._memory = self._c.llama_get_memory(loaded.context)
         self._batch = SequenceBatch(self._c, self._c.llama_n_batch(loaded.context))
         self._n_scores = min(self.vocab.n_vocab, n_vocab or self.vocab.n_vocab)
@@ -63,9 +63,9 @@ class LlamaSequences(LlamaContext):
     def batch_n(self) -> int:
         return self._batch.capacity
 
-    def pad(self, padded_n: Mapping[int, int]) -> None:
+    def pad(self, size: Callable[[int], int]) -> None:
         """As ``LlamaModel.pad``, for the tokens of all sequences together."""
-        self._padded_n = dict(padded_n)
+        self._size = size
 
     @property
     def loaded(self) -> LoadedModel:
@@ -139,7 +139,8 @@ class LlamaSequences(LlamaContext):
     def _pad(self, question: TextQuestion) -> bool:
         """Add tokens of no meaning behind those of the last question, if the batch is quicker so."""
         n = self._batch.used
-        padding_n, at = self._padded_n.get(n, n) - n, len(question.context)
+        size, at = self._size(n) if self._size else n, len(question.context)
+        padding_n = size - n
         if not 0 < padding_n <= min(self._batch.capacity - n, self._n_ctx - at):
             return False
         self._batch.add([0] * padding_n, at, question.sequence, 0, self.vocab.n_vocab)
