@@ -11,12 +11,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from localspec.engine.hidden import HiddenRows, HiddenStates, Rows
-from localspec.engine.model import Logits, Vocab, common_prefix
+from localspec.engine.model import Likeliest, Logits, Vocab, common_prefix
 
 _WINDOW_N = 256
 """Rows that a head begins with where it could not follow the text: the latest ones."""
@@ -29,9 +29,11 @@ class HeadStep:
     """A head's answer to the last of the pairs that it read."""
 
     scores: Any
-    """For the next token: float32, shape (n_vocab,); valid until the head reads again."""
+    """For the next token: float32, shape (n_vocab,); valid until the head reads again. None if the head ranks."""
     hidden: Rows
     """The head's own row for the pair after it: shape (1, width)."""
+    likeliest: Likeliest | None = None
+    """The tokens with the highest scores, if the head ranks; None from one that found that it cannot."""
 
     def copy(self) -> HeadStep:
         """The same, valid for good."""
@@ -86,6 +88,15 @@ class Head(HeadNetwork, Protocol):
 
         The answer if ``scored``. Raises ``Cancelled``.
         """
+        ...
+
+
+@runtime_checkable
+class RankingHead(Head, Protocol):
+    """A head that may leave its scores where they were computed, and answer with the highest alone."""
+
+    def rank(self, *, on: bool) -> bool:
+        """Answer with the likeliest tokens from now on, or with all scores; False from a head that cannot rank."""
         ...
 
 
@@ -170,6 +181,7 @@ class HeadModel(HeadBackedModel[Head]):
     def __init__(self, inputs: HeadInputs[Head], *, shift: int) -> None:
         """``shift`` is how far pair ``k`` lies before position ``k``: 1 for EAGLE-3, 0 for MTP."""
         super().__init__(inputs)
+        self._ranking = inputs.head if isinstance(inputs.head, RankingHead) else None
         self._shift = shift
         self._read: list[int] = []
         """The text up to the last pair that is held."""
@@ -193,16 +205,29 @@ class HeadModel(HeadBackedModel[Head]):
         seen_n = plan.rows.end if len(plan.rows.rows) else self._anchor
         return seen_n + (layers_n if layers_n > 1 else _LONGEST_CHAIN)
 
+    def likeliest(self, context: Sequence[int]) -> Likeliest | None:
+        """As ``Ranking.likeliest``."""
+        if not self._ranking or not self._ranking.rank(on=True):
+            return None
+        step = self._answer(list(context), 1)
+        return None if step is None else step.likeliest
+
     def _scores(self, tokens: list[int], last: int) -> Logits | None:
-        try:
-            step = self._answer(tokens, last)
-        except BaseException:
-            self._forget()  # a pair that was to be read may be missing
-            raise
+        if last and self._ranking:
+            self._ranking.rank(on=False)
+        step = self._answer(tokens, last)
         return None if step is None else np.asarray(step.scores)[np.newaxis]
 
     def _answer(self, tokens: list[int], last: int) -> HeadStep | None:
         """The answer for the token after ``tokens``, or with ``last`` 0 none."""
+        try:
+            return self._read_on(tokens, last)
+        except BaseException:
+            self._forget()  # a pair that was to be read may be missing
+            raise
+
+    def _read_on(self, tokens: list[int], last: int) -> HeadStep | None:
+        """As ``_answer``; what is held may be wrong if it raises."""
         plan = self._plan(tokens, last)
         self._cut(plan)
         step = self._follow(tokens, plan, scored=bool(last)) if len(plan.rows.rows) else None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import chisquare
 
 from localspec.base.errors import DrafterUnavailableError
-from localspec.engine.backends.llama import hidden
+from localspec.engine.backends.llama import device_ranking, hidden
 from localspec.engine.backends.llama.head import OUTPUTS_N, LlamaHead
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadSettings
@@ -33,8 +33,8 @@ from localspec.engine.events import Origin, Round
 from localspec.engine.head import HeadModel, HeadStep
 from localspec.engine.hidden import FINAL, KEPT_N
 from localspec.engine.loop import Request, generate
-from localspec.engine.model import common_prefix
-from localspec.engine.sampling import Greedy
+from localspec.engine.model import Ranking, common_prefix
+from localspec.engine.sampling import Greedy, Sampler
 from localspec.engine.settings import Sampling
 from tests.engine.reference import briefly
 from tests.tiny_heads import (
@@ -55,6 +55,8 @@ NOISE = 0.3
 KINDS = ("eagle3", "part", "glm4moe", "qwen35", "step35", "gemma4")
 """An EAGLE-3 head, one with a part of the vocabulary, an MTP layer, that of a hybrid, two of them, an assistant."""
 PART = (*range(0, 40, 3), *FAVOURED[:3])
+RANKED_N = 12
+"""Tokens that a ranked answer has here, of 100."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +128,10 @@ class Opened:
         """The first pair that the head holds: later ones than the first where rows were gone."""
         return self.model._first
 
-    def reply(self, prompt: Sequence[int], depth: int, max_tokens: int = 12) -> list[Round]:
-        request = Request(prompt, Greedy(), SeededRng(0), FixedDepth(depth), max_tokens=max_tokens)
+    def reply(
+        self, prompt: Sequence[int], depth: int, max_tokens: int = 12, sampler: Sampler | None = None
+    ) -> list[Round]:
+        request = Request(prompt, sampler or Greedy(), SeededRng(0), FixedDepth(depth), max_tokens=max_tokens)
         events = generate(self.target, [self.drafter] if depth else [], request, Cancellation())
         return [event for event in events if isinstance(event, Round)]
 
@@ -147,6 +151,13 @@ class Opened:
     def close(self) -> None:
         self.head.close()
         self.target.close()
+
+
+@pytest.fixture(params=[False, True], ids=["whole", "ranked"])
+def ranked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """True for heads that hand over the likeliest tokens alone."""
+    monkeypatch.setattr(device_ranking, "KEPT_N", RANKED_N)
+    return bool(request.param)
 
 
 @pytest.fixture(params=KINDS)
@@ -173,7 +184,11 @@ def tokens_of(rounds: Sequence[Round]) -> list[int]:
 
 def prompts(n: int, seed: int = 0) -> list[list[int]]:
     source = random.Random(seed)
-    return [[source.randrange(3, 90) for _ in range(source.randint(1, 60))] for _ in range(n)]
+    return [tokens(source, source.randint(1, 60)) for _ in range(n)]
+
+
+def tokens(source: random.Random, n: int) -> list[int]:
+    return [source.randrange(3, 90) for _ in range(n)]
 
 
 def test_replies_are_what_the_target_says_alone(opened: Opened) -> None:
@@ -187,9 +202,10 @@ def test_replies_are_what_the_target_says_alone(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_edits_stops_and_follow_ups_leave_nothing_stale(files: dict[str, Files], kind: str) -> None:
+def test_edits_stops_and_follow_ups_leave_nothing_stale(files: dict[str, Files], kind: str, ranked: bool) -> None:
     """75 replies of a conversation that is cut, edited, asked again and gone on with: each as if begun anew."""
-    source, text, opened, fresh = random.Random(1), [5, 17, 33], Opened(files[kind]), Opened(files[kind])
+    source, text = random.Random(1), [5, 17, 33]
+    opened, fresh = Opened(files[kind], ranked_on_device=ranked), Opened(files[kind])
     for turn in range(75):
         if turn % 4:
             text = text[: source.randint(1, len(text))] if turn % 3 else text
@@ -355,9 +371,9 @@ class Plainly:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_drafts_are_those_of_llama_cpps_own_control_flow(files: dict[str, Files], kind: str) -> None:
+def test_drafts_are_those_of_llama_cpps_own_control_flow(files: dict[str, Files], kind: str, ranked: bool) -> None:
     """At a fixed depth, greedily: the same proposals, also after a round whose proposals were taken in part."""
-    opened, plainly = Opened(files[kind]), Plainly(files[kind])
+    opened, plainly = Opened(files[kind], ranked_on_device=ranked), Plainly(files[kind])
     for prompt in prompts(25, seed=2):
         text = [*prompt, 7]
         for _ in range(3):
@@ -391,9 +407,11 @@ def test_drafts_are_those_of_llama_cpps_own_control_flow(files: dict[str, Files]
     ],
     ids=briefly,
 )
-def test_a_part_of_the_vocabulary_suffices_for_every_sampler(files: dict[str, Files], sampling: Sampling) -> None:
+def test_a_part_of_the_vocabulary_suffices_for_every_sampler(
+    files: dict[str, Files], sampling: Sampling, ranked: bool
+) -> None:
     """What the head cannot propose has a score of minus infinity; no proposal comes from outside, and none fails."""
-    opened = Opened(files["part"])
+    opened = Opened(files["part"], ranked_on_device=ranked)
     vocab, proposed = opened.target.vocab, set[int]()
     for seed, prompt in enumerate(prompts(4, seed=4)):
         sampler = make_sampler(sampling, vocab.n_vocab, vocab, prompt)
@@ -476,9 +494,9 @@ def test_its_threads_can_be_chosen(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("kind", ["part", "glm4moe"])
-def test_sampled_replies_have_the_targets_distribution(files: dict[str, Files], kind: str) -> None:
+def test_sampled_replies_have_the_targets_distribution(files: dict[str, Files], kind: str, ranked: bool) -> None:
     """The first two tokens at temperature 0.8, over 800 replies; a draft that is always believed is found out."""
-    opened, prompt = Opened(files[kind]), [5, 17, 33, 60]
+    opened, prompt = Opened(files[kind], ranked_on_device=ranked), [5, 17, 33, 60]
     vocab = opened.target.vocab
     sampler = make_sampler(Sampling(temperature=0.8, top_k=4, top_p=1.0), vocab.n_vocab, vocab, prompt)
 
@@ -510,3 +528,96 @@ class Gullible(SeededRng):
 
     def accepts(self, p: object, q: object) -> bool:
         return True
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_head_that_ranks_hands_over_the_best_of_all_scores(
+    files: dict[str, Files], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind texts that grow and are cut, and behind proposals; all scores may be asked for in between."""
+    monkeypatch.setattr(device_ranking, "KEPT_N", RANKED_N)
+    both, whole = Opened(files[kind], ranked_on_device=True), Opened(files[kind])
+    source, text = random.Random(8), prompts(1, seed=8)[0]
+    for _ in range(40):
+        text = text[: source.randint(1, len(text))] + tokens(source, source.randint(1, 6))
+        for opened in (both, whole):
+            opened.target.logits(text[:-1], 1)
+        context = text + tokens(source, source.randint(0, 2))
+        row = whole.model.logits(context, 1)[0]
+        if source.random() < 0.3:
+            assert np.allclose(finite(both.model.logits(context, 1)[0]), finite(row), atol=NOISE)
+        few = both.model.likeliest(context)
+        assert few is not None
+        assert len(few.ids) == RANKED_N
+        assert (np.diff(few.ids) > 0).all()
+        assert np.allclose(few.scores, row[few.ids], atol=NOISE)
+        assert np.delete(row, few.ids).max() <= few.scores.min() + NOISE
+    both.close()
+    whole.close()
+
+
+def test_tokens_that_a_head_cannot_propose_are_not_among_its_likeliest(files: dict[str, Files]) -> None:
+    """However few it can."""
+    opened = Opened(files["part"], ranked_on_device=True)
+    text = prompts(1, seed=8)[0]
+    opened.target.logits(text[:-1], 1)
+    few = opened.model.likeliest(text)
+    assert few is not None
+    assert few.ids.tolist() == sorted(PART)
+    opened.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_head_is_told_how_to_answer_between_replies(
+    files: dict[str, Files], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sampler held to a grammar needs all scores. Telling takes long, so it happens where that changes alone."""
+    opened, whole, told = Opened(files[kind], ranked_on_device=True), Opened(files[kind]), 0
+    vocab, tell = opened.target.vocab, native().c.llama_set_sampler
+
+    def counted(*given: Any) -> Any:
+        nonlocal told
+        told += 1
+        return tell(*given)
+
+    monkeypatch.setattr(native().c, "llama_set_sampler", counted)
+    changes = ("", "root ::= [a-p]+", "", "") * 5
+    for before, grammar, prompt in zip(("none yet", *changes), changes, prompts(20, seed=9), strict=False):
+        told = 0
+        sampling = Sampling(temperature=0.0, grammar=grammar or None)
+        rounds, expected = (
+            each.reply(prompt, 3, sampler=make_sampler(sampling, vocab.n_vocab, vocab, prompt))
+            for each in (opened, whole)
+        )
+        assert tokens_of(rounds) == tokens_of(expected)
+        assert [round_.rejected for round_ in rounds] == [round_.rejected for round_ in expected]
+        assert told == (before != grammar)
+    opened.close()
+    whole.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_device_that_cannot_rank_is_asked_once(
+    files: dict[str, Files], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And then gives all scores, in the middle of the reply and after it."""
+    opened, whole, asked = Opened(files[kind], ranked_on_device=True), Opened(files[kind]), []
+
+    def none_kept(context: object, place: int) -> int:
+        asked.append(place)
+        return 0
+
+    monkeypatch.setattr(native().c, "llama_get_sampled_candidates_count_ith", none_kept)
+    for prompt in prompts(3, seed=10):
+        assert tokens_of(opened.reply(prompt, 3)) == tokens_of(whole.reply(prompt, 3))
+        assert opened.model.likeliest([*prompt, 5]) is None
+    assert len(asked) == 1
+    opened.close()
+    whole.close()
+
+
+def test_a_head_ranks_by_itself_on_a_device_alone(files: dict[str, Files]) -> None:
+    opened = Opened(files["eagle3"])
+    assert isinstance(opened.model, Ranking)
+    assert opened.model.likeliest([5, 17, 33]) is None
+    opened.close()

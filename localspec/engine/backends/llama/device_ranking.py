@@ -39,6 +39,10 @@ class DeviceRanking:
         """None where scores are better ranked here. Tokens from ``n_vocab`` on are left out."""
         return DeviceRanking(loaded, n_vocab) if loaded.ranked_on_device else None
 
+    @property
+    def attached(self) -> bool:
+        return self._chain is not None
+
     def attach(self) -> None:
         """From now on evaluations rank, and the context has no other scores."""
         if self._chain is None:
@@ -62,9 +66,11 @@ class DeviceRanking:
             return None
         ids = _copied(c.llama_get_sampled_candidates_ith(context, index), n, _IDS).astype(np.int64)
         scores = _copied(c.llama_get_sampled_logits_ith(context, index), n, _SCORES)
-        order = np.argsort(ids)
-        if ids[order[-1]] >= self._n_vocab:
-            order = order[: int(np.searchsorted(ids[order], self._n_vocab))]
+        known = (ids < self._n_vocab) & (scores != -np.inf)
+        if not known.all():
+            # A head for a part of the vocabulary has minus infinity for the rest of it.
+            ids, scores = ids[known], scores[known]
+        order = ids.argsort()
         return Likeliest(ids[order], scores[order]) if len(order) else None
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from localspec.engine.backends.llama.batch import PairBatch
 from localspec.engine.backends.llama.candidates import not_numbers
+from localspec.engine.backends.llama.device_ranking import DeviceRanking
 from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load, load_mtp
@@ -23,6 +24,7 @@ from localspec.engine.batched_head import HeadAnswer, HeadQuestion
 from localspec.engine.cancel import Cancellation
 from localspec.engine.head import Head, HeadInputs, HeadStep
 from localspec.engine.hidden import FINAL, Rows
+from localspec.engine.model import Likeliest
 
 _SEQUENCE = 0
 OUTPUTS_N: Mapping[str, int] = {"eagle3": 32, "mtp": 4}
@@ -43,6 +45,7 @@ class LlamaHead(HeadContext):
         """True if the target's rows are encoded before they are paired with tokens."""
         self._functions.set_final(self._context, True, True)
         self._n_scores = min(self.vocab.n_vocab, target.vocab.n_vocab)
+        self._ranking = DeviceRanking.of(loaded, self._n_scores)
         width = self._c.llama_model_n_embd if encodes else self._c.llama_model_n_embd_out
         self.width = int(width(loaded.model))
         self.layers_n = 1
@@ -133,6 +136,15 @@ class LlamaHead(HeadContext):
         question = HeadQuestion(_SEQUENCE, tokens, rows, position, scored)
         return self._read([question], layer).get(question)
 
+    def rank(self, *, on: bool) -> bool:
+        if self._ranking is None:
+            return False
+        if on:
+            self._ranking.attach()
+        else:
+            self._ranking.detach()
+        return True
+
     def answer(self, questions: Sequence[HeadQuestion]) -> Sequence[HeadAnswer]:
         """As ``BatchNetwork.answer``."""
         encoding = [question for question in questions if not question.tokens]
@@ -144,6 +156,11 @@ class LlamaHead(HeadContext):
         """Hold nothing of a sequence."""
         if not self.shares_cache:
             super().forget(sequence)
+
+    def close(self) -> None:
+        if self._ranking:
+            self._ranking.free()
+        super().close()
 
     def _encoded(self, features: Sequence[Rows]) -> Sequence[Rows]:
         """Rows of several sequences, encoded together."""
@@ -164,7 +181,9 @@ class LlamaHead(HeadContext):
         scored = [question for question in questions if question.scored]
         # Scores are wanted of all pairs that are evaluated at once, or of none: graphs of heads (llama.cpp 0c1e570)
         # compute the scores or the hidden rows of all, and hand over as many as are wanted from the first on.
-        together = scored and sum(len(question.tokens) for question in questions) <= self._loaded.max_outputs
+        # A device ranks one row of an evaluation.
+        most_n = 1 if self._ranking and self._ranking.attached else self._loaded.max_outputs
+        together = scored and sum(len(question.tokens) for question in questions) <= most_n
         if not together:
             unscored = ((question, len(question.tokens) - question.scored) for question in questions)
             self._evaluate_all(self._pairs, unscored, partial(self._add, scored=False))
@@ -185,11 +204,23 @@ class LlamaHead(HeadContext):
 
     def _step(self, place: int) -> HeadStep:
         """The answer to the pair at this place of the batch."""
+        hidden = self._own_rows(place + 1)[-1:].copy()
+        if self._ranking and self._ranking.attached:
+            return HeadStep(None, hidden, self._likeliest(self._ranking, place))
         scores = self._scores(place, 1)[0, : self._n_scores]
         # Tokens that the head cannot propose have minus infinity; a maximum shows what is not a number.
         if not isfinite(scores.max()):
             raise not_numbers()
-        return HeadStep(scores, self._own_rows(place + 1)[-1:].copy())
+        return HeadStep(scores, hidden)
+
+    def _likeliest(self, ranking: DeviceRanking, place: int) -> Likeliest | None:
+        few = ranking.read(place)
+        if few is None:
+            ranking.free()
+            self._ranking = None
+        elif not isfinite(few.scores.max()):
+            raise not_numbers()
+        return few
 
     def _own_rows(self, n: int) -> Rows:
         """The first ``n`` rows that the last evaluation gave; valid until the next."""
