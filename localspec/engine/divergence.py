@@ -12,8 +12,9 @@ temperature, nor filters, nor naming the favourite instead of drawing enter into
 point masses, whose own divergence would be infinite). Neither does the depth, for only the first place of a round
 counts, whose context is always the text itself.
 
-q(x) is known from drafting; p(x) takes one pass over a row of scores, so only every fourth round pays it. Where the
-draft ranks its scores on a GPU, q(x) is the favourite's share of the likeliest tokens alone, and so a little too high.
+q(x) is known from drafting; p(x) takes one pass over a row of scores, so only every fourth round pays it. In a large
+vocabulary both are a little too high (``softmax_sum``), and so is q(x) where the draft ranks its scores on a GPU: it is
+the favourite's share of the likeliest tokens alone.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from math import log
 import numpy as np
 
 from localspec.engine.drafter import Draft, Favourite
-from localspec.engine.model import Logits
+from localspec.engine.model import Logits, softmax_sum
 
 EVERY = 4
 """Rounds from one that is measured to the next; the first of a reply is."""
@@ -55,4 +56,4 @@ def _prob(row: Logits, token: int) -> float:
     if row.dtype == object:
         return float(row[token])
     top = row.max()
-    return float(np.exp(row[token] - top)) / float(np.exp(row - top).sum(dtype=np.float64))
+    return float(np.exp(row[token] - top)) / softmax_sum(row, top)

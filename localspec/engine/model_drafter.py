@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from localspec.engine.dist import Dist
 from localspec.engine.drafter import DraftCursor, Favourite, NextProposal
 from localspec.engine.head import HeadModel
-from localspec.engine.model import Likeliest, Logits, Model, Ranking
+from localspec.engine.model import Likeliest, Logits, Model, Ranking, softmax_sum
 from localspec.engine.proposal_sharpening import ProposalSharpening
 from localspec.engine.sampling import Sampler, guesses
 
@@ -125,13 +123,7 @@ def chance_of(favourite: Favourite) -> float:
 def favourite_of(row: Logits) -> Favourite:
     """The likeliest token. Scores that are exact numbers (the tests') are probabilities already."""
     token = int(row.argmax())
-    if row.dtype == object:
-        return Favourite(token, float(row[token]))
-    shares = row - row[token]
-    np.exp(shares, out=shares)
-    # The others are added up alone: beside the favourite's 1, what they have may be rounded away.
-    shares[token] = 0
-    return Favourite(token, 1 / (1 + float(shares.sum())))
+    return Favourite(token, float(row[token]) if row.dtype == object else 1 / softmax_sum(row, row[token]))
 
 
 def favourite_among(few: Likeliest) -> Favourite:

@@ -120,3 +120,18 @@ def test_exact_numbers_are_probabilities() -> None:
     row = np.array([Fraction(1, 4), Fraction(3, 4)], dtype=object)
     assert favourite_of(row) == Favourite(1, 0.75)
     assert divergence(Favourite(1, 0.75), row) == 0
+
+
+@pytest.mark.parametrize("n", [1000, 16_384, 151_669])
+def test_the_best_ones_share_is_nearly_known_in_any_vocabulary(n: int) -> None:
+    """Never too small, and exact in a small vocabulary; also of the last token, and where others cannot be at all."""
+    dice = np.random.default_rng(n)
+    for peak, error in ((2.0, 0.03), (12.0, 0.01), (20.0, 0.001)):
+        row = dice.normal(0, 2.5, n).astype(np.float32)
+        row[dice.integers(0, n, 20)] += peak
+        row[[n - 1, n // 2]] = row.max() + 1, -np.inf
+        weights = np.exp(row.astype(np.float64) - row.max())
+        found, exact = favourite_of(row), 1 / weights.sum()
+        assert found.token == n - 1
+        assert exact - 1e-9 < found.prob < exact + (error if n > 1000 else 1e-6)
+        assert divergence(found, row) == pytest.approx(0, abs=1e-9)
