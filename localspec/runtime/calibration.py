@@ -27,7 +27,7 @@ from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import SeededRng
 from localspec.engine.events import Finished, FinishReason, Round
 from localspec.engine.loop import Request, generate
-from localspec.engine.model import Model, ShortTextModel, TunableModel
+from localspec.engine.model import Model, Ranking, ShortTextModel, TunableModel
 from localspec.engine.sampling import Greedy
 from localspec.runtime.measuring_progress import MeasuringProgress, batch_weight
 
@@ -198,7 +198,7 @@ def measure_costs(
     def between() -> None:
         """Drafters evaluate before each verification, which takes the processor's caches from the target."""
         for model in drafters.values():
-            model.logits(prompt, 1)
+            _asking(model)(prompt, 1)
 
     # Before the batches and again after them: a draft that is priced too high is never asked, nor priced again.
     queries = {name: _query_cost(model, prompt, of) for name, model in drafters.items()}
@@ -243,7 +243,7 @@ def _batches_s(
 
 
 def _query_cost(model: TunableModel, prompt: Sequence[int], of: _Of) -> QueryCost:
-    step_s = _evaluation_s(model, prompt, 1, of)
+    step_s = _evaluation_s(model, prompt, 1, of, ask=_asking(model))
     catch_up_n = min(_CATCH_UP_N, len(prompt) - 1)
     all_s = _catch_up_s(model, prompt, catch_up_n, of)
     catch_up_s = max(all_s - step_s, 0.02 * step_s) / max(1, catch_up_n - 1)
@@ -285,6 +285,19 @@ def is_steady(target: Model, prompt: Sequence[int], progress: MeasuringProgress)
 
 _Of = Callable[[Callable[[], float]], float]
 """Does the same work several times and makes one time of theirs."""
+_Ask = Callable[[Sequence[int], int], object]
+"""Asks as ``Model.logits`` is asked."""
+
+
+def _asking(model: Model) -> _Ask:
+    """Asks a drafter's model as most replies do: one that ranks for the likeliest tokens alone."""
+
+    def ask(context: Sequence[int], last: int) -> None:
+        if last != 1 or ranking is None or ranking.likeliest(context) is None:
+            model.logits(context, last)
+
+    ranking = model if isinstance(model, Ranking) else None
+    return ask
 
 
 def _least_s(once: Callable[[], float]) -> float:
@@ -305,34 +318,41 @@ def _nothing() -> None:
 
 
 def _evaluation_s(
-    model: TunableModel, prompt: Sequence[int], batch: int, of: _Of = _least_s, between: Callable[[], None] = _nothing
+    model: TunableModel,
+    prompt: Sequence[int],
+    batch: int,
+    of: _Of = _least_s,
+    between: Callable[[], None] = _nothing,
+    ask: _Ask | None = None,
 ) -> float:
     """The time for scoring the last ``batch`` tokens of the prompt; ``between`` runs before each time, uncounted."""
+    ask = ask or model.logits
     if not model.forgets_freely:
-        return _onward_s(model, prompt, batch, batch, of)
+        return _onward_s(model, prompt, batch, batch, of, ask)
 
     def once() -> float:
         between()
-        return _timed(lambda: model.logits(prompt, batch))
+        return _timed(lambda: ask(prompt, batch))
 
     once()
     return of(once)
 
 
 def _catch_up_s(model: TunableModel, prompt: Sequence[int], n: int, of: _Of) -> float:
-    """The time for reading the last ``n`` tokens and scoring the last of them."""
+    """The time that a drafter's model takes for reading the last ``n`` tokens and scoring the last of them."""
+    ask = _asking(model)
     if not model.forgets_freely:
-        return _onward_s(model, prompt, n, 1, of)
+        return _onward_s(model, prompt, n, 1, of, ask)
 
     def once() -> float:
         # Another last token in place of what is read makes the cache forget it.
         model.logits([*prompt[:-n], prompt[-n] ^ 1], 0)
-        return _timed(lambda: model.logits(prompt, 1))
+        return _timed(lambda: ask(prompt, 1))
 
     return of(once)
 
 
-def _onward_s(model: Model, prompt: Sequence[int], n: int, last: int, of: _Of) -> float:
+def _onward_s(model: Model, prompt: Sequence[int], n: int, last: int, of: _Of, ask: _Ask) -> float:
     """The time for reading ``n`` tokens behind others and scoring the ``last`` of them.
 
     For a model that would have to read much again to be asked the same twice: it goes back in between, at a place
@@ -345,8 +365,8 @@ def _onward_s(model: Model, prompt: Sequence[int], n: int, last: int, of: _Of) -
         if model.held([*prompt[:begin], other]) < begin:
             model.logits([prompt[0] ^ 1], 0)
             model.logits(prompt[:begin], 0)
-        model.logits(prompt[: begin + 1], 1)
-        return _timed(lambda: model.logits(prompt[: begin + 1 + n], last))
+        ask(prompt[: begin + 1], 1)
+        return _timed(lambda: ask(prompt[: begin + 1 + n], last))
 
     once()
     return of(once)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import cycle, pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from localspec.engine.block_head import Block, BlockModel
@@ -18,7 +19,7 @@ from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.head import HeadInputs
 from localspec.engine.hidden import Rows
-from localspec.engine.model import Logits
+from localspec.engine.model import Likeliest, Logits
 from localspec.runtime.calibration import PlainRound, choose_threads, measure_costs
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.load import open_pair
@@ -134,6 +135,26 @@ def test_every_batch_has_the_price_the_model_takes(clock: Clock) -> None:
     )
     assert costs.query_s("draft", 1) == pytest.approx(1.1e-4)
     assert costs.query_s("draft", 11) == pytest.approx(2.1e-4, rel=0.05)
+
+
+@pytest.mark.parametrize("forgets_freely", [True, False])
+def test_a_draft_has_the_price_of_what_replies_ask_it(clock: Clock, forgets_freely: bool) -> None:
+    """Where its device ranks the scores, all of them are not fetched."""
+
+    @dataclass(slots=True)
+    class Ranks(Timed):
+        def likeliest(self, context: Sequence[int]) -> Likeliest:
+            before = self.clock.now_s
+            row = self.logits(context, 1)[0]
+            self.clock.now_s = before + (self.clock.now_s - before) / 2
+            return Likeliest(np.arange(len(row)), row)
+
+    draft = Ranks(letters(40), clock=clock, price_s=lambda batch, threads: 1e-4 * (1 + batch / 10))
+    draft.forgets_freely = forgets_freely
+    plain = PlainRound(stairs(1, 4), 0.0)
+    costs = measure_costs(model(clock, stairs), {"draft": draft}, PROMPT, plain, 17, MeasuringProgress())
+    assert costs.query_s("draft", 1) == pytest.approx(0.55e-4)
+    assert costs.query_s("draft", 11) == pytest.approx(1.05e-4, rel=0.05)
 
 
 def test_a_block_has_the_price_of_its_first_proposal_and_of_every_row(clock: Clock) -> None:
