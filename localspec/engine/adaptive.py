@@ -113,6 +113,8 @@ class AdaptiveDepth:
     deepest: int
     likelihoods: Likelihoods = field(default_factory=Likelihoods)
     reading: ReadingPolicy = field(init=False)
+    latest_n: int = field(init=False, default=1)
+    """Tokens that the latest round committed."""
     _values: dict[str, _DrafterValue] = field(default_factory=dict)
     _tokens: float = 0.0
     _seconds: float = 0.0
@@ -179,6 +181,7 @@ class AdaptiveDepth:
         self.costs.observe_round(round_.proposed_n + 1, spent_s, refused=bool(round_.rejected))
         self.likelihoods.observe(proposals, accepted)
         self._first = False
+        self.latest_n = len(round_.tokens)
         # What drafters spent on reading says nothing about how fast the reply goes.
         total_s, self._read_s = round_.total_s - self._read_s, 0.0
         self.reading.observe(self._plan.paid if self._plan else (), len(round_.tokens), total_s)
@@ -247,7 +250,9 @@ class _AdaptivePlan:
             value.pause_n = min(2 * value.pause_n, _LONGEST_PAUSE_N)
             self._policy.likelihoods.try_again(drafter)
             return True  # not queried for long: it may have become better
-        price = self._costs.query_s(drafter, lag) / self._costs.plain_s
+        # Tokens that were put off in earlier rounds have to be read at some time, whatever is decided now.
+        due_n = max(1, lag - max(0, value.idle_n - self._policy.latest_n))
+        price = self._costs.query_s(drafter, due_n) / self._costs.plain_s
         worth = expected * self._survival
         if worth - instead > price:
             # Queries are worth less where the next batches are dear: no more than a certain proposal would save here.

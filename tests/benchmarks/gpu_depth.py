@@ -24,6 +24,7 @@ WORLD = World(
     [],
     resize_s=CHANGE_MS / PLAIN_MS,
     settle_s=RECORDING_MS / PLAIN_MS,
+    catch_up_s=0.02,
 )
 DRAFTERS = {
     "draft model": replace(WORLD, step_s=0.43),

@@ -46,6 +46,8 @@ class World:
     """The price of each further proposal of a block; None for a draft that guesses token by token."""
     longest: int = DEEPEST
     """The largest block."""
+    catch_up_s: float = 0.0
+    """The price of each token that a query reads besides the latest."""
 
     def play(self, policy: AdaptiveDepth | None, fixed: int = 0, tokens_n: int = 3000) -> float:
         """Tokens a second under a policy, or at a fixed depth."""
@@ -55,7 +57,7 @@ class World:
             # The first token waits for no proposals.
             policy.observe(made(0, 0, 0, 0.0, costs.round_s(1)), [], 0)
             policy.costs.pad()
-        done_n, clock_s, index, size, settling = 0, 0.0, 0, 1, False
+        done_n, clock_s, index, size, settling, read_n = 0, 0.0, 0, 1, False, 0
         while done_n < tokens_n:
             drafted_s = 0.0
             proposals: list[NextProposal] = []
@@ -64,14 +66,16 @@ class World:
             block_n = 0
             while len(proposals) < (plan.limit if plan else fixed):
                 if len(proposals) >= block_n:
-                    if block_n or (plan and not plan.should_query("draft", 1, 0.0)):
+                    lag = max(1, done_n - read_n) if self.catch_up_s else 1
+                    if block_n or (plan and not plan.should_query("draft", lag, 0.0)):
                         break
-                    spent_s = self.step_s
+                    spent_s = self.step_s + (lag - 1) * self.catch_up_s
+                    read_n = done_n
                     if self.row_s is not None:
                         block_n = min(self.longest, plan.block("draft") if plan else fixed)
                         spent_s += (block_n - 1) * self.row_s
                     if plan:
-                        plan.queried(DrafterQuery("draft", 1, spent_s, max(1, block_n)))
+                        plan.queried(DrafterQuery("draft", lag, spent_s, max(1, block_n)))
                     drafted_s += spent_s
                 sure = self.surenesses[(done_n + len(proposals)) % len(self.surenesses)]
                 proposal = NextProposal("draft", Dist.point(0), f"{sure:.1f}", sure)
@@ -93,7 +97,7 @@ class World:
         return done_n / clock_s
 
     def policy(self) -> AdaptiveDepth:
-        queries = {"draft": QueryCost(self.step_s, self.step_s / 10, row_s=self.row_s)}
+        queries = {"draft": QueryCost(self.step_s, self.catch_up_s or self.step_s / 10, row_s=self.row_s)}
         return AdaptiveDepth(Costs(self.rounds_s, queries, self.rollback_s, self.resize_s, self.settle_s), DEEPEST)
 
 
@@ -143,6 +147,18 @@ def test_a_block_is_worth_a_price_that_one_proposal_is_not() -> None:
     singly, block = World(FLAT, [0.8], step_s=0.7), World(FLAT, [0.8], step_s=0.7, row_s=0.0)
     assert singly.play(singly.policy()) < 1.05
     assert block.play(block.policy()) > 2.0
+
+
+@pytest.mark.parametrize(
+    ("rounds_s", "step_s", "catch_up_s"), [(FLAT, 0.2, 0.05), (STAIRS, 0.3, 0.2), (STAIRS, 0.4, 0.2)]
+)
+def test_tokens_that_were_put_off_keep_no_drafter_away(
+    rounds_s: dict[int, float], step_s: float, catch_up_s: float
+) -> None:
+    """Their price grows with every round without a query, and has to be paid once in any case."""
+    surenesses = [0.97] * 40 + [0.1] * 10 if rounds_s is FLAT else [0.9]
+    world = World(rounds_s, surenesses, step_s=step_s, catch_up_s=catch_up_s)
+    assert world.play(world.policy()) > 0.93 * max(world.play(None, fixed) for fixed in (0, 1, 2, 3, 5, 7, 11))
 
 
 def test_only_the_first_query_of_a_block_is_paid_for() -> None:
