@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from localspec.engine.head import HeadBackedModel, HeadInputs, HeadNetwork, beginning_of
 from localspec.engine.hidden import Rows
-from localspec.engine.model import Logits, common_prefix
+from localspec.engine.model import Likeliest, Logits, common_prefix
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,9 +24,13 @@ class Block:
     """A block head's guesses."""
 
     scores: Any
-    """For the tokens of the block's places: float32, shape (n, n_vocab); valid until the head evaluates again."""
+    """For the tokens of the block's places: float32, shape (n, n_vocab); valid until the head evaluates again. None if
+    the head ranks.
+    """
     confidence: NDArray[np.float32] | None = None
     """The head's own word for how likely each place is accepted, if it has been trained to tell; shape (n,)."""
+    likeliest: Sequence[Likeliest] | None = None
+    """The tokens with the highest scores by place, if the head ranks."""
 
     def copy(self) -> Block:
         """The same, valid for good."""
@@ -92,8 +96,17 @@ class BlockModel(HeadBackedModel[BlockHead]):
         found = self._hidden.rows(text, known_n)
         return len(found.rows) > 0 and found.end == len(text)
 
-    def block(self, context: Sequence[int], n: int) -> Block:
-        """Guesses for the ``n`` places after ``context``. Raises ``Cancelled``."""
+    def likeliest(self, context: Sequence[int]) -> Likeliest | None:
+        """As ``Ranking.likeliest``."""
+        if not self._ranking or not self._ranking.rank(on=True):
+            return None
+        few = self.block(context, 1, ranked=True).likeliest
+        return None if few is None else few[0]
+
+    def block(self, context: Sequence[int], n: int, *, ranked: bool = False) -> Block:
+        """Guesses for the ``n`` places after ``context``; ``ranked`` if the likeliest do. Raises ``Cancelled``."""
+        if self._ranking:
+            self._ranking.rank(on=ranked)
         text = list(context[:-1])
         self._follow(text)
         if len(self._injected) < len(text):

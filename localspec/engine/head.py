@@ -92,7 +92,7 @@ class Head(HeadNetwork, Protocol):
 
 
 @runtime_checkable
-class RankingHead(Head, Protocol):
+class RankingHead(Protocol):
     """A head that may leave its scores where they were computed, and answer with the highest alone."""
 
     def rank(self, *, on: bool) -> bool:
@@ -124,6 +124,7 @@ class HeadBackedModel(ABC, Generic[AnyHead]):
     def __init__(self, inputs: HeadInputs[AnyHead]) -> None:
         self._head = inputs.head
         self._hidden = inputs.hidden
+        self._ranking = inputs.head if isinstance(inputs.head, RankingHead) else None
 
     @property
     def vocab(self) -> Vocab:
@@ -181,7 +182,6 @@ class HeadModel(HeadBackedModel[Head]):
     def __init__(self, inputs: HeadInputs[Head], *, shift: int) -> None:
         """``shift`` is how far pair ``k`` lies before position ``k``: 1 for EAGLE-3, 0 for MTP."""
         super().__init__(inputs)
-        self._ranking = inputs.head if isinstance(inputs.head, RankingHead) else None
         self._shift = shift
         self._read: list[int] = []
         """The text up to the last pair that is held."""

@@ -255,7 +255,7 @@ def _row_s(model: TunableModel, prompt: Sequence[int], step_s: float, of: _Of) -
     if not isinstance(model, BlockModel):
         return None
     n = model.block_n
-    whole_s = of(lambda: _timed(lambda: model.block(prompt, n)))
+    whole_s = of(lambda: _timed(lambda: model.block(prompt, n, ranked=True)))
     return max(0.0, whole_s - step_s) / max(1, n - 1)
 
 

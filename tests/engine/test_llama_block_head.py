@@ -14,11 +14,13 @@ import numpy as np
 import pytest
 
 from localspec.base.errors import DrafterUnavailableError
+from localspec.engine.backends.llama import device_ranking
 from localspec.engine.backends.llama.block_head import BLOCK_BATCH_TOKENS, LlamaBlockHead
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.block_head import Block, BlockHead, BlockModel
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.depth import FixedDepth
@@ -29,13 +31,17 @@ from localspec.engine.drafters.suffix import SuffixDrafter
 from localspec.engine.events import Round
 from localspec.engine.head import HeadInputs
 from localspec.engine.loop import Request, generate
-from localspec.engine.sampling import Greedy
+from localspec.engine.sampling import Greedy, Sampler
+from localspec.engine.settings import Sampling
 from tests.tiny_heads import FAVOURED, MASK_TOKEN, TinyHead, favour_few, write_head
 from tests.tiny_models import N_VOCAB, WIDTH, write_tiny
 
 N_CTX = 256
 NOISE = 0.01
 """How far scores may differ between batch shapes; those of these models spread over some fifteen."""
+
+RANKED_N = 4
+"""Tokens that a ranked place has here, of 100."""
 
 KINDS = {
     "dflash": TinyHead("dflash", n_layers=2),
@@ -46,9 +52,10 @@ KINDS = {
 }
 
 
-def settings_of(path: Path, head: TinyHead | None = None) -> LoadSettings:
+def settings_of(path: Path, head: TinyHead | None = None, *, ranked: bool = False) -> LoadSettings:
     # Fused attention and half precision round otherwise for one token than for many, which these models blow up.
     settings = LoadSettings(path, 17, N_CTX, 1, cache_type_k="f32", cache_type_v="f32", flash_attn=False)
+    settings = replace(settings, ranked_on_device=ranked)
     if head is None:
         return settings
     dspark = head.markov_rank > 0
@@ -80,7 +87,7 @@ class Pair:
         self.target.close()
 
 
-def opened(folder: Path, kind: TinyHead, architecture: str = "llama") -> Pair:
+def opened(folder: Path, kind: TinyHead, architecture: str = "llama", *, ranked: bool = False) -> Pair:
     target_path = folder / "target.gguf"
     if not target_path.exists():
         write_tiny(target_path, architecture, spoil=favour_few)
@@ -89,7 +96,7 @@ def opened(folder: Path, kind: TinyHead, architecture: str = "llama") -> Pair:
         write_head(path, kind)
     cancel = Cancellation()
     target = LlamaModel.open(settings_of(target_path), cancel)
-    head, inputs = LlamaBlockHead.open(settings_of(path, kind), target, cancel)
+    head, inputs = LlamaBlockHead.open(settings_of(path, kind, ranked=ranked), target, cancel)
     return Pair(folder, kind, cancel, target, head, inputs)
 
 
@@ -228,8 +235,10 @@ def test_greedy_replies_are_those_without_it(pair: Pair, depth: int) -> None:
     assert 0.02 * proposed_n < accepted_n < proposed_n
 
 
-def reply(pair: Pair, drafters: Sequence[Drafter], prompt: list[int], depth: int) -> tuple[list[int], list[Round]]:
-    request = Request(prompt, Greedy(), SeededRng(0), FixedDepth(depth), max_tokens=30)
+def reply(
+    pair: Pair, drafters: Sequence[Drafter], prompt: list[int], depth: int, sampler: Sampler | None = None
+) -> tuple[list[int], list[Round]]:
+    request = Request(prompt, sampler or Greedy(), SeededRng(0), FixedDepth(depth), max_tokens=30)
     rounds = [event for event in generate(pair.target, drafters, request, pair.cancel) if isinstance(event, Round)]
     assert not any(round_.failures for round_ in rounds)
     return [token.id for round_ in rounds for token in round_.tokens], rounds
@@ -310,3 +319,83 @@ def test_a_target_that_hands_over_no_rows_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DrafterUnavailableError, match="gemma3"):
         LlamaBlockHead.open(settings_of(head, TinyHead("dflash")), target, Cancellation())
     target.close()
+
+
+@pytest.fixture(params=["dflash", "part"])
+def both(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Pair, Pair]]:
+    """A pair whose head ranks, and one whose head does not."""
+    monkeypatch.setattr(device_ranking, "KEPT_N", RANKED_N)
+    kind = KINDS[request.param]
+    with opened(tmp_path, kind, ranked=True) as ranks, opened(tmp_path, kind) as whole:
+        yield ranks, whole
+
+
+def test_a_head_that_ranks_hands_over_the_best_of_all_scores(both: tuple[Pair, Pair]) -> None:
+    """For blocks of every size behind texts that change; all scores may be asked for in between."""
+    chance, (ranks, whole) = random.Random(7), both
+    model, plain = BlockModel(ranks.inputs), BlockModel(whole.inputs)
+    for number in range(30):
+        text, n = tokens(chance, chance.randint(2, 60)), chance.randint(1, ranks.head.block_n)
+        for pair in both:
+            pair.target.logits(text[:-1], 0)
+        expected = copied(plain.block(text, n))
+        if number % 3 == 0:
+            assert_close(copied(model.block(text, n)), expected)
+        likeliest = model.block(text, n, ranked=True).likeliest
+        assert likeliest is not None
+        assert len(likeliest) == n
+        for few, row in zip(likeliest, expected.scores, strict=True):
+            assert len(few.ids) == min(RANKED_N, np.isfinite(row).sum())
+            assert (np.diff(few.ids) > 0).all()
+            assert np.abs(few.scores - row[few.ids]).max() < NOISE
+            assert np.delete(row, few.ids).max() <= few.scores.min() + NOISE
+
+
+def test_replies_with_ranked_blocks_are_those_with_whole_ones(both: tuple[Pair, Pair]) -> None:
+    """Greedily, proposal by proposal; a sampler held to a grammar needs all scores."""
+    chance, vocab, accepted_n = random.Random(8), both[0].target.vocab, 0
+    drafters = [DFlashDrafter(BlockModel(pair.inputs)) for pair in both]
+    for number in range(16):
+        prompt = tokens(chance, chance.randint(2, 40))
+        sampling = Sampling(temperature=0.0, grammar="root ::= [a-p]+" if number % 3 == 2 else None)
+        (found, rounds), (expected, others) = (
+            reply(pair, [drafter], prompt, 5, make_sampler(sampling, vocab.n_vocab, vocab, prompt))
+            for pair, drafter in zip(both, drafters, strict=True)
+        )
+        assert found == expected
+        assert [round_.rejected for round_ in rounds] == [round_.rejected for round_ in others]
+        accepted_n += sum(token.drafter == "dflash" for round_ in rounds for token in round_.tokens)
+    assert accepted_n > 16
+
+
+def test_a_device_that_cannot_rank_blocks_is_asked_once(
+    both: tuple[Pair, Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And gives all scores then and from now on."""
+    asked = []
+
+    def none_kept(context: object, place: int) -> int:
+        asked.append(place)
+        return 0
+
+    monkeypatch.setattr(native().c, "llama_get_sampled_candidates_count_ith", none_kept)
+    chance, (ranks, whole) = random.Random(9), both
+    model, plain = BlockModel(ranks.inputs), BlockModel(whole.inputs)
+    for _ in range(3):
+        text = tokens(chance, 20)
+        for pair in both:
+            pair.target.logits(text[:-1], 0)
+        assert_close(copied(model.block(text, 4, ranked=True)), copied(plain.block(text, 4)))
+        assert model.likeliest(text) is None
+    assert len(asked) == 1
+
+
+def test_a_chain_over_a_blocks_scores_has_all_of_them(tmp_path: Path) -> None:
+    """DSpark's Markov head computes them from each other."""
+    with opened(tmp_path, KINDS["dspark"], ranked=True) as pair:
+        pair.target.logits([5, 6, 7], 0)
+        model = BlockModel(pair.inputs)
+        assert model.likeliest([5, 6, 7, 8]) is None
+        assert model.block([5, 6, 7, 8], 3, ranked=True).likeliest is None

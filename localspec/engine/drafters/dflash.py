@@ -12,9 +12,17 @@ from collections.abc import Sequence
 from localspec.base.errors import DrafterUnavailableError
 from localspec.engine.block_head import Block, BlockModel
 from localspec.engine.drafter import DraftCursor, DrafterInputs, NextProposal
-from localspec.engine.model_drafter import LATER, ModelDrafter, SamplerPath, chance_of, favourite_of, tenth
+from localspec.engine.model_drafter import (
+    LATER,
+    ModelDrafter,
+    SamplerPath,
+    chance_of,
+    favourite_among,
+    favourite_of,
+    tenth,
+)
 from localspec.engine.proposal_sharpening import ProposalSharpening
-from localspec.engine.sampling import Sampler
+from localspec.engine.sampling import Sampler, guesses
 
 MARK = "red"
 
@@ -74,10 +82,15 @@ class _DFlashCursor:
     def peek(self) -> NextProposal | None:
         if self._place >= self._size:
             return None
+        sampler = self._path.sampler()
         if self._block is None:
-            self._block = self._model.block(self._context, self._size)
-        row = self._block.scores[self._place]
-        base, favourite = self._path.sampler().dist(row), favourite_of(row)
+            self._block = self._model.block(self._context, self._size, ranked=guesses(sampler))
+        if self._block.likeliest and guesses(sampler):
+            few = self._block.likeliest[self._place]
+            base, favourite = sampler.guess(few), favourite_among(few)
+        else:
+            row = self._block.scores[self._place]
+            base, favourite = sampler.dist(row), favourite_of(row)
         name, dist = self._sharpening.of(base)
         evidence, prior = f"{name} {tenth(favourite.prob)}", chance_of(favourite)
         if self._block.confidence is not None:

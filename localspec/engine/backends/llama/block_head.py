@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from localspec.engine.backends.llama.batch import PairBatch, SequenceBatch
 from localspec.engine.backends.llama.candidates import not_numbers
+from localspec.engine.backends.llama.device_ranking import DeviceRanking
 from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
@@ -38,6 +40,8 @@ class LlamaBlockHead(HeadContext):
         super().__init__(loaded)
         metadata = _Metadata(loaded)
         self._n_scores = min(self.vocab.n_vocab, target.vocab.n_vocab)
+        if not settings.dspark:  # whose chain runs over all scores
+            self._ranking = DeviceRanking.of(loaded, self._n_scores)
         self._anchor_n = 0 if settings.dspark and metadata.flag("sample_from_anchor", default=True) else 1
         """Places in front of a block that propose nothing."""
         size = min(metadata.number("block_size", _DEFAULT_BLOCK_SIZE), loaded.max_outputs)
@@ -80,6 +84,7 @@ class LlamaBlockHead(HeadContext):
     ) -> LlamaBlockHead:
         """A head from its file. Raises DrafterUnavailableError if llama.cpp cannot serve it, and what ``load`` does."""
         hidden_functions()
+        settings = replace(settings, ranked_outputs=1 if settings.dspark else settings.max_outputs)
         return LlamaBlockHead(load(native(), settings, cancel, progress, target=target.loaded), settings, target)
 
     @property
@@ -91,7 +96,13 @@ class LlamaBlockHead(HeadContext):
         self._inject([BlockQuestion(_SEQUENCE, position, features)])
 
     def guess(self, token: int, position: int, n: int) -> Block:
-        (block,) = self._guess([BlockQuestion(_SEQUENCE, position, token=token, n=n)]).values()
+        questions = [BlockQuestion(_SEQUENCE, position, token=token, n=n)]
+        if self._ranks:
+            (place,) = self._evaluate(questions).values()
+            likeliest = [self._likeliest(place + self._anchor_n + i) for i in range(n)]
+            if self._ranks:
+                return Block(None, likeliest=[few for few in likeliest if few])
+        (block,) = self._guess(questions).values()
         return block
 
     def answer(self, questions: Sequence[BlockQuestion]) -> Sequence[Block | None]:
@@ -123,17 +134,21 @@ class LlamaBlockHead(HeadContext):
 
     def _guess(self, questions: Sequence[BlockQuestion]) -> dict[BlockQuestion, Block]:
         """The blocks of all questions."""
+        return {question: self._block(place, question.n) for question, place in self._evaluate(questions).items()}
+
+    def _evaluate(self, questions: Sequence[BlockQuestion]) -> dict[BlockQuestion, int]:
+        """The places where the blocks of all questions begin in the batch that is evaluated."""
         self._tokens.clear()
         places = {}
         for question in questions:
             self._cut(question.position, question.sequence)
             size = question.n + self._anchor_n
             tokens = [question.token, *[self._mask] * (size - 1)]
-            # DSpark's chain runs over the scores of the whole block, so all are asked for.
+            # DSpark's chain runs over the scores of the whole block, and DFlash's graph gives no others either.
             places[question] = self._tokens.add(tokens, question.position, question.sequence, size, self.vocab.n_vocab)
         if questions:
             self._decode(self._tokens)
-        return {question: self._block(place, question.n) for question, place in places.items()}
+        return places
 
     def _block(self, place: int, n: int) -> Block:
         """The guesses of the last evaluation for the block that begins at this place."""

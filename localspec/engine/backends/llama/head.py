@@ -24,7 +24,6 @@ from localspec.engine.batched_head import HeadAnswer, HeadQuestion
 from localspec.engine.cancel import Cancellation
 from localspec.engine.head import Head, HeadInputs, HeadStep
 from localspec.engine.hidden import FINAL, Rows
-from localspec.engine.model import Likeliest
 
 _SEQUENCE = 0
 OUTPUTS_N: Mapping[str, int] = {"eagle3": 32, "mtp": 4}
@@ -136,15 +135,6 @@ class LlamaHead(HeadContext):
         question = HeadQuestion(_SEQUENCE, tokens, rows, position, scored)
         return self._read([question], layer).get(question)
 
-    def rank(self, *, on: bool) -> bool:
-        if self._ranking is None:
-            return False
-        if on:
-            self._ranking.attach()
-        else:
-            self._ranking.detach()
-        return True
-
     def answer(self, questions: Sequence[HeadQuestion]) -> Sequence[HeadAnswer]:
         """As ``BatchNetwork.answer``."""
         encoding = [question for question in questions if not question.tokens]
@@ -156,11 +146,6 @@ class LlamaHead(HeadContext):
         """Hold nothing of a sequence."""
         if not self.shares_cache:
             super().forget(sequence)
-
-    def close(self) -> None:
-        if self._ranking:
-            self._ranking.free()
-        super().close()
 
     def _encoded(self, features: Sequence[Rows]) -> Sequence[Rows]:
         """Rows of several sequences, encoded together."""
@@ -182,7 +167,7 @@ class LlamaHead(HeadContext):
         # Scores are wanted of all pairs that are evaluated at once, or of none: graphs of heads (llama.cpp 0c1e570)
         # compute the scores or the hidden rows of all, and hand over as many as are wanted from the first on.
         # A device ranks one row of an evaluation.
-        most_n = 1 if self._ranking and self._ranking.attached else self._loaded.max_outputs
+        most_n = 1 if self._ranks else self._loaded.max_outputs
         together = scored and sum(len(question.tokens) for question in questions) <= most_n
         if not together:
             unscored = ((question, len(question.tokens) - question.scored) for question in questions)
@@ -205,22 +190,13 @@ class LlamaHead(HeadContext):
     def _step(self, place: int) -> HeadStep:
         """The answer to the pair at this place of the batch."""
         hidden = self._own_rows(place + 1)[-1:].copy()
-        if self._ranking and self._ranking.attached:
-            return HeadStep(None, hidden, self._likeliest(self._ranking, place))
+        if self._ranks:
+            return HeadStep(None, hidden, self._likeliest(place))
         scores = self._scores(place, 1)[0, : self._n_scores]
         # Tokens that the head cannot propose have minus infinity; a maximum shows what is not a number.
         if not isfinite(scores.max()):
             raise not_numbers()
         return HeadStep(scores, hidden)
-
-    def _likeliest(self, ranking: DeviceRanking, place: int) -> Likeliest | None:
-        few = ranking.read(place)
-        if few is None:
-            ranking.free()
-            self._ranking = None
-        elif not isfinite(few.scores.max()):
-            raise not_numbers()
-        return few
 
     def _own_rows(self, n: int) -> Rows:
         """The first ``n`` rows that the last evaluation gave; valid until the next."""

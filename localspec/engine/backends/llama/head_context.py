@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
 from localspec.engine.backends.llama.batch import PairBatch, SequenceBatch
+from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.context import LlamaContext
+from localspec.engine.backends.llama.device_ranking import DeviceRanking
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel
+from localspec.engine.model import Likeliest
 
 _SEQUENCE = 0
 Q = TypeVar("Q")
@@ -23,6 +27,7 @@ class HeadContext(LlamaContext):
         super().__init__(loaded)
         self._functions = hidden_functions()
         self._memory = self._c.llama_get_memory(loaded.context)
+        self._ranking: DeviceRanking | None = None
 
     @property
     def path(self) -> Path:
@@ -39,9 +44,38 @@ class HeadContext(LlamaContext):
         """Hold nothing of a sequence."""
         self._cut(0, sequence)
 
+    def rank(self, *, on: bool) -> bool:
+        """As ``RankingHead.rank``."""
+        if self._ranking is None:
+            return False
+        if on:
+            self._ranking.attach()
+        else:
+            self._ranking.detach()
+        return True
+
     def close(self) -> None:
         """Free the native memory."""
+        if self._ranking:
+            self._ranking.free()
         self._loaded.free()
+
+    @property
+    def _ranks(self) -> bool:
+        """True if evaluations leave the likeliest tokens, and no other scores."""
+        return self._ranking is not None and self._ranking.attached
+
+    def _likeliest(self, place: int) -> Likeliest | None:
+        """The likeliest tokens after that at this place of the batch; None, and from now on all scores, if its device
+        turns out to be unable to rank.
+        """
+        few = self._ranking.read(place) if self._ranking else None
+        if few is None:
+            self.rank(on=False)
+            self._ranking = None
+        elif not isfinite(few.scores.max()):
+            raise not_numbers()
+        return few
 
     def _cut(self, position: int, sequence: int = _SEQUENCE) -> None:
         """Forget what a sequence has read at ``position`` and behind."""

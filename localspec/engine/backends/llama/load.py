@@ -87,6 +87,8 @@ class LoadSettings:
     """True if layers that see a window keep what lies behind it, so that a context can be taken back far."""
     ranked_on_device: bool | None = None
     """True to ask a device for the likeliest tokens instead of all scores; None does so where it pays."""
+    ranked_outputs: int = 1
+    """The most rows of scores that a device may rank in one evaluation."""
     read_singly: bool | None = None
     """True to read a few tokens one by one; None does so where it pays."""
     snapshots: int = 0
@@ -323,6 +325,7 @@ def _context_params(c: Any, model: Any, settings: LoadSettings, n_ctx: int, thre
     params.n_ubatch = min(settings.batch_tokens, _UNFUSED_BATCH_TOKENS) if unfused else settings.batch_tokens
     # Left at 0, llama.cpp would reserve room for the scores of a whole batch.
     params.n_outputs_max = settings.max_outputs
+    params.n_outputs_max_per_seq = settings.ranked_outputs
     # A batch of more than one token, hence every verification, uses n_threads_batch.
     params.n_threads = params.n_threads_batch = threads
     params.type_k, params.type_v = CACHE_TYPES[settings.cache_type_k], CACHE_TYPES[settings.cache_type_v]
