@@ -14,6 +14,8 @@ BANNED = -inf
 DEFAULT_SEQUENCE_BREAKERS = ("\n", ":", '"', "*")
 LONGEST_SEQUENCE_BREAKER_BYTES = 40
 """llama.cpp cuts longer ones."""
+MOST_SEQUENCE_BREAKERS = 128
+"""llama.cpp looks through the whole vocabulary for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,11 @@ def _check_biases(biases: tuple[tuple[int, float], ...]) -> None:
 
 
 def _check_breakers(breakers: tuple[str, ...]) -> None:
+    if len(breakers) > MOST_SEQUENCE_BREAKERS:
+        raise UsageError(
+            f"{option('dry_sequence_breakers')} is given {len(breakers)} times.",
+            f"Choose at most {MOST_SEQUENCE_BREAKERS} texts.",
+        )
     for breaker in breakers:
         if not 0 < len(breaker.encode(errors="replace")) <= LONGEST_SEQUENCE_BREAKER_BYTES or "\0" in breaker:
             raise UsageError(

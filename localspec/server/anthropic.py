@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from starlette.requests import Request
@@ -146,16 +147,11 @@ async def _conversation(fields: Fields) -> tuple[tuple[Message, ...], str]:
 
 def _merged(messages: list[Message]) -> Iterator[Message]:
     """The messages with those of the user in a row as one: many templates want turns."""
-    last: Message | None = None
-    for message in messages:
-        if last and last.role is message.role is Role.USER:
-            last = Message(Role.USER, _paragraphs([last.content, message.content]))
-            continue
-        if last:
-            yield last
-        last = message
-    if last:
-        yield last
+    for role, in_a_row in groupby(messages, key=lambda message: message.role):
+        if role is Role.USER:
+            yield Message(role, _paragraphs([message.content for message in in_a_row]))
+        else:
+            yield from in_a_row
 
 
 def _blocks(fields: Fields, name: str) -> list[Fields]:

@@ -22,6 +22,11 @@ MOST_SEPARATORS = 1_000_000
 
 The JSON parser lets no other thread run meanwhile, and takes for each small value as long as for many letters.
 """
+MOST_COLONS = 200_000
+"""The most colons of a request, those in its texts included: an upper bound of the names in its objects.
+
+A name takes the parser ten times as long as another small value.
+"""
 LARGEST, LARGEST_SEED = 2**53, 2**64
 LARGEST_ID = 2**31 - 1
 """Of a token; far beyond every vocabulary."""
@@ -139,6 +144,8 @@ def check_values(body: bytes) -> None:
     """Raise HttpError for a JSON text that may have too many values, before it is parsed."""
     if sum(map(body.count, (b",", b"[", b"{"))) > MOST_SEPARATORS:
         raise _too_many(f"{MOST_SEPARATORS:,} commas and brackets")
+    if body.count(b":") > MOST_COLONS:
+        raise _too_many(f"{MOST_COLONS:,} colons")
 
 
 def fields_of_json(body: bytes) -> Fields:

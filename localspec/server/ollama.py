@@ -34,6 +34,8 @@ from localspec.server.service import ReplyRequest, Service
 from localspec.server.streaming import StreamResponse
 
 MEDIA_TYPE = "application/x-ndjson"
+_MOST_CALLS = 128
+"""The most calls of a message: each is looked for in the results."""
 
 
 def routes(service: Service) -> list[Route]:
@@ -116,6 +118,8 @@ async def _messages(fields: Fields) -> AsyncGenerator[Message]:
             if thinking := each.text("thinking", ""):
                 content = f"<think>\n{thinking}\n</think>\n\n{content}"
             open_calls = [_call(call, calls_n + i) for i, call in enumerate(each.objects("tool_calls"))]
+            if len(open_calls) > _MOST_CALLS:
+                each.refuse("tool_calls", f"a list of at most {_MOST_CALLS}")
             calls_n += len(open_calls)
             yield Message(Role.ASSISTANT, content, tuple(open_calls))
         elif role == Role.TOOL:

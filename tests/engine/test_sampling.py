@@ -399,6 +399,7 @@ class TestSettings:
             (Sampling(logit_bias=((1, 1.0), (1, 2.0))), (), "twice"),
             (Sampling(dry_multiplier=1, dry_sequence_breakers=("",)), (), "--dry-sequence-breaker"),
             (Sampling(dry_multiplier=1, dry_sequence_breakers=("x" * 41,)), (), "--dry-sequence-breaker"),
+            (Sampling(dry_multiplier=1, dry_sequence_breakers=("x",) * 129), (), "at most 128"),
             (Sampling(xtc_threshold=0.2), (), "--xtc-probability"),
             (Sampling(), ("xtc_threshold",), "--xtc-probability"),
             (Sampling(repeat_last_n=8), (), "--repeat-penalty"),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
 
 from localspec.engine.events import Started
+from localspec.runtime.messages import Message
 from localspec.server.app import make_app
-from localspec.server.fields import MOST_OBJECTS, MOST_SEPARATORS, check_values, fields_of_json
+from localspec.server.fields import MOST_COLONS, MOST_OBJECTS, MOST_SEPARATORS, check_values, fields_of_json
 from tests.server.fakes import ELSEWHERE, PAIR, FakeService, said
 from tests.server.fakes import served as served_app
 from tests.server.test_serve import served
@@ -82,7 +84,9 @@ async def test_stop_strings_are_so_many_at_most(path: str, body: dict[str, Any])
     assert (answer.status_code, "at most 128" in answer.text, service.asked) == (400, True, [])
 
 
-@pytest.mark.parametrize("content", ["", "[" * MOST_SEPARATORS], ids=["objects", "separators"])
+@pytest.mark.parametrize(
+    "content", ["", "[" * MOST_SEPARATORS, ":" * MOST_COLONS], ids=["objects", "separators", "colons"]
+)
 @pytest.mark.parametrize(
     "path",
     [
@@ -107,9 +111,23 @@ async def test_a_request_with_more_values_than_any_context_holds_is_refused(path
     assert not service.questions
 
 
+@pytest.mark.parametrize(("path", "role"), [("/v1/chat/completions", "system"), ("/v1/messages", "user")])
+async def test_messages_that_become_one_are_copied_once(path: str, role: str) -> None:
+    """If each copied those before it, this conversation would take minutes, and the event loop would stand still."""
+    messages_n, text = 29_000, "x" * 1_000
+    service = FakeService([said("Yes.")])
+    conversation = [*[{"role": role, "content": text}] * messages_n, {"role": "assistant", "content": "Yes?"}, *ASKED]
+    async with served_app(make_app(service)) as url, httpx2.AsyncClient(base_url=url, timeout=60) as client:
+        answer = await client.post(path, json={"messages": conversation})
+    assert answer.status_code == 200, answer.text
+    first, *others = cast(Sequence[Message], service.asked[0].prompt)
+    assert (len(first.content), len(others)) == (messages_n * (len(text) + 2) - 2, 2)
+
+
 def test_as_many_values_as_may_be_are_read() -> None:
-    objects: list[Any] = [{}] * (MOST_OBJECTS - 1)
-    values = [0] * (MOST_SEPARATORS - 2 * len(objects) - 2)
+    objects: list[Any] = [{"name": 0}] * (MOST_OBJECTS - 1)
+    colons_n = MOST_COLONS - len(objects) - 2
+    values = [":" * colons_n, *[0] * (MOST_SEPARATORS - 2 * len(objects) - 3)]
     body = json.dumps({"objects": objects, "values": values}).encode()
     check_values(body)
     assert fields_of_json(body).values == {"objects": objects, "values": values}

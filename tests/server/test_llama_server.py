@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx2
 import pytest
@@ -87,6 +88,24 @@ async def test_tokens_and_prompts() -> None:
         Detokenize(0, (1, 2)),
         Render(0, (Message(Role.USER, "Hello"),), (), "Hi"),
     ]
+
+
+class WatchedPiece(bytes):
+    """The bytes of a token, which know the threads that read them."""
+
+    readers: ClassVar[set[threading.Thread]] = set()
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        self.readers.add(threading.current_thread())
+        return super().decode(encoding, errors)
+
+
+async def test_the_pieces_of_a_long_text_are_written_beside_the_event_loop() -> None:
+    async with client_of(answers=[Tokenized(0, (1,), (WatchedPiece(b"a"),))]) as (client, _):
+        answer = await client.post("/tokenize", json={"content": "a", "with_pieces": True})
+    assert answer.json() == {"tokens": [{"id": 1, "piece": "a"}]}
+    assert WatchedPiece.readers
+    assert threading.current_thread() not in WatchedPiece.readers
 
 
 async def test_texts_that_would_keep_replies_waiting_are_refused() -> None:

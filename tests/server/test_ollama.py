@@ -33,6 +33,7 @@ WEATHER: Any = {
     "type": "function",
     "function": {"name": "get_weather", "description": "Of a city.", "parameters": SCHEMA},
 }
+CALLS = [{"function": {"name": "get_weather"}}] * 129
 WRITTEN = '{"name": "get_weather", "arguments": {"city": "Köln"}}'
 
 
@@ -159,6 +160,7 @@ async def test_pairs_are_listed_and_described() -> None:
         ("chat", {"model": "nobody", "messages": HELLO}, "no pair named nobody"),
         ("chat", {"messages": [{"role": "king"}]}, "messages[0].role has to be"),
         ("chat", {"messages": 5}, "messages has to be a list of objects"),
+        ("chat", {"messages": [{"role": "assistant", "tool_calls": CALLS}]}, "a list of at most 128"),
         ("chat", {"messages": HELLO, "options": {"top_k": "many"}}, "options.top_k has to be"),
         ("chat", {"messages": HELLO, "format": {"type": "nothing"}}, "JSON Schema"),
         ("chat", {"messages": [{"role": "user", "images": [base64.b64encode(b"no").decode()]}]}, "image"),

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from localspec.engine.events import ToolCall
 from localspec.runtime.images import images_in
@@ -34,12 +35,11 @@ def joined(messages: Sequence[Message]) -> tuple[Message, ...]:
     Templates know one system message.
     """
     names = {call.id: call.name for message in messages for call in message.calls}
-    found: list[Message] = []
-    for message in messages:
+    system = [message.content for message in takewhile(lambda message: message.role is Role.SYSTEM, messages)]
+    found = [Message(Role.SYSTEM, "\n\n".join(system))] if system else []
+    for message in messages[len(system) :]:
         if message.role is Role.TOOL and message.name is None:
             message = replace(message, name=names.get(message.call_id or "", ""))
-        if message.role is Role.SYSTEM and len(found) == 1 and found[0].role is Role.SYSTEM:
-            message = Message(Role.SYSTEM, f"{found.pop().content}\n\n{message.content}")
         found.append(message)
     return tuple(found)
 

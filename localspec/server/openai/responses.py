@@ -61,21 +61,19 @@ async def _options(fields: Fields, base: ReplyOptions) -> ReplyOptions:
 async def _messages(fields: Fields) -> tuple[Message, ...]:
     """The conversation. Calls in a row, and the text before them, are one message."""
     instructions = fields.text("instructions", "")
-    found = [Message(Role.SYSTEM, instructions)] if instructions else []
+    above = [Message(Role.SYSTEM, instructions)] if instructions else []
     if isinstance(fields.raw("input"), str):
-        return (*found, Message(Role.USER, fields.text("input")))
-    items = fields.objects("input")
-    if not items:
-        fields.refuse("input", "a text or a list of items")
-    for item in items:
+        return (*above, Message(Role.USER, fields.text("input")))
+    found: list[tuple[Message, list[ToolCall]]] = []
+    for item in fields.objects("input") or fields.refuse("input", "a text or a list of items"):
         message = await _message(item)
         if message is None:
             continue
-        if message.calls and found and found[-1].role is Role.ASSISTANT:
-            last = found.pop()
-            message = replace(last, calls=last.calls + message.calls)
-        found.append(message)
-    return joined(found)
+        if message.calls and found and found[-1][0].role is Role.ASSISTANT:
+            found[-1][1].extend(message.calls)
+        else:
+            found.append((message, list(message.calls)))
+    return joined([*above, *(replace(message, calls=tuple(calls)) for message, calls in found)])
 
 
 async def _message(item: Fields) -> Message | None:
