@@ -6,6 +6,7 @@ import asyncio
 import json
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
+from itertools import starmap
 from typing import Any
 
 from localspec.config.kinds import LARGEST_WHOLE, Number, RefusedValue
@@ -55,14 +56,25 @@ def _checked(fields: Fields, name: str, value: float) -> float:
 def _biases(fields: Fields) -> tuple[tuple[int, float], ...]:
     """The biases, from OpenAI's object or from llama-server's list of pairs, where false rules a token out."""
     value = fields.raw("logit_bias")
-    pairs = list(value.items()) if isinstance(value, dict) else value or []
+    pairs: Any = list(value.items()) if isinstance(value, dict) else [] if value is None else value
     try:
-        biases = {int(token): BANNED if bias is False else float(bias) for token, bias in pairs}
+        biases = dict(starmap(_bias, pairs if isinstance(pairs, list) else [()]))
     except (TypeError, ValueError, OverflowError):
         fields.refuse("logit_bias", "an object of token ids, each with a number")
     if any(abs(bias) > LARGEST_BIAS and bias != BANNED for bias in biases.values()):
         fields.refuse("logit_bias", f"an object of token ids, each with a number up to {LARGEST_BIAS:g}")
     return tuple(biases.items())
+
+
+def _bias(token: object, bias: object) -> tuple[int, float]:
+    """A token and its bias as they are in JSON. Raises TypeError, ValueError or OverflowError."""
+    if isinstance(token, bool) or not isinstance(token, int | str):
+        raise TypeError
+    if bias is False:
+        return int(token), BANNED
+    if isinstance(bias, bool) or not isinstance(bias, int | float):
+        raise TypeError
+    return int(token), float(bias)
 
 
 async def held_to_schema(sampling: Sampling, schema: Any) -> Sampling:

@@ -298,6 +298,7 @@ class TestChat:
             ({"n": 0}, "n"),
             ({"n": 17}, "n"),
             ({"max_tokens": 0}, "max_tokens"),
+            ({"max_completion_tokens": 5, "max_tokens": 0}, "max_tokens"),
             ({"stop": 5}, "stop"),
             ({"stream": "yes"}, "stream"),
             ({"top_logprobs": 21}, "top_logprobs"),

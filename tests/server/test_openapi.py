@@ -21,7 +21,7 @@ from tests.server.fakes import PAIR, FakeService, said
 
 NUMBERS: tuple[Any, ...] = (-5, 1, 1.5, 1.0, 10**9, 3 * 10**9, 5e9, 10**17, 10**20, [5], [3 * 10**9], [[5], [10**20]])
 OBJECTS: tuple[Any, ...] = ({"a": 5}, [{"a": 5}], [{"type": None, "name": "a"}], {"type": "text", "json_schema": {}})
-CANDIDATES = (*NUMBERS, *OBJECTS, {"include_usage": 5}, {"5": 1e10}, "wrong", True, None)
+CANDIDATES = (*NUMBERS, *OBJECTS, {"include_usage": 5}, {"5": 1e10}, "wrong", True, False, 0, "", [], {}, None)
 REFUSED = {"functions", "function_call", "previous_response_id", "conversation", "background", "prompt"}
 """Fields that are read to be refused with a sentence of their own."""
 FIRST: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello!"}], "prompt": "Once", "input": "Hello!"}

@@ -46,6 +46,10 @@ def test_a_request_says_more_than_the_settings(sent: dict[str, object], expected
         ('{"top_k": 1.5}', "top_k has to be a whole number."),
         ('{"top_p": true}', "top_p has to be a number."),
         ('{"logit_bias": {"the": 1}}', "logit_bias has to be an object of token ids, each with a number."),
+        *(
+            (f'{{"logit_bias": {biases}}}', "logit_bias has to be an object of token ids, each with a number.")
+            for biases in ("false", '{"5": true}', '{"5": "1"}', "[[false, 1]]")
+        ),
         (
             '{"logit_bias": {"5": 1e308}}',
             "logit_bias has to be an object of token ids, each with a number up to 1e+09.",

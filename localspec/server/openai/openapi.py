@@ -96,13 +96,16 @@ _FLAT_FORMAT: Schema = {
         _form(type={"const": "json_schema"}, schema={"type": "object"}),
     ]
 }
-_BIAS: Schema = {"type": "number", "minimum": -LARGEST_BIAS, "maximum": LARGEST_BIAS}
+_BIAS: Schema = {
+    "anyOf": [{"type": "number", "minimum": -LARGEST_BIAS, "maximum": LARGEST_BIAS}, {"const": False}],
+}
 _BIASES: Schema = {
     "anyOf": [
         {"type": "object", "propertyNames": {"pattern": "^[0-9]{1,9}$"}, "additionalProperties": _BIAS},
+        {"type": "array", "items": {"type": "array", "prefixItems": [_ID, _BIAS], "minItems": 2, "maxItems": 2}},
         {"type": "null"},
     ],
-    "description": "Token ids, each with what is added to its score.",
+    "description": "Token ids, each with what is added to its score; false rules it out.",
 }
 
 

@@ -43,15 +43,20 @@ async def options_of(fields: Fields, base: ReplyOptions, *limits: str) -> ReplyO
 
     ``limits`` are the names of the field for the most tokens; the first that is there counts. Raises LocalSpecError.
     """
-    limit = next((name for name in limits if fields.has(name)), None)
-    max_tokens = fields.whole(limit) if limit else base.max_tokens
-    if limit and max_tokens is not None and max_tokens < 1:
-        # llama-server's word for no limit.
-        max_tokens = None if max_tokens == -1 else fields.refuse(limit, "a whole number from 1")
+    given = [_limit(fields, name) for name in limits if fields.has(name)]
+    max_tokens = given[0] if given else base.max_tokens
     stop = stops_of(fields, "stop", base)
     sampling = await _formed(fields, sampling_of(fields, base.sampling))
     seed, ignore_end = fields.seed(base.seed), fields.flag("ignore_eos", default=base.ignore_end)
     return replace(base, sampling=sampling, max_tokens=max_tokens, stop=stop, seed=seed, ignore_end=ignore_end)
+
+
+def _limit(fields: Fields, name: str) -> int | None:
+    """The most tokens of a reply; None for -1, llama-server's word for no limit."""
+    limit = fields.whole(name) or 0
+    if limit < 1 and limit != -1:
+        fields.refuse(name, "a whole number from 1")
+    return None if limit == -1 else limit
 
 
 def stops_of(fields: Fields, name: str, base: ReplyOptions) -> tuple[str, ...]:
@@ -110,8 +115,9 @@ async def _formed(fields: Fields, sampling: Sampling) -> Sampling:
 
 def _is_free(name: str, form: Any) -> bool:
     """True for a value of one of ``_FORMS`` that holds a reply to nothing."""
-    is_text = name == "response_format" and isinstance(form, dict) and form.get("type") == "text"
-    return is_text or form in (None, "")
+    if name == "response_format" and isinstance(form, dict):
+        return form.get("type") == "text"
+    return form is None or (name == "grammar" and form == "")
 
 
 async def held_to_format(sampling: Sampling, format_: Fields) -> Sampling:
