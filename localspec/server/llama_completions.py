@@ -57,7 +57,7 @@ async def _answered(service: Service, fields: Fields, asked: list[ReplyRequest],
     name = asked[0].model
     texts = _texts(fields.raw("prompt"), len(asked))
     answers = [
-        _Answer(i, name, each, prompt, with_tokens=fields.flag("return_tokens"))
+        _Answer(i, name, each, prompt, with_tokens=fields.flag("return_tokens"), mute=_only_reads(fields))
         for i, (each, prompt) in enumerate(zip(asked, texts, strict=True))
     ]
     if fields.flag("stream"):
@@ -89,8 +89,15 @@ async def _options(service: Service, fields: Fields) -> ReplyOptions:
     model = pair_of(service, fields)
     base = service.settings(model).reply
     fields = await _with_token_biases(service, model, fields)
+    if _only_reads(fields):
+        fields = Fields({**fields.values, "n_predict": 1}, fields.place)
     options = await options_of(fields, base, "n_predict", "max_tokens")
     return replace(options, logprobs=alternatives(fields, "n_probs") or None)
+
+
+def _only_reads(fields: Fields) -> bool:
+    """True if the prompt is only to be read, as editors ask ahead of a request. The reply's one token is hidden."""
+    return fields.whole("n_predict") == 0
 
 
 async def _with_token_biases(service: Service, model: str, fields: Fields) -> Fields:
@@ -170,6 +177,8 @@ class _Answer:
     asked: ReplyRequest
     prompt: str
     with_tokens: bool
+    mute: bool
+    """True if it has no text."""
     said: TextTokens = field(default_factory=TextTokens)
     tokens: list[Token] = field(default_factory=list)
     started: Started | None = None
@@ -185,7 +194,7 @@ class _Answer:
             case PromptProgress():
                 yield {**self._piece([]), "prompt_progress": self._progress(event)}
             case Round():
-                for token in self.said.of(event.tokens):
+                for token in self.said.of(() if self.mute else event.tokens):
                     self.tokens.append(token)
                     yield self._piece([token])
             case Finished():
@@ -233,7 +242,8 @@ class _Answer:
         """The completion in one piece."""
         assert self.finished is not None
         ids = [token.id for token in self.tokens] if self.with_tokens else []
-        return {**self._last(), "content": self.finished.text, "tokens": ids, **_probabilities(self.tokens)}
+        text = "" if self.mute else self.finished.text
+        return {**self._last(), "content": text, "tokens": ids, **_probabilities(self.tokens)}
 
 
 def _probabilities(tokens: list[Token]) -> dict[str, Any]:

@@ -213,6 +213,16 @@ async def test_a_gap_is_filled() -> None:
     assert wrong.json()["error"]["param"] == "input_suffix"
 
 
+async def test_a_prompt_may_be_read_alone() -> None:
+    """Editors have their other files read before a gap is to be filled. The one token of the reply is not shown."""
+    sent = {"input_prefix": "", "input_suffix": "", "n_predict": 0, "return_tokens": True}
+    async with client_of(said("):", reason=FinishReason.LENGTH)) as (client, service):
+        whole = (await client.post("/infill", json=sent)).json()
+        (last,) = events_of(await client.post("/infill", json={**sent, "stream": True}))
+    assert [(each["content"], each["tokens"], each["stop"]) for each in (whole, last)] == [("", [], True)] * 2
+    assert [asked.options.max_tokens for asked in service.asked] == [1, 1]
+
+
 @pytest.mark.parametrize(
     ("sent", "place"),
     [
@@ -223,7 +233,7 @@ async def test_a_gap_is_filled() -> None:
         ({"prompt": {"prompt_string": "a", "multimodal_data": ["x"]}}, "prompt"),
         ({"prompt": "a", "post_sampling_probs": True}, "post_sampling_probs"),
         ({"prompt": "a", "n_probs": 200}, "n_probs"),
-        ({"prompt": "a", "n_predict": 0}, "n_predict"),
+        ({"prompt": "a", "n_predict": -2}, "n_predict"),
         ({"prompt": "a", "logit_bias": [5]}, "logit_bias"),
         ({"prompt": "a", "logit_bias": 5}, "logit_bias"),
         ({"prompt": "a", "logit_bias": [[[5], 1]]}, "logit_bias"),
