@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -36,16 +37,9 @@ _BLOCKS = {PartKind.REASONING: ("thinking", {"signature": ""}), PartKind.ANSWER:
 
 def routes(service: Service) -> list[Route]:
     """The routes of this API."""
-
-    async def messages(request: Request) -> Response:
-        return await _messages(service, request)
-
-    async def count_tokens(request: Request) -> Response:
-        return await _count_tokens(service, request)
-
     return [
-        Route("/v1/messages", messages, methods=["POST"]),
-        Route("/v1/messages/count_tokens", count_tokens, methods=["POST"]),
+        Route("/v1/messages", partial(_messages, service), methods=["POST"]),
+        Route("/v1/messages/count_tokens", partial(_count_tokens, service), methods=["POST"]),
     ]
 
 
