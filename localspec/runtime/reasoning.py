@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from localspec.engine.events import Token
 
@@ -18,13 +19,23 @@ TAGS: Mapping[str, str] = {
     "<|channel>thought": "<channel|>",
     "<|channel|>analysis<|message|>": "<|end|><|start|>assistant<|channel|>final<|message|>",
     "<|channel|>final<|message|>": "",
+    "to=self<|message|>": "<|eom|><|start|>assistant to=user<|message|>",
+    "to=user<|message|>": "",
+    "<|think|>": "<|end|><|begin|>assistant<|content|>",
+    "<|content|>": "",
 }
-"""The tags that open reasoning, each with the one that closes it; an answer of gpt-oss has one without reasoning."""
-_CHANNELS = (b"<|start|>", b"<|channel|>", b"<|message|>", b"<|end|>")
+"""The tags that open reasoning, each with the one that closes it. Where reasoning and answer are messages of their own,
+as of gpt-oss, Muse and Solar, an answer without reasoning has a tag, too, which nothing closes."""
+_OPENINGS = {closing: opening for opening, closing in TAGS.items()}
+_MARKERS = frozenset(re.findall(rb"<[^<>]+>|\[[^][]+\]", "".join(chain.from_iterable(TAGS.items())).encode()))
+"""The parts of tags that may be control tokens."""
 _OPENED = re.compile(rf"\s*({'|'.join(map(re.escape, TAGS))})")
 _BEGUN = re.compile(rf"(?:{'|'.join(re.escape(tag) for tag, closing in TAGS.items() if closing)})\s*\Z")
-_CLOSED_ALONE = re.compile(r"^[^\S\n]*</think>[ \t]*$", re.MULTILINE)
-"""A closing tag alone: some templates, as that of DeepSeek-R1, write the opening one into the prompt."""
+_CLOSED_ALONE = re.compile(
+    r"(?:^[^\S\n]*|(?<=[^\s`\"'(]))(</think(?::opensource)?>|<\|END_THINKING\|>)(?:[ \t]*$|(?=[^\s`\"')]))",
+    re.MULTILINE,
+)
+"""A closing tag, not quoted, that some templates, as that of DeepSeek-R1, write the opening one of into the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +56,19 @@ class Reasoning:
         >>> Reasoning.find("<think>Hm.</think>Yes.").text
         'Hm.'
         """
+        if opened := Reasoning.opened(reply):
+            return opened
+        alone = _CLOSED_ALONE.search(reply)
+        if alone is None or _OPENINGS[alone[1]] in reply[: alone.start()]:
+            return None
+        return Reasoning(reply[: alone.start()].strip(), alone.end(), True)
+
+    @staticmethod
+    def opened(reply: str) -> Reasoning | None:
+        """The reasoning only if the reply itself opens it: where a closing tag alone may be part of an argument."""
         opened = _OPENED.match(reply)
         if opened is None:
-            alone = _CLOSED_ALONE.search(reply)
-            return Reasoning(reply[: alone.start()].strip(), alone.end(), True) if alone else None
+            return None
         tag = TAGS[opened[1]]
         close = reply.find(tag, opened.end())
         if close < 0:
@@ -65,12 +85,12 @@ def begun_by(prompt: str) -> bool:
     return _BEGUN.search(prompt) is not None
 
 
-def tags_in(controls: Mapping[bytes, int]) -> dict[int, bytes]:
-    """Control tokens that are tags around reasoning, which a reply shows, so that its answer can be told apart."""
-    written = {tag.removesuffix("thought").encode() for pair in TAGS.items() for tag in pair}
-    if all(marker in controls for marker in _CHANNELS):
-        written.update(_CHANNELS)
-    return {token: text for text, token in controls.items() if text in written}
+def tags_in(controls: Mapping[bytes, int], ends: Container[int]) -> dict[int, bytes]:
+    """Control tokens that are in tags around reasoning, which a reply shows, so that its answer can be told apart.
+
+    Those that end a turn, as ``<|end|>`` of Phi, are none.
+    """
+    return {token: text for text, token in controls.items() if token not in ends and text in _MARKERS}
 
 
 def tokens_before(tokens: Sequence[Token], end: int) -> int:

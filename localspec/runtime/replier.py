@@ -107,7 +107,8 @@ class Replier:
         if not prefix and not isinstance(prompt, TokenIds | Infill):
             self.inspector.remember(prompt, options, context, held)
         if not isinstance(prompt, str | TokenIds | Infill):
-            request.written_out = tags_in(self._target.vocab.written_controls)
+            vocab = self._target.vocab
+            request.written_out = tags_in(vocab.written_controls, vocab.ends)
         try:
             for event in self._events(request, drafters, calls, asked=not prefix and ready.end.endswith(ASKED)):
                 if isinstance(event, Started):

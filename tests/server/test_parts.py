@@ -43,6 +43,13 @@ def split(text: str, piece_n: int, said_n: int | None = None, *, reasons: bool =
             [("reasoning", "Hm."), ("answer", "Yes.")],
         ),
         ("<|channel|>final<|message|>Yes.", [("answer", "Yes.")]),
+        (
+            " to=self<|message|>Hm.<|eom|><|start|>assistant to=user<|message|>Yes.",
+            [("reasoning", "Hm."), ("answer", "Yes.")],
+        ),
+        (" to=user<|message|>Yes.", [("answer", "Yes.")]),
+        ("to=", [("answer", "to=")]),
+        ("<|think|>Hm.<|end|><|begin|>assistant<|content|>Yes.", [("reasoning", "Hm."), ("answer", "Yes.")]),
         ("<|channel>thought\nHm.\n<channel|>Yes.", [("reasoning", "Hm."), ("answer", "Yes.")]),
         ("Yes.", [("answer", "Yes.")]),
         ("<b>Yes</b> <think>no</think>", [("answer", "<b>Yes</b> <think>no</think>")]),

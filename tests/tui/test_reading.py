@@ -24,6 +24,9 @@ from localspec.tui.conversation.page import CHARACTERS_PER_PAGE, TURNS_PER_PAGE,
         ("\n<thinking>Hm.</thinking>Yes.", "Hm.", "Yes."),
         ("[THINK]Hm.[/THINK]Yes.", "Hm.", "Yes."),
         ("Hm.\n</think>\nYes.", "Hm.", "\nYes."),
+        ("Hm.</think>Yes.", "Hm.", "Yes."),
+        ("</think:opensource>Yes.", "", "Yes."),
+        ("Hm.<|END_THINKING|>\nYes.", "Hm.", "\nYes."),
         ("<think></think>Yes.", "", "Yes."),
     ],
 )
@@ -40,7 +43,17 @@ def test_thoughts_that_never_ended_have_no_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ["Yes.", "Use <think> tags.", "`</think>` closes them.", "", "A < b", "a" + "\n" * 300_000]
+    "reply",
+    [
+        "Yes.",
+        "Use <think> tags.",
+        "`</think>` closes them.",
+        'So does "</think>", or a </think> there.',
+        "It is:\n<think>\nHm.\n</think>\n",
+        "",
+        "A < b",
+        "a" + "\n" * 300_000,
+    ],
 )
 def test_a_plain_answer_has_no_thoughts(reply: str) -> None:
     assert Reasoning.find(reply) is None

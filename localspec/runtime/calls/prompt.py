@@ -11,7 +11,7 @@ from itertools import groupby
 from localspec.engine.events import ToolCall
 from localspec.runtime.calls.form import CallForm
 from localspec.runtime.calls.reading import CallReader
-from localspec.runtime.calls.syntax import CHANNEL, CallSyntax, unmarked
+from localspec.runtime.calls.syntax import MESSAGE, CallSyntax, unmarked
 from localspec.runtime.messages import Message, Role, Tool
 from localspec.runtime.template.marked_text import MarkedText
 from localspec.runtime.template.values import given, json_object, schema_of
@@ -26,8 +26,10 @@ To call one, write this with its name and its arguments, and nothing after it:
 
 The result comes with the next message."""
 _BEGIN, _END = MarkedText.given("<tool_response>\n"), MarkedText.given("\n</tool_response>")
-_FINAL = re.compile(r".*<\|channel\|>final<\|message\|>", re.DOTALL)
-_CHANNELS = re.compile(r"<\|(?:start|end|return|constrain)\|>(?:assistant)?|<\|channel\|>.*?<\|message\|>", re.DOTALL)
+_FINAL = re.compile(r".*(?:<\|channel\|>final|to=user)<\|message\|>", re.DOTALL)
+_HEADS = re.compile(
+    r"<\|(?:start|end|eom|return|constrain)\|>(?:assistant)?|(?:<\|channel\|>.*?|\s*to=self)<\|message\|>", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class ToolPrompts:
 
 def speaks_of_calls(message: Message) -> bool:
     """True for a message that is part of a call, or of a reply that could have made one."""
-    return bool(message.calls) or message.role is Role.TOOL or CHANNEL in message.content
+    return bool(message.calls) or message.role is Role.TOOL or MESSAGE in message.content
 
 
 def _without_unreadable(message: Message) -> Message:
@@ -86,7 +88,7 @@ def _without_unreadable(message: Message) -> Message:
 
 
 def said(content: str, calls: Sequence[ToolCall], syntax: CallSyntax) -> str:
-    """The text of an assistant's message up to its calls, without channels of gpt-oss."""
+    """The text of an assistant's message up to its calls; of several messages with heads, the text of the final one."""
     if calls:
         reader = CallReader(syntax, [Tool(call.name, "", "{}") for call in calls])
         for reasons in (syntax.reasoning[1] in content, False):
@@ -94,7 +96,7 @@ def said(content: str, calls: Sequence[ToolCall], syntax: CallSyntax) -> str:
             if [each.name for each in found] == [call.name for call in calls]:
                 content = content[: found[0].start].rstrip()
                 break
-    return _CHANNELS.sub("", _FINAL.sub("", content)) if CHANNEL in syntax.markers else content
+    return _HEADS.sub("", _FINAL.sub("", content)) if MESSAGE in syntax.markers else content
 
 
 def _described(tool: Tool) -> str:

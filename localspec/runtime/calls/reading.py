@@ -14,7 +14,7 @@ from typing import Any
 
 from localspec.base.visible import visible_line
 from localspec.runtime.calls.arguments import json_value, typed, types_of
-from localspec.runtime.calls.syntax import CHANNEL, CallSyntax, Markers
+from localspec.runtime.calls.syntax import MESSAGE, CallSyntax, Markers
 from localspec.runtime.messages import Tool
 from localspec.runtime.reasoning import Reasoning
 from localspec.runtime.template.values import schema_of
@@ -90,9 +90,10 @@ class CallReader:
         opening, closing = map(self._markers.in_place, self._syntax.reasoning)
         if reasons or text.lstrip().startswith(opening):
             end = text.find(closing)
-            return None if end < 0 else end + len(closing)
-        reasoning = Reasoning.find(text)
-        if reasoning is None or CHANNEL in self._syntax.markers:  # calls of gpt-oss follow its reasoning unclosed
+            # In Muse and Solar it may be part of a call.
+            return None if end < 0 else end if closing in self.heads else end + len(closing)
+        reasoning = Reasoning.opened(text)
+        if reasoning is None or MESSAGE in self._syntax.markers:  # calls of gpt-oss follow its reasoning unclosed
             return 0
         return reasoning.end if reasoning.closed else None
 

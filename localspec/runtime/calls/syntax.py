@@ -16,8 +16,8 @@ _MARKER = re.compile("«(.+?)»")
 _FIRST_STAND_IN = 0xD800
 """Of the surrogates, which no decoded text contains."""
 _THINKING = ("<think>", "</think>")
-CHANNEL = "<|channel|>"
-"""The marker before the name of a channel, in replies of gpt-oss."""
+MESSAGE = "<|message|>"
+"""The marker before the text of a message, in replies of gpt-oss and Muse, which are several messages."""
 _NAME = r"(?P<name>[\w.-]+)"
 _OBJECT = '{"name": "NAME", "arguments": ARGUMENTS}'
 
@@ -402,8 +402,10 @@ SYNTAXES: Sequence[CallSyntax] = (
     ),
     CallSyntax(
         "Solar",
-        begin=r"«<|tool_call:begin|>»\w+«<|tool_call:name|>»" + _NAME + r"«<|tool_call:args|>»\s*",
+        begin=r"(?:«<|end|>»)?(?:«<|begin|>»assistant)?(?:«<|tool_calls|>»)?"
+        r"«<|tool_call:begin|>»\w+«<|tool_call:name|>»" + _NAME + r"«<|tool_call:args|>»\s*",
         end="«<|tool_call:end|>»",
+        reasoning=("<|think|>", "<|end|>"),
         held=("«<|tool_call:begin|>»ID«<|tool_call:name|>»NAME«<|tool_call:args|>»ARGUMENTS«<|tool_call:end|>»",),
     ),
     CallSyntax(

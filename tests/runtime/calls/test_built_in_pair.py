@@ -81,7 +81,7 @@ def test_tags_around_reasoning_that_are_control_tokens_are_shown(
     asked = (Message(Role.USER, "Count from 1 to 5"),)
     first, second, *_ = follow(pair, asked, options).tokens
     written = {first.id: opening.encode(), second.id: closing.encode()}
-    monkeypatch.setattr("localspec.runtime.replier.tags_in", lambda controls: written)
+    monkeypatch.setattr("localspec.runtime.replier.tags_in", lambda controls, ends: written)
     for tools in ((), TOOLS):
         told = follow(pair, asked, replace(options, tools=tools))
         assert told.text.startswith(opening + closing)

@@ -93,19 +93,16 @@ def test_a_recipient_is_no_part_of_what_is_said(parts: Sequence[str], shown: Seq
 
 def test_reasoning_is_told_apart_by_the_tags_of_its_model() -> None:
     controls = {tag.encode(): number for number, tag in enumerate(("<|channel>", "<channel|>", "[THINK]", "<|turn|>"))}
-    assert tags_in(controls) == {0: b"<|channel>", 1: b"<channel|>", 2: b"[THINK]"}
-    channels = {tag.encode(): n for n, tag in enumerate(("<|start|>", "<|channel|>", "<|message|>", "<|end|>"))}
-    assert tags_in(channels) == {number: tag for tag, number in channels.items()}
-    assert tags_in({b"<|end|>": 1}) == {}
-    answered = Reasoning.find("<|channel|>final<|message|>Yes.")
-    assert answered is not None
-    assert (answered.text, answered.end) == ("", 27)
-    assert not begun_by("<|channel|>final<|message|>")
-    for opening, closing in ((opening, closing) for opening, closing in TAGS.items() if closing):
-        found = Reasoning.find(f"{opening}\nHm.\n{closing}Yes.")
+    assert tags_in(controls, ()) == {0: b"<|channel>", 1: b"<channel|>", 2: b"[THINK]"}
+    heads = {f"<|{head}|>".encode(): n for n, head in enumerate(("start", "channel", "message", "end", "eom", "begin"))}
+    assert tags_in(heads, ()) == {number: head for head, number in heads.items()}
+    assert tags_in({b"<|end|>": 1}, ends=(1,)) == {}
+    for opening, closing in TAGS.items():
+        found = Reasoning.find(f" {opening}\nHm.\n{closing}Yes.")
         assert found is not None
-        assert (found.text, found.end, found.closed) == ("Hm.", len(opening + closing) + 5, True)
-        assert begun_by(f"<assistant>{opening}\n")
+        assert (found.text, found.end) == (("Hm.", len(opening + closing) + 6) if closing else ("", len(opening) + 1))
+        assert found.closed
+        assert begun_by(f"<assistant>{opening}\n") == bool(closing)
 
 
 def test_what_the_reply_shows_of_control_tokens() -> None:
@@ -118,14 +115,31 @@ def test_what_the_reply_shows_of_control_tokens() -> None:
     assert stream.push(0) + stream.push(1) == "a<|channel|>"
 
 
-def test_channels_are_no_part_of_what_was_said() -> None:
-    harmony = BY_NAME["gpt-oss"]
-    text = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Yes."
-    assert said(text, (), harmony) == "Yes."
-    call = WRITERS["gpt-oss"]("first", {})
-    assert (
-        said(
-            f"<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant{call}", (ToolCall("", "first", "{}"),), harmony
-        )
-        == "Hm."
-    )
+@pytest.mark.parametrize(
+    ("name", "thought", "end", "answer"),
+    [
+        ("gpt-oss", "<|channel|>analysis<|message|>Hm.", "<|end|>", "<|channel|>final<|message|>Yes."),
+        ("Muse", " to=self<|message|>Hm.", "<|eom|>", " to=user<|message|>Yes."),
+    ],
+)
+def test_heads_of_messages_are_no_part_of_what_was_said(name: str, thought: str, end: str, answer: str) -> None:
+    syntax = BY_NAME[name]
+    assert said(f"{thought}{end}<|start|>assistant{answer}", (), syntax) == said(answer, (), syntax) == "Yes."
+    call = WRITERS[name]("first", {})
+    assert said(f"{thought}{end}<|start|>assistant{call}", (ToolCall("", "first", "{}"),), syntax) == "Hm."
+
+
+@pytest.mark.parametrize(
+    ("name", "thought", "head"),
+    [
+        ("Muse", " to=self<|message|>Hm.", "<|eom|><|start|>assistant"),
+        ("Solar", "<|think|>Hm.", "<|end|><|begin|>assistant"),
+    ],
+)
+def test_the_head_of_a_call_behind_reasoning_is_no_part_of_the_reasoning(name: str, thought: str, head: str) -> None:
+    syntax = BY_NAME[name]
+    whole = f"{thought}{head}{WRITERS[name]('first', {'text': 'a'})}"
+    for controls in ((), syntax.markers):
+        parts = in_parts(syntax, whole)
+        assert reply_of(syntax, parts, controls).calls
+        assert shown(syntax, parts, controls)[0].lstrip() == thought.lstrip()
