@@ -224,7 +224,10 @@ PARAMETERS: Mapping[str, Any] = {
     "NAME": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
     "place": {"$ref": "#/$defs/Place"},
 }
-DEFINITIONS: Mapping[str, Any] = {
-    "Colour": {"type": "string", "enum": ["red", "dark blue"]},
-    "Place": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 40}}, "required": ["name"]},
-}
+
+
+def object_schema(properties: Mapping[str, Any], required: Sequence[str] = ()) -> dict[str, Any]:
+    """The JSON Schema of an object, with what ``PARAMETERS`` refer to."""
+    place = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 40}}, "required": ["name"]}
+    definitions = {"Colour": {"type": "string", "enum": ["red", "dark blue"]}, "Place": place}
+    return {"type": "object", "properties": dict(properties), "required": list(required), "$defs": definitions}

@@ -19,7 +19,7 @@ from localspec.runtime.messages import Message, Reply, ReplyOptions, Role, Tool
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.reasoning import Reasoning
 from tests.builtin import DRAFT, TARGET
-from tests.runtime.calls.support import BY_NAME, DEFINITIONS, FIRST, PARAMETERS, SECOND, TOOLS, Arguments
+from tests.runtime.calls.support import BY_NAME, FIRST, PARAMETERS, SECOND, TOOLS, Arguments, object_schema
 
 ONE_TEXT = '{"type": "object", "properties": {"text": {"type": "string"}}}'
 
@@ -128,8 +128,7 @@ def test_arguments_that_are_written_singly_are_held_in_replies_drafted_or_not(
 ) -> None:
     """The same call of both, by a model that does not know the syntax; what is certain in it is guessed for nothing."""
     monkeypatch.setattr("localspec.runtime.prompting.call_form", lambda *words: CallForm(BY_NAME[name]))
-    properties = {key: PARAMETERS[key] for key in ("colour", "ID", "KEY_VALUE")}
-    schema = {"type": "object", "properties": properties, "required": ["colour", "ID"], "$defs": DEFINITIONS}
+    schema = object_schema({key: PARAMETERS[key] for key in ("colour", "ID", "KEY_VALUE")}, ["colour", "ID"])
     tools = (replace(FIRST, parameters=json.dumps(schema)),)
     asked = (Message(Role.USER, "Which colour?"),)
     options = ReplyOptions(Sampling(temperature=0), depth=3, max_tokens=200, tools=tools, must_call=True, one_call=True)

@@ -28,7 +28,6 @@ from localspec.runtime.messages import Tool
 from tests.builtin import open_target
 from tests.runtime.calls.support import (
     BY_NAME,
-    DEFINITIONS,
     FIRST,
     PARAMETERS,
     SCHEMA,
@@ -38,6 +37,7 @@ from tests.runtime.calls.support import (
     Arguments,
     begun,
     each_syntax,
+    object_schema,
 )
 
 
@@ -70,8 +70,7 @@ def test_whatever_the_constraint_lets_be_written_is_read_as_arguments_that_fit(
     if syntax.name == "Gemma":  # others may be any value
         names = [name for name in names if name in GEMMA]
     required = data.draw(st.lists(st.sampled_from(names), unique=True)) if names else []
-    properties = {name: PARAMETERS[name] for name in names}
-    schema = {"type": "object", "properties": properties, "required": required, "$defs": DEFINITIONS}
+    schema = object_schema({name: PARAMETERS[name] for name in names}, required)
     tools = (replace(FIRST, parameters=json.dumps(schema)),)
     vocab: Any = marked_vocab() if with_controls else open_target().vocab
     marked = dict(zip(syntax.markers, vocab.spare, strict=False)) if with_controls else {}
@@ -84,7 +83,7 @@ def test_whatever_the_constraint_lets_be_written_is_read_as_arguments_that_fit(
     assert {call.name for call in read.calls} == {"first"}
     for call in read.calls:
         jsonschema.validate(call.arguments, schema)
-        assert call.arguments.keys() <= properties.keys()
+        assert call.arguments.keys() <= schema["properties"].keys()
 
 
 @each_single

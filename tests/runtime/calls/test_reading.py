@@ -18,7 +18,6 @@ from localspec.runtime.messages import Message, Role
 from localspec.tui.conversation.turn_notes import turn_note
 from tests.runtime.calls.support import (
     BY_NAME,
-    DEFINITIONS,
     FIRST,
     HOSTILE,
     LINE,
@@ -30,6 +29,7 @@ from tests.runtime.calls.support import (
     each_syntax,
     in_parts,
     named,
+    object_schema,
     reply_of,
     shown,
 )
@@ -176,7 +176,7 @@ def test_what_stands_between_tags_is_of_the_type_that_the_schema_asks_for(
     schema: Arguments, written: str, meant: Any
 ) -> None:
     """A text stays one, whatever it looks like; JSON goes on to its own end."""
-    whole = {"type": "object", "properties": {"text": schema}, "$defs": DEFINITIONS}
+    whole = object_schema({"text": schema})
     reader = CallReader(BY_NAME["Qwen3-Coder"], (replace(FIRST, parameters=json.dumps(whole)),))
     read = reader.read(f"<tool_call><function=first><parameter=text>{written}</parameter></function></tool_call>")
     assert [call.arguments for call in read.calls] == [{"text": meant}]
