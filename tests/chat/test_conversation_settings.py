@@ -19,8 +19,19 @@ from localspec.store import Store
 from tests.config.support import add_persona
 from tests.tui.settings_support import answer, chat_config, details, open_settings, rows, screen
 from tests.tui.settings_support import said as said_there
-from tests.tui.support import Clock, FakeEngine, chat, make_app, notice_text, send, session, views, wait_until
-from tests.tui.test_conversations import ready, say
+from tests.tui.support import (
+    Clock,
+    FakeEngine,
+    chat,
+    make_app,
+    notice_text,
+    ready,
+    say,
+    send,
+    session,
+    views,
+    wait_until,
+)
 from tests.tui.test_settings import controller
 
 SCHEMA = '{"type": "object", "properties": {"answer": {"type": "integer"}}}'

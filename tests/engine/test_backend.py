@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -15,27 +14,17 @@ import pytest
 
 from localspec.base.errors import CapacityError, ModelFileError
 from localspec.engine.backends.llama import short_context
-from localspec.engine.backends.llama.cores import physical_cores
 from localspec.engine.backends.llama.load import CACHE_TYPES, LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
-from localspec.engine.backends.llama.native import NativeLog, native, reason
+from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.report import (
-    cache_types,
     describe_device,
-    flash_attn_enabled,
-    is_locked,
-    offloaded_layers,
-    only_cuda,
 )
-from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.backends.llama.skipping import SkippingLlama
 from localspec.engine.cancel import Cancellation, Cancelled
-from localspec.engine.dist import Dist
 from localspec.engine.model import Model, common_prefix
-from localspec.engine.sampling import Greedy
-from localspec.engine.settings import Sampling
 from tests.builtin import DRAFT, NOISE, TARGET, open_target
-from tests.fakes import Softmax, TableModel, letters
+from tests.fakes import TableModel, letters
 
 COARSENESS = {
     "f32": (0.0, 0.0),
@@ -471,99 +460,6 @@ class TestOptions:
         model.close()
 
 
-class TestReport:
-    """Reading what llama.cpp says, where no machine at hand says it."""
-
-    def test_layers_count_as_offloaded_only_with_a_device(self) -> None:
-        using = "x: using device CUDA0 (NVIDIA H200) (0000:01:00.0) - 99 MiB free"
-        offloaded = "y: offloaded 20/33 layers to GPU"
-        assert offloaded_layers([offloaded]) is None
-        assert offloaded_layers([using]) is None
-        assert offloaded_layers([using, offloaded]) == (20, 33)
-
-    @pytest.mark.parametrize(
-        ("devices", "layers", "yes"),
-        [
-            (["CUDA0 (NVIDIA H200)"], "33/33", True),
-            (["CUDA0 (NVIDIA H200)", "CUDA1 (NVIDIA H200)"], "33/33", True),
-            (["CUDA0 (NVIDIA H200)"], "32/33", False),
-            (["CUDA0 (NVIDIA H200)", "Vulkan1 (Arc)"], "33/33", False),
-            (["Metal (Apple M3)"], "33/33", False),
-            ([], "33/33", False),
-        ],
-    )
-    def test_cuda_alone_is_cuda_with_every_layer(self, devices: list[str], layers: str, yes: bool) -> None:
-        said = [f"x: using device {device} (id) - 99 MiB free" for device in devices]
-        assert only_cuda([*said, f"y: offloaded {layers} layers to GPU"]) is yes
-
-    def test_flash_attention_the_device_lacks_is_off(self) -> None:
-        assert flash_attn_enabled([], None)
-        assert not flash_attn_enabled(["f: Flash Attention not supported, set to disabled"], None)
-        assert not flash_attn_enabled(["i: flash_attn is not compatible with Grok - forcing off"], True)
-        assert not flash_attn_enabled([], False)
-
-    def test_a_model_without_a_cache_has_no_types(self) -> None:
-        assert cache_types(["a: nothing of the kind"]) == (None, None)
-
-    def test_a_lock_the_system_refuses_is_noticed(self) -> None:
-        assert is_locked(["all well"])
-        assert not is_locked(["warning: failed to mlock 123-byte buffer (after previously locking 0 bytes): no"])
-
-
-class TestLog:
-    def test_listeners_that_heard_the_same_are_told_apart(self) -> None:
-        """The inner one goes, the outer one hears on."""
-        log = NativeLog()
-        with log.heard() as outer:
-            with log.heard() as inner:
-                log.write(3, b"a\n")
-            log.write(3, b"b\n")
-        assert ([line for _, line in outer], [line for _, line in inner]) == (["a", "b"], ["a"])
-
-    def test_pieces_become_lines(self, caplog: pytest.LogCaptureFixture) -> None:
-        """Text without an end of line waits for the rest; dots that stand for progress are no line."""
-        log = NativeLog()
-        with caplog.at_level(logging.DEBUG, "localspec.llama"), log.heard() as lines:
-            log.write(4, b"f: no ")
-            log.write(5, b"room\ng: ")
-            log.write(5, b"left")
-            log.write(2, b".....")
-            log.write(2, b"ready\n")
-        assert lines == [(logging.ERROR, "f: no room"), (logging.ERROR, "g: left"), (logging.INFO, "ready")]
-        assert [(record.levelno, record.message) for record in caplog.records] == lines
-
-    def test_the_first_error_is_the_reason(self) -> None:
-        """Later errors only pass it on; the name of the C++ function is no news to a person."""
-        log = NativeLog()
-        with log.heard() as lines:
-            log.write(3, b"a: odd\n")
-            log.write(4, b"b: magic is wrong\n")
-            log.write(4, b"c: failed\n")
-        assert reason(lines) == "magic is wrong"
-        assert reason([]) == ""
-
-
-class TestCores:
-    def test_threads_of_one_core_count_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Four processors on two cores are two; an affinity mask narrows them down."""
-        for processor, siblings in enumerate(("0,2", "1,3", "0,2", "1,3")):
-            folder = tmp_path / f"cpu{processor}" / "topology"
-            folder.mkdir(parents=True)
-            (folder / "thread_siblings_list").write_text(siblings + "\n")
-        monkeypatch.setattr("localspec.engine.backends.llama.cores._allowed_processors", lambda: {0, 1, 2, 3})
-        assert physical_cores(tmp_path, tmp_path / "none") == 2
-        monkeypatch.setattr("localspec.engine.backends.llama.cores._allowed_processors", lambda: {0, 2})
-        assert physical_cores(tmp_path, tmp_path / "none") == 1
-
-    @pytest.mark.parametrize(("quota", "cores"), [("max 100000", 8), ("250000 100000", 2), ("50000 100000", 1)])
-    def test_a_containers_quota_bounds_them(
-        self, quota: str, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("localspec.engine.backends.llama.cores._allowed_processors", lambda: set(range(8)))
-        (tmp_path / "cpu.max").write_text(quota)
-        assert physical_cores(tmp_path, tmp_path / "cpu.max") == cores
-
-
 class TestVocab:
     @pytest.mark.parametrize("text", ["Hello, world", "ä ß € 😀 \n\t x", "", " leading", "<|user|> as text"])
     def test_text_survives(self, llama: LlamaModel, text: str) -> None:
@@ -592,58 +488,6 @@ class TestVocab:
         question: Callable[[int], object] = getattr(llama.vocab, ask)
         with pytest.raises(IndexError):
             question(token)
-
-
-def keep_all(temperature: float = 1.0) -> Sampling:
-    return Sampling(temperature=temperature, top_k=0, top_p=1.0, min_p=0.0)
-
-
-class TestSampler:
-    """llama.cpp's chain, held against the definitions of its samplers."""
-
-    @pytest.fixture
-    def row(self) -> Any:
-        return np.random.default_rng(3).normal(0, 3, 500).astype(np.float32)
-
-    def same(self, a: Dist, b: Dist) -> bool:
-        return np.array_equal(a.ids, b.ids) and np.allclose(a.probs, b.probs, rtol=1e-5)
-
-    def test_greedy_needs_no_chain(self) -> None:
-        assert isinstance(make_sampler(Sampling(temperature=0.0), 500), Greedy)
-
-    @pytest.mark.parametrize("temperature", [0.3, 1.0, 2.5])
-    def test_without_filters_it_is_softmax(self, row: Any, temperature: float) -> None:
-        assert self.same(make_sampler(keep_all(temperature), 500).dist(row), Softmax(temperature).dist(row))
-
-    def test_top_k_keeps_the_k_most_likely(self, row: Any) -> None:
-        dist = make_sampler(Sampling(temperature=1.0, top_k=7, top_p=1.0, min_p=0.0), 500).dist(row)
-        assert set(dist.ids) == set(np.argsort(-row)[:7])
-
-    def test_top_p_keeps_the_smallest_set_with_enough_probability(self, row: Any) -> None:
-        """And does so before the temperature, as llama.cpp's order has it."""
-        dist = make_sampler(Sampling(temperature=5.0, top_k=0, top_p=0.7, min_p=0.0), 500).dist(row)
-        plain = Softmax().dist(row)
-        likely = np.sort(plain.probs)[::-1].cumsum()
-        assert len(dist.ids) == int(np.searchsorted(likely, 0.7)) + 1
-        assert set(dist.ids) == set(np.argsort(-row)[: len(dist.ids)])
-
-    def test_min_p_drops_what_is_much_less_likely_than_the_best(self, row: Any) -> None:
-        dist = make_sampler(Sampling(temperature=1.0, top_k=0, top_p=1.0, min_p=0.1), 500).dist(row)
-        plain = Softmax().dist(row)
-        assert set(dist.ids) == set(plain.ids[plain.probs >= 0.1 * plain.probs.max()])
-
-    def test_equal_rows_give_equal_distributions(self, row: Any) -> None:
-        """Bit for bit, whatever was sampled in between: p / q of a perfect draft is exactly 1."""
-        sampler = make_sampler(Sampling(), 500)
-        first = sampler.dist(row)
-        sampler.dist(row[::-1].copy())
-        second = sampler.fork().dist(row.copy())
-        assert np.array_equal(first.ids, second.ids)
-        assert np.array_equal(first.probs, second.probs)
-
-    def test_a_shorter_row_is_a_distribution_over_fewer_tokens(self, row: Any) -> None:
-        """A draft may lack the padding at the end of the target's vocabulary."""
-        assert self.same(make_sampler(keep_all(), 500).dist(row[:300]), Softmax().dist(row[:300]))
 
 
 def test_scores_are_read_where_llama_cpp_keeps_them(llama: LlamaModel) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Event
 
-from localspec.base.errors import LocalSpecError
+from localspec.base.errors import DownloadError, LocalSpecError
+from localspec.chat.pairs.browser import Line
+from localspec.chat.pairs.entry import Entry
 from localspec.chat.pairs.library import PairLibrary
 from localspec.models.discovery.drafts import DraftCandidate
 from localspec.models.discovery.page import ModelPage, Quantisation
@@ -293,3 +295,28 @@ def shelf_of(world: FakeWorld | None = None) -> PairLibrary:
     library = PairLibrary(world or FakeWorld(), at_once)
     library.look()
     return library
+
+
+@dataclass
+class Later:
+    """Threads that run when a test says so."""
+
+    works: list[Callable[[], None]] = field(default_factory=list)
+
+    def __call__(self, work: Callable[[], None]) -> None:
+        self.works.append(work)
+
+    def run(self) -> None:
+        while self.works:
+            self.works.pop(0)()
+
+
+def text_of(lines: list[Line]) -> str:
+    return " ".join(text for _, text, _ in lines)
+
+
+def entry(pair_id: str, **more: object) -> Entry:
+    return replace(Entry(next(pair for pair in PAIRS if pair.id == pair_id)), **more)  # type: ignore[arg-type]
+
+
+FULL = DownloadError("The disk of /models is full; 2.1 GB of big.gguf are missing.", "Free some space.")

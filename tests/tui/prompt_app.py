@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from textual.app import App, ComposeResult
 from textual.events import Paste
 from textual.pilot import Pilot
@@ -72,6 +73,17 @@ class PromptApp(App[None]):
 
     def on_prompt_counted(self, event: Prompt.Counted) -> None:
         self.weight = event.text
+
+
+def app_among_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> PromptApp:
+    """The app in a folder with a few files, which is in ``folder``."""
+    files = folder / "files"
+    for name, text in (("README.md", "Read me."), ("src/app.py", "print(1)"), ("src/my notes.txt", "A note.")):
+        (files / name).parent.mkdir(parents=True, exist_ok=True)
+        (files / name).write_text(text)
+    (files / "picture.png").write_bytes(b"\x89PNG\0\0")
+    monkeypatch.chdir(files)
+    return PromptApp(folder / "data")
 
 
 async def paste(pilot: Pilot[None], text: str) -> None:

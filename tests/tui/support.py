@@ -13,6 +13,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from localspec.chat.answer_queue import AnswerQueue
+from localspec.chat.pair_slot import Phase
 from localspec.chat.pairs.library import PairLibrary
 from localspec.engine.events import (
     Event,
@@ -30,13 +31,22 @@ from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import ToolCall
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.pair_info import PairInfo
-from localspec.runtime.worker.messages import Emitted, Failed, Generate, Loaded, LoadProgress, ReadAhead, Request
+from localspec.runtime.worker.messages import (
+    Emitted,
+    Failed,
+    Generate,
+    Loaded,
+    LoadProgress,
+    ReadAhead,
+    Request,
+)
 from localspec.store import Store
 from localspec.tui.app import ChatApp
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.conversation.turn_view import TurnView
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.chat import ChatScreen
+from localspec.tui.widgets.hints import Hints
 from localspec.tui.widgets.live_line import LiveLine
 from localspec.tui.widgets.notice import Notice
 from tests.tui.fakes import NoPairs, with_settings
@@ -249,3 +259,45 @@ def live_text(pilot: Pilot[Any]) -> str:
 
 def notice_text(pilot: Pilot[Any]) -> str:
     return " ".join(str(child.render()) for child in chat(pilot).query_one(Notice).children)
+
+
+async def ready(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    engine.load()
+    await wait_until(pilot, lambda: session(pilot).phase is Phase.IDLE)
+
+
+async def say(pilot: Pilot[Any], engine: FakeEngine, prompt: str, reply: str) -> None:
+    """A whole turn."""
+    asked_n = len(engine.prompts)
+    await send(pilot, prompt)
+    await answer(pilot, engine, asked_n, reply)
+
+
+async def answer(pilot: Pilot[Any], engine: FakeEngine, asked_n: int, reply: str) -> None:
+    await wait_until(pilot, lambda: len(engine.prompts) > asked_n)
+    engine.reply(reply)
+    await wait_until(pilot, lambda: session(pilot).current is None and session(pilot).last is not None)
+
+
+def turns_shown(pilot: Pilot[Any]) -> list[tuple[str, str]]:
+    """What stands on the screen: each message and its reply."""
+    return [(view.turn.prompt, view.turn.text) for view in views(pilot)]
+
+
+def asked(engine: FakeEngine) -> list[str]:
+    """What the engine was asked last."""
+    prompt = engine.prompts[-1].prompt
+    assert not isinstance(prompt, str)
+    return [message.content for message in prompt]
+
+
+def prompt_of(pilot: Pilot[Any]) -> Prompt:
+    return chat(pilot).query_one(Prompt)
+
+
+def hints(pilot: Pilot[Any]) -> str:
+    return str(chat(pilot).query_one(Hints).render())
+
+
+def transcript_of(pilot: Pilot[Any]) -> Transcript:
+    return chat(pilot).query_one(Transcript)

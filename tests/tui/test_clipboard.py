@@ -26,8 +26,7 @@ from localspec.tui.screens.links import LinksScreen, copied_link
 from localspec.tui.screens.search import SearchScreen
 from localspec.tui.terminal import clipboard as clipboards
 from localspec.tui.terminal.clipboard import Arrival, Clipboard, copied, copy
-from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, views, wait_until
-from tests.tui.test_conversations import ready, say
+from tests.tui.support import FakeEngine, chat, make_app, notice_text, ready, say, send, views, wait_until
 from tests.tui.test_every_action import ELSEWHERE
 
 OSC_52 = "\x1b]52;c;"

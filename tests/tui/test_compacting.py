@@ -18,8 +18,21 @@ from localspec.tui.conversation.summary_view import SummaryView
 from localspec.tui.conversation.turn_notes import context_note
 from localspec.tui.conversation.turn_view import TurnView
 from localspec.tui.prompt.prompt import Prompt
-from tests.tui.support import FakeEngine, chat, make_app, notice_text, rounds_of, send, session, views, wait_until
-from tests.tui.test_conversations import asked, ready, say, shown
+from tests.tui.support import (
+    FakeEngine,
+    asked,
+    chat,
+    make_app,
+    notice_text,
+    ready,
+    rounds_of,
+    say,
+    send,
+    session,
+    turns_shown,
+    views,
+    wait_until,
+)
 
 WORDS = ("One", "Two", "Three", "Four")
 WHOLE = [(f"{word}?", f"{word} it is.") for word in WORDS]
@@ -75,7 +88,7 @@ async def test_turns_are_summarised_in_one_row(store: Store) -> None:
         assert asked(engine)[-1] == REQUEST
         assert asked(engine)[:-1] == [text for turn in WHOLE[:2] for text in turn]
         assert engine.prompts[-1].options.max_tokens == SUMMARY_TOKENS_N
-        assert shown(pilot) == [("", "They counted."), *WHOLE[2:]]
+        assert turns_shown(pilot) == [("", "They counted."), *WHOLE[2:]]
         assert "2 turns summarised" in row(view)
         assert not view.reply.display
         assert "/undo" in notice_text(pilot)
@@ -111,7 +124,7 @@ async def test_undo_brings_the_full_turns_back(store: Store) -> None:
         await four_turns(pilot, engine)
         await summarise(pilot, engine, "They counted.")
         await send(pilot, "/undo ")
-        await wait_until(pilot, lambda: shown(pilot) == WHOLE)
+        await wait_until(pilot, lambda: turns_shown(pilot) == WHOLE)
         assert "The full turns are back." in notice_text(pilot)
         await say(pilot, engine, "Five?", "Five it is.")
         assert asked(engine) == [*(text for turn in WHOLE for text in turn), "Five?"]
@@ -141,7 +154,7 @@ async def test_a_summary_that_fails_leaves_everything_as_it_was(store: Store, en
                 engine.inbox.put(Failed(request_id, 8, "The prompt is too long.", "Shorten it.", died=False))
             case "empty":
                 engine.finish()
-        await wait_until(pilot, lambda: shown(pilot) == WHOLE and session(pilot).current is None)
+        await wait_until(pilot, lambda: turns_shown(pilot) == WHOLE and session(pilot).current is None)
         assert "everything is as it was" in notice_text(pilot) or end == "died"
         assert session(pilot).thread.stored.recap is None
         if end == "died":
@@ -162,7 +175,9 @@ async def test_what_is_written_meanwhile_waits_for_it(store: Store) -> None:
         engine.reply("Five it is.")
         await wait_until(pilot, lambda: session(pilot).current is None)
         assert asked(engine)[1:] == ["Four?", "Four it is.", "Five?"]
-        await wait_until(pilot, lambda: shown(pilot) == [("", "They counted."), WHOLE[3], ("Five?", "Five it is.")])
+        await wait_until(
+            pilot, lambda: turns_shown(pilot) == [("", "They counted."), WHOLE[3], ("Five?", "Five it is.")]
+        )
 
 
 async def test_the_row_is_there_when_the_conversation_is_opened_again(store: Store) -> None:
@@ -179,7 +194,7 @@ async def test_the_row_is_there_when_the_conversation_is_opened_again(store: Sto
         await wait_until(pilot, lambda: len(views(pilot)) == 3)
         assert "2 turns summarised" in row(summary_of(pilot))
         await send(pilot, "/undo ")
-        await wait_until(pilot, lambda: shown(pilot) == WHOLE)
+        await wait_until(pilot, lambda: turns_shown(pilot) == WHOLE)
 
 
 async def test_a_summary_is_not_answered_anew_edited_or_deleted(store: Store) -> None:
@@ -194,7 +209,7 @@ async def test_a_summary_is_not_answered_anew_edited_or_deleted(store: Store) ->
             await wait_until(pilot, lambda: "stands for turns" in notice_text(pilot))
             await pilot.press("x", "backspace")
         await pilot.press("alt+up", "left")
-        assert shown(pilot) == [("", "They counted.")]
+        assert turns_shown(pilot) == [("", "They counted.")]
         assert len(engine.prompts) == asked_n
 
 

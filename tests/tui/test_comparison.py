@@ -19,8 +19,20 @@ from localspec.tui.tokens.token_view import TokenView
 from tests.tui.fakes import with_settings
 from tests.tui.looks import LARGE, MEDIUM, hold_still
 from tests.tui.pairs_support import BEST, SMALL, TOO_BIG, FakeWorld, described, shelf_of
-from tests.tui.support import INFO, LAUNCH, Clock, FakeEngine, chat, notice_text, rounds_of, send, session, wait_until
-from tests.tui.test_conversations import answer, ready
+from tests.tui.support import (
+    INFO,
+    LAUNCH,
+    Clock,
+    FakeEngine,
+    answer,
+    chat,
+    notice_text,
+    ready,
+    rounds_of,
+    send,
+    session,
+    wait_until,
+)
 from tests.tui.test_pairs import loads
 from tests.tui.test_race import drawn, texts
 

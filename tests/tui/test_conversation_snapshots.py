@@ -15,8 +15,7 @@ from localspec.tui.screens.search import HitList
 from localspec.tui.theme import DARK, LIGHT
 from localspec.tui.widgets import sidebar
 from tests.tui.looks import LARGE, MEDIUM, SMALL, hold_still, name_of
-from tests.tui.support import FakeEngine, make_app, views, wait_until
-from tests.tui.test_conversations import answer, ready, say
+from tests.tui.support import FakeEngine, answer, make_app, ready, say, views, wait_until
 
 NOW = datetime(2026, 5, 15, 12, tzinfo=UTC)
 TITLES = (

@@ -7,11 +7,9 @@ import json
 import stat
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from textual.pilot import Pilot
-from textual.widgets import Input, Markdown, Static
+from textual.widgets import Markdown, Static
 
 from localspec.base.paths import user_paths
 from localspec.chat.compose.attachment import Attachment, with_files
@@ -26,67 +24,28 @@ from localspec.store.file_blocks import TextFile
 from localspec.tui.conversation.page import Page
 from localspec.tui.conversation.reasoning_view import ReasoningView
 from localspec.tui.conversation.transcript import Transcript
-from localspec.tui.prompt.prompt import Prompt
-from localspec.tui.screens.search import NOTHING_FOUND, HitList, SearchScreen
-from localspec.tui.widgets.hints import Hints
-from localspec.tui.widgets.sidebar import ConversationList, Sidebar
 from localspec.tui.widgets.welcome import Welcome
 from tests.tui.support import (
     INFO,
     LAUNCH,
     FakeEngine,
+    answer,
+    asked,
     chat,
     drawn_n,
     make_app,
     notice_text,
+    prompt_of,
+    ready,
     rounds_of,
+    say,
     send,
     session,
+    transcript_of,
+    turns_shown,
     views,
     wait_until,
 )
-
-
-async def ready(pilot: Pilot[Any], engine: FakeEngine) -> None:
-    engine.load()
-    await wait_until(pilot, lambda: session(pilot).phase is Phase.IDLE)
-
-
-async def say(pilot: Pilot[Any], engine: FakeEngine, prompt: str, reply: str) -> None:
-    """A whole turn."""
-    asked_n = len(engine.prompts)
-    await send(pilot, prompt)
-    await answer(pilot, engine, asked_n, reply)
-
-
-async def answer(pilot: Pilot[Any], engine: FakeEngine, asked_n: int, reply: str) -> None:
-    await wait_until(pilot, lambda: len(engine.prompts) > asked_n)
-    engine.reply(reply)
-    await wait_until(pilot, lambda: session(pilot).current is None and session(pilot).last is not None)
-
-
-def shown(pilot: Pilot[Any]) -> list[tuple[str, str]]:
-    """What stands on the screen: each message and its reply."""
-    return [(view.turn.prompt, view.turn.text) for view in views(pilot)]
-
-
-def asked(engine: FakeEngine) -> list[str]:
-    """What the engine was asked last."""
-    prompt = engine.prompts[-1].prompt
-    assert not isinstance(prompt, str)
-    return [message.content for message in prompt]
-
-
-def prompt_of(pilot: Pilot[Any]) -> Prompt:
-    return chat(pilot).query_one(Prompt)
-
-
-def hints(pilot: Pilot[Any]) -> str:
-    return str(chat(pilot).query_one(Hints).render())
-
-
-def transcript_of(pilot: Pilot[Any]) -> Transcript:
-    return chat(pilot).query_one(Transcript)
 
 
 async def test_what_is_said_is_stored(store: Store) -> None:
@@ -155,13 +114,13 @@ async def test_the_last_reply_is_answered_anew_by_one_key(store: Store) -> None:
         await pilot.press("alt+r")
         await answer(pilot, engine, 1, "Uno.")
         assert asked(engine) == ["First"]
-        assert shown(pilot) == [("First", "Uno.")]
+        assert turns_shown(pilot) == [("First", "Uno.")]
         assert "reply 2/2" in str(views(pilot)[0].query_one(".note").render())
         await pilot.press("alt+up", "left")
-        await wait_until(pilot, lambda: shown(pilot) == [("First", "One.")])
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("First", "One.")])
         assert "reply 1/2" in str(views(pilot)[0].query_one(".note").render())
         await pilot.press("right")
-        await wait_until(pilot, lambda: shown(pilot) == [("First", "Uno.")])
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("First", "Uno.")])
 
 
 async def test_a_turn_is_edited_and_asked_again(store: Store) -> None:
@@ -178,11 +137,11 @@ async def test_a_turn_is_edited_and_asked_again(store: Store) -> None:
         await pilot.press("exclamation_mark", "enter")
         await answer(pilot, engine, 2, "Three.")
         assert asked(engine) == ["First!"]
-        assert shown(pilot) == [("First!", "Three.")]
+        assert turns_shown(pilot) == [("First!", "Three.")]
         assert "2/2" in str(views(pilot)[0].query_one(".prompt").render())
         assert prompt_of(pilot).text == "unsent"
         await pilot.press("alt+up", "left")
-        await wait_until(pilot, lambda: shown(pilot) == [("First", "One."), ("Second", "Two.")])
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("First", "One."), ("Second", "Two.")])
 
 
 async def test_a_draft_is_kept_while_a_turn_is_edited(store: Store) -> None:
@@ -254,7 +213,7 @@ async def test_a_reply_changed_by_hand_has_no_files_put_into_it(
         prompt_of(pilot).set_text("In @notes.txt itself.")
         await wait_until(pilot, lambda: prompt_of(pilot).written.attachments)
         await pilot.press("enter")
-        await wait_until(pilot, lambda: shown(pilot) == [("Where?", "In @notes.txt itself.")])
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("Where?", "In @notes.txt itself.")])
 
 
 async def test_escape_leaves_editing_and_choosing(store: Store) -> None:
@@ -291,7 +250,7 @@ async def test_a_stopped_reply_is_gone_on_with(store: Store) -> None:
         assert (asked(engine), engine.prompts[1].prefix) == (["Count"], "One, two,")
         await answer(pilot, engine, 1, " three.")
         turn = session(pilot).last
-        assert shown(pilot) == [("Count", "One, two, three.")]
+        assert turns_shown(pilot) == [("Count", "One, two, three.")]
         marked = drawn_n(pilot)
         assert marked == len(turn.reply.tokens) == turn.reply.timings.predicted_n
         await wait_until(pilot, lambda: views(pilot)[0].query(Markdown))
@@ -319,7 +278,7 @@ async def test_a_reply_stopped_before_its_first_token_is_gone_on_with(store: Sto
         await wait_until(pilot, lambda: len(engine.prompts) == 2)
         assert views(pilot)[0].reply.display
         await answer(pilot, engine, 1, "One.")
-        assert shown(pilot) == [("Count", "One.")]
+        assert turns_shown(pilot) == [("Count", "One.")]
 
 
 async def test_a_reply_that_was_changed_by_hand_is_gone_on_with(store: Store) -> None:
@@ -332,16 +291,16 @@ async def test_a_reply_that_was_changed_by_hand_is_gone_on_with(store: Store) ->
         assert prompt_of(pilot).text == "One, two, three."
         prompt_of(pilot).set_text("One, zwei,")
         await pilot.press("enter")
-        await wait_until(pilot, lambda: shown(pilot) == [("Count", "One, zwei,")])
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("Count", "One, zwei,")])
         assert len(engine.prompts) == 1, "nothing is asked until the reader says so"
         assert "reply 2/2" in str(views(pilot)[0].query_one(".note").render())
         await pilot.press("alt+up", "c", "c")
         await wait_until(pilot, lambda: len(engine.prompts) == 2)
         assert (asked(engine), engine.prompts[1].prefix) == (["Count"], "One, zwei,")
         await answer(pilot, engine, 1, " drei.")
-        assert shown(pilot) == [("Count", "One, zwei, drei.")]
+        assert turns_shown(pilot) == [("Count", "One, zwei, drei.")]
         await pilot.press("alt+up", "left")
-        await wait_until(pilot, lambda: shown(pilot) == [("Count", "One, two, three.")])
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("Count", "One, two, three.")])
 
 
 async def test_a_deleted_turn_comes_back(store: Store) -> None:
@@ -351,31 +310,9 @@ async def test_a_deleted_turn_comes_back(store: Store) -> None:
         await say(pilot, engine, "First", "One.")
         await say(pilot, engine, "Second", "Two.")
         await pilot.press("alt+up", "alt+up", "d", "d")
-        await wait_until(pilot, lambda: shown(pilot) == [("Second", "Two.")])
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("Second", "Two.")])
         await send(pilot, "/undo")
-        await wait_until(pilot, lambda: shown(pilot) == [("First", "One."), ("Second", "Two.")])
-
-
-async def test_a_conversation_deleted_in_the_list_comes_back_by_undo_in_the_chat_too(store: Store) -> None:
-    """In the list that is open beside it as well; what was deleted before comes next."""
-    engine = FakeEngine()
-    store.begin().ask("Apples?")
-    async with make_app(engine, store=store).run_test(size=(140, 30)) as pilot:
-        await ready(pilot, engine)
-        await say(pilot, engine, "Pears?", "One.")
-        await pilot.press("alt+up", "d", "d")
-        await wait_until(pilot, lambda: not shown(pilot))
-        await pilot.press("f7")
-        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
-        await pilot.press(*"Apples", "f8")
-        await wait_until(pilot, lambda: len(store.conversations()) == 1)
-        prompt_of(pilot).area.focus()
-        await send(pilot, "/undo")
-        await wait_until(pilot, lambda: "Apples? is back" in notice_text(pilot))
-        assert len(store.conversations()) == 2
-        assert chat(pilot).query_one(ConversationList).option_count == 1
-        await send(pilot, "/undo")
-        await wait_until(pilot, lambda: shown(pilot) == [("Pears?", "One.")])
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("First", "One."), ("Second", "Two.")])
 
 
 async def test_nothing_is_changed_under_a_reply(store: Store) -> None:
@@ -450,37 +387,6 @@ async def test_the_files_of_a_question_are_folded(store: Store) -> None:
         assert "No file went with this question." in notice_text(pilot)
 
 
-async def test_another_conversation_is_opened_from_the_list(store: Store) -> None:
-    """With its replies and their tokens; what is said then belongs to it."""
-    engine = FakeEngine()
-    async with make_app(engine, store=store).run_test(size=(120, 40)) as pilot:
-        await ready(pilot, engine)
-        await say(pilot, engine, "Apples?", "Red **ones**.")
-        await pilot.press("ctrl+n")
-        await wait_until(pilot, lambda: chat(pilot).query(Welcome))
-        await say(pilot, engine, "Pears?", "Green.")
-        prompt_of(pilot).set_text("unsent")
-        await pilot.press("f7")
-        await wait_until(pilot, lambda: chat(pilot).query(Sidebar))
-        await pilot.press(*"appl", "enter")
-        await wait_until(pilot, lambda: shown(pilot) == [("Apples?", "Red **ones**.")])
-        assert not chat(pilot).query(Sidebar)
-        assert prompt_of(pilot).text == ""
-        await wait_until(pilot, lambda: views(pilot)[0].query(Markdown))
-        tokens_n = sum(len(round_.tokens) for round_ in rounds_of("Red **ones**."))
-        assert drawn_n(pilot) == tokens_n
-        await say(pilot, engine, "More", "No.")
-        assert asked(engine) == ["Apples?", "Red **ones**.", "More"]
-        await pilot.press("ctrl+n")
-        await wait_until(pilot, lambda: chat(pilot).query(Welcome))
-        assert prompt_of(pilot).text == ""
-        await pilot.press("f7")
-        await wait_until(pilot, lambda: chat(pilot).query(Sidebar))
-        await pilot.press(*"pear", "enter")
-        await wait_until(pilot, lambda: shown(pilot) == [("Pears?", "Green.")])
-        assert prompt_of(pilot).text == "unsent"
-
-
 async def test_turns_of_the_conversation_before_can_still_be_drawn(store: Store) -> None:
     """They are on screen for a moment after another conversation was turned to, and no version of anything in it."""
     engine = FakeEngine()
@@ -490,214 +396,7 @@ async def test_turns_of_the_conversation_before_can_still_be_drawn(store: Store)
         (before,) = views(pilot)
         session(pilot).turn_to(store.begin(None))
         await transcript_of(pilot).pages.remake(before.turn)
-        assert shown(pilot) == [("First?", "One.")]
-
-
-async def test_conversations_are_renamed_pinned_and_deleted_in_the_list(store: Store) -> None:
-    engine = FakeEngine()
-    for title in ("Apples", "Pears", "Plums"):
-        store.begin().ask(title)
-    async with make_app(engine, store=store).run_test(size=(120, 40)) as pilot:
-        await pilot.press("f7")
-        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
-        rows = chat(pilot).query_one(ConversationList)
-        await pilot.press("down", "down", "f4")
-        assert "Apples" in str(rows.get_option_at_index(0).prompt)
-        await pilot.press("f2")
-        assert chat(pilot).query_one(Sidebar).query_one(Input).value == "Apples"
-        await pilot.press("exclamation_mark", "enter")
-        assert "Apples!" in str(rows.get_option_at_index(0).prompt)
-        await pilot.press("f8")
-        assert rows.option_count == 2
-        await pilot.press("ctrl+z")
-        assert rows.option_count == 3
-        await pilot.press(*"zzz")
-        assert rows.option_count == 0
-        assert "No title has these letters" in str(chat(pilot).query_one("#sidebar-empty").render())
-        await pilot.press("escape")
-        await wait_until(pilot, lambda: not chat(pilot).query(Sidebar) and prompt_of(pilot).area.has_focus)
-    assert store.conversations()[0].heading.title == "Apples!"
-
-
-async def test_a_filter_that_kept_nothing_leaves_titles_their_room(store: Store) -> None:
-    store.begin().ask("Apples and pears from the garden")
-    async with make_app(FakeEngine(), store=store).run_test(size=(80, 24)) as pilot:
-        await pilot.press("f7")
-        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
-        rows = chat(pilot).query_one(ConversationList)
-        await pilot.press(*"zzz")
-        await wait_until(pilot, lambda: not rows.display)
-        await pilot.press("backspace", "backspace", "backspace")
-        assert "Apples and pears from" in str(rows.get_option_at_index(0).prompt)
-        await pilot.press(*"tag:x")
-        assert "Nothing is filed there" in str(chat(pilot).query_one("#sidebar-empty").render())
-
-
-async def test_deleting_the_open_conversation_is_said_in_the_list(store: Store) -> None:
-    """The chat that begins in its place does not take the sentence away."""
-    engine = FakeEngine()
-    async with make_app(engine, store=store).run_test(size=(80, 24)) as pilot:
-        await ready(pilot, engine)
-        await send(pilot, "Apples")
-        await answer(pilot, engine, 0, "Pears.")
-        await pilot.press("f7")
-        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
-        await pilot.press("f8")
-        await wait_until(pilot, lambda: not session(pilot).thread.turns)
-        await pilot.pause()
-        assert "Deleted" in str(chat(pilot).query_one("#sidebar-said").render())
-
-
-async def test_a_title_by_the_model_is_said_and_shown_in_the_open_list(store: Store) -> None:
-    """The row above the prompt says that one is written and how to stop that; the stop key does."""
-    engine = FakeEngine()
-    async with make_app(engine, replace(LAUNCH, tour=False), store=store).run_test(size=(120, 30)) as pilot:
-        await ready(pilot, engine)
-        session(pilot).writes_titles = True
-        await say(pilot, engine, "Name a fruit", "Apples")
-        await wait_until(pilot, lambda: "the model writes a title; Esc stops it" in notice_text(pilot))
-        await pilot.press("escape")
-        await wait_until(pilot, lambda: "title" not in notice_text(pilot))
-        assert isinstance(engine.sent[-1], Cancel)
-        await say(pilot, engine, "Another", "Pears")
-        await wait_until(pilot, lambda: session(pilot).writing_title)
-        await pilot.press("f7")
-        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
-        engine.reply("Fruits of the garden")
-        rows = chat(pilot).query_one(ConversationList)
-        await wait_until(pilot, lambda: "Fruits of the garden" in str(rows.get_option_at_index(0).prompt))
-
-
-async def test_a_conversation_that_is_open_and_pinned_shows_both(store: Store) -> None:
-    engine = FakeEngine()
-    async with make_app(engine, store=store).run_test(size=(120, 40)) as pilot:
-        await ready(pilot, engine)
-        await say(pilot, engine, "Apples?", "Some.")
-        await pilot.press("f7")
-        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
-        await pilot.press("f4")
-        row = str(chat(pilot).query_one(ConversationList).get_option_at_index(0).prompt)
-        assert row.startswith("▸ Apples?")
-        assert "★" in row
-        assert len(row) == len(row.rstrip()), "its age ends the row, as in the others"
-
-
-async def test_words_are_found_in_all_conversations(store: Store) -> None:
-    """As one types, and Enter goes to where they were said, in the version where they were said."""
-    engine = FakeEngine()
-    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
-        await ready(pilot, engine)
-        await say(pilot, engine, "Apples?", "Some are scarlet.")
-        await pilot.press("alt+r")
-        await answer(pilot, engine, 1, "None.")
-        await pilot.press("ctrl+n")
-        await wait_until(pilot, lambda: chat(pilot).query(Welcome))
-        await pilot.press("ctrl+s")
-        await wait_until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen))
-        await pilot.press(*"scarl")
-        await wait_until(pilot, lambda: pilot.app.screen.query_one(HitList).option_count == 1)
-        assert "scarlet" in str(pilot.app.screen.query_one(HitList).get_option_at_index(0).prompt)
-        await pilot.press("x")
-        await wait_until(pilot, lambda: NOTHING_FOUND in str(pilot.app.screen.query_one("#search-said").render()))
-        await pilot.press("backspace")
-        await wait_until(pilot, lambda: pilot.app.screen.query_one(HitList).option_count == 1)
-        await pilot.press("enter")
-        await wait_until(pilot, lambda: shown(pilot) == [("Apples?", "Some are scarlet.")])
-        assert transcript_of(pilot).selected is views(pilot)[0]
-        assert "ee edit" in hints(pilot), "the keys of a turn count there, pressed twice"
-        await wait_until(pilot, lambda: transcript_of(pilot).following)
-        assert "↓ new" not in notice_text(pilot), "all of it is in view"
-
-
-async def test_words_behind_the_command_are_looked_for_at_once(store: Store) -> None:
-    engine = FakeEngine()
-    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
-        await ready(pilot, engine)
-        await say(pilot, engine, "Apples?", "Some are scarlet.")
-        await send(pilot, "/search scarlet")
-        await wait_until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen))
-        await wait_until(pilot, lambda: pilot.app.screen.query_one(HitList).option_count == 1)
-        await pilot.press("s")
-        await wait_until(pilot, lambda: pilot.app.screen.query_one(Input).value == "scarlets")
-
-
-@pytest.mark.parametrize("width", [100, 60, 20])
-async def test_every_row_of_what_was_found_is_as_far_in(store: Store, width: int) -> None:
-    """Below where it was said; whatever is told of it can be read."""
-    engine = FakeEngine()
-    async with make_app(engine, store=store).run_test(size=(width, 30)) as pilot:
-        await ready(pilot, engine)
-        await say(pilot, engine, "Apples?", f"Some are scarlet {'and red as the evening sun ' * 9}.")
-        await send(pilot, "/search scarlet")
-        await wait_until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen))
-        found = pilot.app.screen.query_one(HitList)
-        await wait_until(pilot, lambda: found.option_count == 1)
-        if width > 90:
-            await pilot.resize_terminal(50, 30)
-        await wait_until(pilot, lambda: len(str(found.get_option_at_index(0).prompt).split("\n")) > 3)
-        rows = str(found.get_option_at_index(0).prompt).split("\n")[1:]
-        assert all(row.startswith("  ") and row[2:3].strip() for row in rows)
-        assert max(map(len, rows)) <= found.scrollable_content_region.width - 2
-
-
-async def test_the_row_of_keys_has_what_changes_the_chosen_turn(store: Store) -> None:
-    """To go on where the reply ended early, and to another version where there is one; past the ends it is said."""
-    engine = FakeEngine()
-    async with make_app(engine, store=store).run_test(size=(140, 30)) as pilot:
-        await ready(pilot, engine)
-        await say(pilot, engine, "Apples?", "Some.")
-        await pilot.press("alt+up")
-        await wait_until(pilot, lambda: "e edit" in hints(pilot))
-        assert "continue" not in hints(pilot)
-        assert "version" not in hints(pilot)
-        await pilot.press("alt+r")
-        await wait_until(pilot, lambda: len(engine.prompts) == 2)
-        engine.start()
-        engine.write(rounds_of("A few,")[:-1])
-        engine.finish(FinishReason.CANCELLED)
-        await wait_until(pilot, lambda: session(pilot).free)
-        await pilot.press("alt+up")
-        await wait_until(pilot, lambda: "c continue" in hints(pilot) and "← version" in hints(pilot))
-        await pilot.press("right")
-        await wait_until(pilot, lambda: "This is the last version." in notice_text(pilot))
-        await pilot.press("left")
-        await wait_until(pilot, lambda: "continue" not in hints(pilot) and "← version" in hints(pilot))
-        await pilot.press("left")
-        await wait_until(pilot, lambda: "This is the first version." in notice_text(pilot))
-
-
-async def test_the_row_of_keys_follows_the_reply_of_the_chosen_turn(store: Store) -> None:
-    """It ends while the turn is chosen, and then there is nothing to go on with."""
-    engine = FakeEngine()
-    async with make_app(engine, store=store).run_test(size=(140, 30)) as pilot:
-        await ready(pilot, engine)
-        await send(pilot, "Apples?")
-        await wait_until(pilot, lambda: engine.prompts)
-        await pilot.press("alt+up")
-        await wait_until(pilot, lambda: "c continue" in hints(pilot))
-        engine.reply("Some.")
-        await wait_until(pilot, lambda: "continue" not in hints(pilot))
-        assert "e edit" in hints(pilot)
-
-
-async def test_the_row_of_keys_is_about_where_keys_go(store: Store) -> None:
-    """With a turn chosen its keys count, until the reader writes; out of the prompt it is said how to go back."""
-    engine = FakeEngine()
-    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
-        await ready(pilot, engine)
-        await say(pilot, engine, "Apples?", "Some.")
-        await pilot.press("alt+up")
-        await wait_until(pilot, lambda: "e edit" in hints(pilot))
-        await pilot.press("insert")
-        await wait_until(pilot, lambda: prompt_of(pilot).area.has_focus)
-        await pilot.press("e")
-        assert prompt_of(pilot).text == "e"
-        assert "Enter send" in hints(pilot)
-        await pilot.press("f6")
-        await wait_until(pilot, lambda: "e edit" in hints(pilot))
-        assert "Insert goes back to the prompt." in notice_text(pilot)
-        await pilot.press("escape")
-        await wait_until(pilot, lambda: "Enter send" in hints(pilot) and prompt_of(pilot).area.has_focus)
+        assert turns_shown(pilot) == [("First?", "One.")]
 
 
 async def test_how_full_the_context_is_goes_by_what_is_shown(store: Store) -> None:
@@ -720,28 +419,7 @@ async def test_how_full_the_context_is_goes_by_what_is_shown(store: Store) -> No
         await wait_until(pilot, lambda: meter() == both)
         for _ in range(2):
             await pilot.press("alt+up", "d", "d")
-        await wait_until(pilot, lambda: not shown(pilot) and not meter())
-
-
-async def test_nothing_is_written_below_the_list_of_conversations(store: Store) -> None:
-    """Where the list lies over the prompt it closes as soon as something is written there; beside it, it stays.
-
-    Nor does what is said, in more rows than one, lie over the list.
-    """
-    engine = FakeEngine()
-    for width, stays in ((80, False), (130, True)):
-        async with make_app(engine, store=store).run_test(size=(width, 30)) as pilot:
-            await ready(pilot, engine)
-            chat(pilot).say("A sentence with more to say than one row has room for. " * 4)
-            said = chat(pilot).query_one("#notice-long")
-            await wait_until(pilot, lambda: said.display and said.visible)  # noqa: B023
-            await pilot.press("f7")
-            await wait_until(pilot, lambda: chat(pilot).query(Sidebar))
-            await wait_until(pilot, lambda: said.visible is stays)  # noqa: B023
-            await pilot.press("ctrl+r")
-            await wait_until(pilot, lambda: prompt_of(pilot).area.has_focus)
-            await wait_until(pilot, lambda: bool(chat(pilot).query(Sidebar)) is stays)  # noqa: B023
-            await wait_until(pilot, lambda: said.visible)  # noqa: B023
+        await wait_until(pilot, lambda: not turns_shown(pilot) and not meter())
 
 
 async def test_a_conversation_left_in_mid_reply_keeps_its_text(store: Store) -> None:
@@ -827,22 +505,6 @@ async def test_a_conversation_is_titled_and_exported(
     records = [json.loads(line) for line in (tmp_path / "fruit-salad.ndjson").read_text("utf-8").splitlines()]
     rounds = [record for record in records if record.get("event") == "round"]
     assert "".join(token["text"] for record in rounds for token in record["tokens"]) == "Red."
-
-
-async def test_the_list_may_be_closed_while_the_conversation_that_is_open_is_deleted(store: Store) -> None:
-    """A quick key after the one that deletes: another conversation is begun all the same."""
-    engine = FakeEngine()
-    async with make_app(engine, store=store).run_test(size=(120, 30)) as pilot:
-        await ready(pilot, engine)
-        await say(pilot, engine, "Apples?", "Some are scarlet.")
-        await pilot.press("f7")
-        await wait_until(pilot, lambda: chat(pilot).query(Sidebar))
-        deleted = session(pilot).thread.stored.id
-        await chat(pilot).query(Sidebar).remove()
-        chat(pilot).post_message(Sidebar.Deleted(deleted))
-        await wait_until(pilot, lambda: session(pilot).thread.stored.id != deleted)
-        await pilot.press("h", "i")
-        assert chat(pilot).query_one(Prompt).text == "hi"
 
 
 async def test_an_attached_file_is_read_while_its_question_is_typed(

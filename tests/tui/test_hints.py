@@ -20,7 +20,9 @@ from localspec.chat.text.links import Link
 from localspec.chat.tokens.marking import ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.config import read_config
+from localspec.engine.events import FinishReason
 from localspec.runtime.messages import ReplyOptions
+from localspec.store import Store
 from localspec.tui.app import ChatApp
 from localspec.tui.screens.help import HelpScreen
 from localspec.tui.screens.inspector import InspectorScreen
@@ -33,7 +35,20 @@ from tests.config.support import configure
 from tests.tui.pairs_support import shelf_of
 from tests.tui.settings_support import chat_config
 from tests.tui.stats_support import full_store
-from tests.tui.support import FakeEngine, make_round, notice_text, session, wait_until
+from tests.tui.support import (
+    FakeEngine,
+    hints,
+    make_app,
+    make_round,
+    notice_text,
+    prompt_of,
+    ready,
+    rounds_of,
+    say,
+    send,
+    session,
+    wait_until,
+)
 
 OLD = {key_label(key) for action in known().values() for key in action.keys.split(",")}
 ARROWS = set("←→↑↓")
@@ -225,3 +240,63 @@ def test_where_an_action_has_no_key_its_command_is_named_or_the_palette() -> Non
 
 def test_an_action_without_a_key_is_in_no_row() -> None:
     assert str(fitting([("F1", "help"), ("", "nowhere"), ("F2", "")], 80)) == "F1 help   F2"
+
+
+async def test_the_row_of_keys_has_what_changes_the_chosen_turn(store: Store) -> None:
+    """To go on where the reply ended early, and to another version where there is one; past the ends it is said."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(140, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", "Some.")
+        await pilot.press("alt+up")
+        await wait_until(pilot, lambda: "e edit" in hints(pilot))
+        assert "continue" not in hints(pilot)
+        assert "version" not in hints(pilot)
+        await pilot.press("alt+r")
+        await wait_until(pilot, lambda: len(engine.prompts) == 2)
+        engine.start()
+        engine.write(rounds_of("A few,")[:-1])
+        engine.finish(FinishReason.CANCELLED)
+        await wait_until(pilot, lambda: session(pilot).free)
+        await pilot.press("alt+up")
+        await wait_until(pilot, lambda: "c continue" in hints(pilot) and "← version" in hints(pilot))
+        await pilot.press("right")
+        await wait_until(pilot, lambda: "This is the last version." in notice_text(pilot))
+        await pilot.press("left")
+        await wait_until(pilot, lambda: "continue" not in hints(pilot) and "← version" in hints(pilot))
+        await pilot.press("left")
+        await wait_until(pilot, lambda: "This is the first version." in notice_text(pilot))
+
+
+async def test_the_row_of_keys_follows_the_reply_of_the_chosen_turn(store: Store) -> None:
+    """It ends while the turn is chosen, and then there is nothing to go on with."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(140, 30)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, "Apples?")
+        await wait_until(pilot, lambda: engine.prompts)
+        await pilot.press("alt+up")
+        await wait_until(pilot, lambda: "c continue" in hints(pilot))
+        engine.reply("Some.")
+        await wait_until(pilot, lambda: "continue" not in hints(pilot))
+        assert "e edit" in hints(pilot)
+
+
+async def test_the_row_of_keys_is_about_where_keys_go(store: Store) -> None:
+    """With a turn chosen its keys count, until the reader writes; out of the prompt it is said how to go back."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", "Some.")
+        await pilot.press("alt+up")
+        await wait_until(pilot, lambda: "e edit" in hints(pilot))
+        await pilot.press("insert")
+        await wait_until(pilot, lambda: prompt_of(pilot).area.has_focus)
+        await pilot.press("e")
+        assert prompt_of(pilot).text == "e"
+        assert "Enter send" in hints(pilot)
+        await pilot.press("f6")
+        await wait_until(pilot, lambda: "e edit" in hints(pilot))
+        assert "Insert goes back to the prompt." in notice_text(pilot)
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: "Enter send" in hints(pilot) and prompt_of(pilot).area.has_focus)

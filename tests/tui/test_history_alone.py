@@ -14,8 +14,17 @@ from localspec.store import Store
 from localspec.tui.screens.search import HitList, SearchScreen
 from localspec.tui.widgets.sidebar import Sidebar
 from tests.store.support import converse, open_store
-from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, session, wait_until
-from tests.tui.test_conversations import shown, transcript_of
+from tests.tui.support import (
+    FakeEngine,
+    chat,
+    make_app,
+    notice_text,
+    send,
+    session,
+    transcript_of,
+    turns_shown,
+    wait_until,
+)
 
 SAID = ("Apples?", "Some are scarlet.")
 
@@ -41,7 +50,7 @@ async def test_history_is_there_where_no_model_is(path: Path, tmp_path: Path, mo
             await pilot.press("f7")
             await wait_until(pilot, lambda: chat(pilot).query(Sidebar))
             await pilot.press(*"appl", "enter")
-            await wait_until(pilot, lambda: [text.strip() for text in shown(pilot)[0]] == [*SAID])
+            await wait_until(pilot, lambda: [text.strip() for text in turns_shown(pilot)[0]] == [*SAID])
             await send(pilot, "/export")
             assert "apples.md" in notice_text(pilot)
             await pilot.press("ctrl+n", "ctrl+s")
@@ -50,7 +59,7 @@ async def test_history_is_there_where_no_model_is(path: Path, tmp_path: Path, mo
             await wait_until(pilot, lambda: pilot.app.screen.query_one(HitList).option_count == 1)
             await pilot.press("enter")
             await wait_until(pilot, lambda: transcript_of(pilot).selected is not None)
-            assert shown(pilot)[0][0] == SAID[0]
+            assert turns_shown(pilot)[0][0] == SAID[0]
         assert engine.sent == [], "nothing was asked of an engine"
     assert "Some are scarlet." in (tmp_path / "apples.md").read_text(encoding="utf-8")
 
@@ -94,7 +103,7 @@ async def test_a_database_in_a_bad_state_is_told_on_the_first_screen(
                 await wait_until(pilot, lambda: engine.prompts)
                 engine.reply("Green.")
                 await wait_until(pilot, lambda: session(pilot).free)
-                assert shown(pilot) == [("Pears?", "Green.")]
+                assert turns_shown(pilot) == [("Pears?", "Green.")]
                 await send(pilot, f"/export {path.parent / 'pears.md'}")
                 assert "Written to" in notice_text(pilot)
     assert "Green." in (path.parent / "pears.md").read_text("utf-8")

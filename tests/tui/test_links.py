@@ -13,8 +13,19 @@ from localspec.chat.text.links import Link, can_be_opened, links_of
 from localspec.store import Store
 from localspec.tui.screens.links import LinksScreen
 from localspec.tui.widgets.linked import linked
-from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, session, views, wait_until
-from tests.tui.test_conversations import ready, say, transcript_of
+from tests.tui.support import (
+    FakeEngine,
+    chat,
+    make_app,
+    notice_text,
+    ready,
+    say,
+    send,
+    session,
+    transcript_of,
+    views,
+    wait_until,
+)
 
 REPLY = "See [the page](https://a.org/x) and https://b.org, or ask <someone@c.org>."
 CODE = "First:\n\n```sh\nls\n```\n\nthen:\n\n```sh\npwd\n```\n"

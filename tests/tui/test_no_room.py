@@ -8,8 +8,7 @@ import pytest
 from textual.command import CommandList
 
 from localspec.store import Store
-from tests.tui.support import FakeEngine, make_app, wait_until
-from tests.tui.test_conversations import ready, say
+from tests.tui.support import FakeEngine, make_app, ready, say, wait_until
 
 LISTS = {
     "commands": "ctrl+p",

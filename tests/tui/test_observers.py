@@ -45,13 +45,13 @@ from tests.tui.support import (
     live_text,
     make_round,
     notice_text,
+    ready,
     rounds_of,
     send,
     session,
     views,
     wait_until,
 )
-from tests.tui.test_conversations import ready
 
 
 @dataclass

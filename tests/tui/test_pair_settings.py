@@ -18,8 +18,7 @@ from localspec.runtime.chat_config import Layer
 from localspec.store import Store
 from tests.config.support import configure
 from tests.tui.settings_support import answer, chat_config, details, open_settings, rows, said, screen
-from tests.tui.support import Clock, FakeEngine, make_app, notice_text, send, session, wait_until
-from tests.tui.test_conversations import ready, say
+from tests.tui.support import Clock, FakeEngine, make_app, notice_text, ready, say, send, session, wait_until
 from tests.tui.test_settings import browser, controller
 
 TEXT = "[speculation]\ndepth = 5\n\n[pair.builtin]\ndepth = 6\ntemperature = 0.1\n"

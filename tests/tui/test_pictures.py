@@ -25,8 +25,7 @@ from localspec.tui.widgets import pictures
 from localspec.tui.widgets.pictures import Pictures
 from tests.tui.looks import LARGE, MEDIUM, hold_still
 from tests.tui.prompt_app import PromptApp, paste
-from tests.tui.support import INFO, FakeEngine, chat, make_app, session, views, wait_until
-from tests.tui.test_conversations import answer, ready, say
+from tests.tui.support import INFO, FakeEngine, answer, chat, make_app, ready, say, session, views, wait_until
 
 RED, BLUE = (200, 30, 10), (10, 30, 200)
 

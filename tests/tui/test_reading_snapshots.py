@@ -11,9 +11,8 @@ from textual.pilot import Pilot
 from localspec.store import Store
 from localspec.tui.theme import DARK, LIGHT
 from tests.tui.looks import MEDIUM, SMALL, hold_still, name_of
-from tests.tui.support import FakeEngine, make_app
+from tests.tui.support import FakeEngine, make_app, ready, say
 from tests.tui.test_compacting import four_turns, summarise
-from tests.tui.test_conversations import ready, say
 from tests.tui.test_links import CODE, REPLY, drawn
 
 

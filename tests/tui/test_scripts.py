@@ -7,8 +7,7 @@ from rich.cells import cell_len
 
 from localspec.chat.tokens.marking import ReplyFormat
 from localspec.store import Store
-from tests.tui.support import FakeEngine, chat, make_app, views, wait_until
-from tests.tui.test_conversations import ready, say, transcript_of
+from tests.tui.support import FakeEngine, chat, make_app, ready, say, transcript_of, views, wait_until
 
 TEXTS = {
     "arabic": ("لماذا السماء زرقاء؟", "لأن الهواء يشتّت الضوء الأزرق أكثر من الأحمر. انظر `x = 1`."),

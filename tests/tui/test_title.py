@@ -7,8 +7,7 @@ import pytest
 from localspec.chat.settings.preferences import preferences
 from localspec.tui.terminal.title import LONGEST, TerminalTitle, terminal_write, titled
 from tests.tui.settings_support import chat_config
-from tests.tui.support import Clock, FakeEngine, chat, make_app, session, wait_until
-from tests.tui.test_conversations import ready, say
+from tests.tui.support import Clock, FakeEngine, chat, make_app, ready, say, session, wait_until
 
 PACE = '[screen]\npace = "full"\n'
 

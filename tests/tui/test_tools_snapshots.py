@@ -20,8 +20,7 @@ from localspec.tui.screens.tools import ToolsScreen
 from localspec.tui.theme import DARK, LIGHT
 from tests.config.support import configure
 from tests.tui.looks import LARGE, MEDIUM, hold_still, name_of
-from tests.tui.support import LAUNCH, FakeEngine, make_app, send, session, views, wait_until
-from tests.tui.test_conversations import ready
+from tests.tui.support import LAUNCH, FakeEngine, make_app, ready, send, session, views, wait_until
 
 SERVER = """
 [mcp.notes]

@@ -21,8 +21,22 @@ from localspec.tui.conversation.summary_view import SummaryView
 from localspec.tui.widgets.sidebar import Sidebar
 from localspec.tui.widgets.welcome import Welcome
 from tests.chat.test_thread import say as answered
-from tests.tui.support import FakeEngine, chat, make_app, notice_text, rounds_of, send, session, views, wait_until
-from tests.tui.test_conversations import answer, ready, say, shown, transcript_of
+from tests.tui.support import (
+    FakeEngine,
+    answer,
+    chat,
+    make_app,
+    notice_text,
+    ready,
+    rounds_of,
+    say,
+    send,
+    session,
+    transcript_of,
+    turns_shown,
+    views,
+    wait_until,
+)
 
 BOTH = [("First", "One."), ("Second", "Two.")]
 DEEDS = ("say", "again", "answer", "resend", "rewrite", "delete", "before", "after")
@@ -135,12 +149,12 @@ async def test_a_reply_that_was_to_be_made_anew_is_one_key_away(store: Store, ph
         await wait_until(pilot, lambda: session(pilot).phase is phase)
         await chat(pilot)._go_to(thread.stored.id)
         await pilot.press("alt+up", "alt+up", "alt+r")
-        await wait_until(pilot, lambda: shown(pilot) == [("First", "")])
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("First", "")])
         await pilot.press("escape")
         await wait_until(pilot, lambda: session(pilot).free)
         assert "1 other reply" in str(views(pilot)[0].query_one(".note").render())
         await pilot.press("alt+up", "left")
-        await wait_until(pilot, lambda: shown(pilot) == BOTH)
+        await wait_until(pilot, lambda: turns_shown(pilot) == BOTH)
         assert transcript_of(pilot).selected is views(pilot)[0]
 
 
@@ -154,13 +168,13 @@ async def test_a_reply_beside_a_deleted_one_is_one_key_away(store: Store) -> Non
         await pilot.press("alt+up", "alt+up", "alt+r")
         await answer(pilot, engine, 2, "Uno.")
         await pilot.press("alt+up", "left")
-        await wait_until(pilot, lambda: shown(pilot) == BOTH)
+        await wait_until(pilot, lambda: turns_shown(pilot) == BOTH)
         await pilot.press("d", "d")
-        await wait_until(pilot, lambda: shown(pilot) == [("First", ""), ("Second", "Two.")])
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("First", ""), ("Second", "Two.")])
         await pilot.press("alt+up", "alt+up", "left")
-        await wait_until(pilot, lambda: shown(pilot) == [("First", "Uno.")])
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("First", "Uno.")])
         await pilot.press("right")
-        await wait_until(pilot, lambda: shown(pilot) == [("First", ""), ("Second", "Two.")])
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("First", ""), ("Second", "Two.")])
 
 
 async def test_a_version_that_was_summarised_is_gone_to(store: Store) -> None:
@@ -174,14 +188,14 @@ async def test_a_version_that_was_summarised_is_gone_to(store: Store) -> None:
         await answer(pilot, engine, 2, "Deux.")
         other = session(pilot).thread.turns[1].answer
         await pilot.press("alt+up", "left")
-        await wait_until(pilot, lambda: shown(pilot) == BOTH)
+        await wait_until(pilot, lambda: turns_shown(pilot) == BOTH)
         await send(pilot, "/compact 0")
         await answer(pilot, engine, 3, "They counted.")
-        await wait_until(pilot, lambda: shown(pilot) == [("", "They counted.")])
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("", "They counted.")])
         await chat(pilot)._go_to(session(pilot).thread.stored.id, other)
-        await wait_until(pilot, lambda: shown(pilot) == [("First", "One."), ("Second", "Deux.")])
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("First", "One."), ("Second", "Deux.")])
         await pilot.press("left")
-        await wait_until(pilot, lambda: shown(pilot) == [("", "They counted.")])
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("", "They counted.")])
         assert isinstance(transcript_of(pilot).selected, SummaryView)
 
 
@@ -196,13 +210,13 @@ async def test_a_deleted_turn_comes_back_in_a_conversation_that_was_left(store: 
             await say(pilot, engine, question, reply)
         left = session(pilot).thread.stored.id
         await send(pilot, "/delete ")
-        await wait_until(pilot, lambda: shown(pilot) == BOTH[:1])
+        await wait_until(pilot, lambda: turns_shown(pilot) == BOTH[:1])
         await pilot.press("ctrl+n")
         await wait_until(pilot, lambda: chat(pilot).query(Welcome))
         await chat(pilot)._go_to(left)
-        await wait_until(pilot, lambda: shown(pilot) == BOTH[:1])
+        await wait_until(pilot, lambda: turns_shown(pilot) == BOTH[:1])
         await send(pilot, "/undo ")
-        await wait_until(pilot, lambda: shown(pilot) == BOTH)
+        await wait_until(pilot, lambda: turns_shown(pilot) == BOTH)
         assert "The turn is back." in notice_text(pilot)
 
 
@@ -225,7 +239,7 @@ async def test_the_open_conversation_is_chosen_while_it_is_answered(store: Store
         assert [turn.prompt for turn in session(pilot).waiting] == ["Third"]
         engine.finish()
         await wait_until(pilot, lambda: len(engine.prompts) == 3)
-        assert shown(pilot)[1] == ("Second", "Two it is")
+        assert turns_shown(pilot)[1] == ("Second", "Two it is")
         assert not stopped(engine)
 
 
@@ -244,12 +258,12 @@ async def test_what_is_found_in_the_open_conversation_is_shown_while_it_is_answe
         assert transcript_of(pilot).selected is views(pilot)[0]
         await chat(pilot)._go_to(thread.id, other)
         assert "Esc stops it" in notice_text(pilot)
-        assert shown(pilot) == [("First", "Uno."), ("Second", "Two it is")]
+        assert turns_shown(pilot) == [("First", "Uno."), ("Second", "Two it is")]
         engine.finish()
         await wait_until(pilot, lambda: session(pilot).free)
         assert not stopped(engine)
         await chat(pilot)._go_to(thread.id, other)
-        await wait_until(pilot, lambda: shown(pilot) == BOTH[:1])
+        await wait_until(pilot, lambda: turns_shown(pilot) == BOTH[:1])
         assert transcript_of(pilot).selected is views(pilot)[0]
 
 
@@ -262,5 +276,5 @@ async def test_what_another_program_said_in_the_open_conversation_is_told(store:
         await chat(pilot)._go_to(thread.id)
         await chat(pilot)._go_to(thread.id, said)
         assert "Another program said that" in notice_text(pilot)
-        assert shown(pilot) == BOTH
+        assert turns_shown(pilot) == BOTH
     elsewhere.close()

@@ -1,0 +1,88 @@
+"""The words of llama.cpp, and facts that are read in them."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from localspec.engine.backends.llama.native import NativeLog, reason
+from localspec.engine.backends.llama.report import (
+    cache_types,
+    flash_attn_enabled,
+    is_locked,
+    offloaded_layers,
+    only_cuda,
+)
+
+
+class TestReport:
+    """Reading what llama.cpp says, where no machine at hand says it."""
+
+    def test_layers_count_as_offloaded_only_with_a_device(self) -> None:
+        using = "x: using device CUDA0 (NVIDIA H200) (0000:01:00.0) - 99 MiB free"
+        offloaded = "y: offloaded 20/33 layers to GPU"
+        assert offloaded_layers([offloaded]) is None
+        assert offloaded_layers([using]) is None
+        assert offloaded_layers([using, offloaded]) == (20, 33)
+
+    @pytest.mark.parametrize(
+        ("devices", "layers", "yes"),
+        [
+            (["CUDA0 (NVIDIA H200)"], "33/33", True),
+            (["CUDA0 (NVIDIA H200)", "CUDA1 (NVIDIA H200)"], "33/33", True),
+            (["CUDA0 (NVIDIA H200)"], "32/33", False),
+            (["CUDA0 (NVIDIA H200)", "Vulkan1 (Arc)"], "33/33", False),
+            (["Metal (Apple M3)"], "33/33", False),
+            ([], "33/33", False),
+        ],
+    )
+    def test_cuda_alone_is_cuda_with_every_layer(self, devices: list[str], layers: str, yes: bool) -> None:
+        said = [f"x: using device {device} (id) - 99 MiB free" for device in devices]
+        assert only_cuda([*said, f"y: offloaded {layers} layers to GPU"]) is yes
+
+    def test_flash_attention_the_device_lacks_is_off(self) -> None:
+        assert flash_attn_enabled([], None)
+        assert not flash_attn_enabled(["f: Flash Attention not supported, set to disabled"], None)
+        assert not flash_attn_enabled(["i: flash_attn is not compatible with Grok - forcing off"], True)
+        assert not flash_attn_enabled([], False)
+
+    def test_a_model_without_a_cache_has_no_types(self) -> None:
+        assert cache_types(["a: nothing of the kind"]) == (None, None)
+
+    def test_a_lock_the_system_refuses_is_noticed(self) -> None:
+        assert is_locked(["all well"])
+        assert not is_locked(["warning: failed to mlock 123-byte buffer (after previously locking 0 bytes): no"])
+
+
+class TestLog:
+    def test_listeners_that_heard_the_same_are_told_apart(self) -> None:
+        """The inner one goes, the outer one hears on."""
+        log = NativeLog()
+        with log.heard() as outer:
+            with log.heard() as inner:
+                log.write(3, b"a\n")
+            log.write(3, b"b\n")
+        assert ([line for _, line in outer], [line for _, line in inner]) == (["a", "b"], ["a"])
+
+    def test_pieces_become_lines(self, caplog: pytest.LogCaptureFixture) -> None:
+        """Text without an end of line waits for the rest; dots that stand for progress are no line."""
+        log = NativeLog()
+        with caplog.at_level(logging.DEBUG, "localspec.llama"), log.heard() as lines:
+            log.write(4, b"f: no ")
+            log.write(5, b"room\ng: ")
+            log.write(5, b"left")
+            log.write(2, b".....")
+            log.write(2, b"ready\n")
+        assert lines == [(logging.ERROR, "f: no room"), (logging.ERROR, "g: left"), (logging.INFO, "ready")]
+        assert [(record.levelno, record.message) for record in caplog.records] == lines
+
+    def test_the_first_error_is_the_reason(self) -> None:
+        """Later errors only pass it on; the name of the C++ function is no news to a person."""
+        log = NativeLog()
+        with log.heard() as lines:
+            log.write(3, b"a: odd\n")
+            log.write(4, b"b: magic is wrong\n")
+            log.write(4, b"c: failed\n")
+        assert reason(lines) == "magic is wrong"
+        assert reason([]) == ""

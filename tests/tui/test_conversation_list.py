@@ -1,0 +1,273 @@
+"""The list of conversations, and the search in all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from textual.widgets import Input, Markdown
+
+from localspec.runtime.worker.messages import Cancel
+from localspec.store import Store
+from localspec.tui.prompt.prompt import Prompt
+from localspec.tui.screens.search import NOTHING_FOUND, HitList, SearchScreen
+from localspec.tui.widgets.sidebar import ConversationList, Sidebar
+from localspec.tui.widgets.welcome import Welcome
+from tests.tui.support import (
+    LAUNCH,
+    FakeEngine,
+    answer,
+    asked,
+    chat,
+    drawn_n,
+    hints,
+    make_app,
+    notice_text,
+    prompt_of,
+    ready,
+    rounds_of,
+    say,
+    send,
+    session,
+    transcript_of,
+    turns_shown,
+    views,
+    wait_until,
+)
+
+
+async def test_a_conversation_deleted_in_the_list_comes_back_by_undo_in_the_chat_too(store: Store) -> None:
+    """In the list that is open beside it as well; what was deleted before comes next."""
+    engine = FakeEngine()
+    store.begin().ask("Apples?")
+    async with make_app(engine, store=store).run_test(size=(140, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Pears?", "One.")
+        await pilot.press("alt+up", "d", "d")
+        await wait_until(pilot, lambda: not turns_shown(pilot))
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
+        await pilot.press(*"Apples", "f8")
+        await wait_until(pilot, lambda: len(store.conversations()) == 1)
+        prompt_of(pilot).area.focus()
+        await send(pilot, "/undo")
+        await wait_until(pilot, lambda: "Apples? is back" in notice_text(pilot))
+        assert len(store.conversations()) == 2
+        assert chat(pilot).query_one(ConversationList).option_count == 1
+        await send(pilot, "/undo")
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("Pears?", "One.")])
+
+
+async def test_another_conversation_is_opened_from_the_list(store: Store) -> None:
+    """With its replies and their tokens; what is said then belongs to it."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(120, 40)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", "Red **ones**.")
+        await pilot.press("ctrl+n")
+        await wait_until(pilot, lambda: chat(pilot).query(Welcome))
+        await say(pilot, engine, "Pears?", "Green.")
+        prompt_of(pilot).set_text("unsent")
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(Sidebar))
+        await pilot.press(*"appl", "enter")
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("Apples?", "Red **ones**.")])
+        assert not chat(pilot).query(Sidebar)
+        assert prompt_of(pilot).text == ""
+        await wait_until(pilot, lambda: views(pilot)[0].query(Markdown))
+        tokens_n = sum(len(round_.tokens) for round_ in rounds_of("Red **ones**."))
+        assert drawn_n(pilot) == tokens_n
+        await say(pilot, engine, "More", "No.")
+        assert asked(engine) == ["Apples?", "Red **ones**.", "More"]
+        await pilot.press("ctrl+n")
+        await wait_until(pilot, lambda: chat(pilot).query(Welcome))
+        assert prompt_of(pilot).text == ""
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(Sidebar))
+        await pilot.press(*"pear", "enter")
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("Pears?", "Green.")])
+        assert prompt_of(pilot).text == "unsent"
+
+
+async def test_conversations_are_renamed_pinned_and_deleted_in_the_list(store: Store) -> None:
+    engine = FakeEngine()
+    for title in ("Apples", "Pears", "Plums"):
+        store.begin().ask(title)
+    async with make_app(engine, store=store).run_test(size=(120, 40)) as pilot:
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
+        rows = chat(pilot).query_one(ConversationList)
+        await pilot.press("down", "down", "f4")
+        assert "Apples" in str(rows.get_option_at_index(0).prompt)
+        await pilot.press("f2")
+        assert chat(pilot).query_one(Sidebar).query_one(Input).value == "Apples"
+        await pilot.press("exclamation_mark", "enter")
+        assert "Apples!" in str(rows.get_option_at_index(0).prompt)
+        await pilot.press("f8")
+        assert rows.option_count == 2
+        await pilot.press("ctrl+z")
+        assert rows.option_count == 3
+        await pilot.press(*"zzz")
+        assert rows.option_count == 0
+        assert "No title has these letters" in str(chat(pilot).query_one("#sidebar-empty").render())
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: not chat(pilot).query(Sidebar) and prompt_of(pilot).area.has_focus)
+    assert store.conversations()[0].heading.title == "Apples!"
+
+
+async def test_a_filter_that_kept_nothing_leaves_titles_their_room(store: Store) -> None:
+    store.begin().ask("Apples and pears from the garden")
+    async with make_app(FakeEngine(), store=store).run_test(size=(80, 24)) as pilot:
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
+        rows = chat(pilot).query_one(ConversationList)
+        await pilot.press(*"zzz")
+        await wait_until(pilot, lambda: not rows.display)
+        await pilot.press("backspace", "backspace", "backspace")
+        assert "Apples and pears from" in str(rows.get_option_at_index(0).prompt)
+        await pilot.press(*"tag:x")
+        assert "Nothing is filed there" in str(chat(pilot).query_one("#sidebar-empty").render())
+
+
+async def test_deleting_the_open_conversation_is_said_in_the_list(store: Store) -> None:
+    """The chat that begins in its place does not take the sentence away."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(80, 24)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, "Apples")
+        await answer(pilot, engine, 0, "Pears.")
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
+        await pilot.press("f8")
+        await wait_until(pilot, lambda: not session(pilot).thread.turns)
+        await pilot.pause()
+        assert "Deleted" in str(chat(pilot).query_one("#sidebar-said").render())
+
+
+async def test_a_title_by_the_model_is_said_and_shown_in_the_open_list(store: Store) -> None:
+    """The row above the prompt says that one is written and how to stop that; the stop key does."""
+    engine = FakeEngine()
+    async with make_app(engine, replace(LAUNCH, tour=False), store=store).run_test(size=(120, 30)) as pilot:
+        await ready(pilot, engine)
+        session(pilot).writes_titles = True
+        await say(pilot, engine, "Name a fruit", "Apples")
+        await wait_until(pilot, lambda: "the model writes a title; Esc stops it" in notice_text(pilot))
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: "title" not in notice_text(pilot))
+        assert isinstance(engine.sent[-1], Cancel)
+        await say(pilot, engine, "Another", "Pears")
+        await wait_until(pilot, lambda: session(pilot).writing_title)
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
+        engine.reply("Fruits of the garden")
+        rows = chat(pilot).query_one(ConversationList)
+        await wait_until(pilot, lambda: "Fruits of the garden" in str(rows.get_option_at_index(0).prompt))
+
+
+async def test_a_conversation_that_is_open_and_pinned_shows_both(store: Store) -> None:
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(120, 40)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", "Some.")
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
+        await pilot.press("f4")
+        row = str(chat(pilot).query_one(ConversationList).get_option_at_index(0).prompt)
+        assert row.startswith("▸ Apples?")
+        assert "★" in row
+        assert len(row) == len(row.rstrip()), "its age ends the row, as in the others"
+
+
+async def test_words_are_found_in_all_conversations(store: Store) -> None:
+    """As one types, and Enter goes to where they were said, in the version where they were said."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", "Some are scarlet.")
+        await pilot.press("alt+r")
+        await answer(pilot, engine, 1, "None.")
+        await pilot.press("ctrl+n")
+        await wait_until(pilot, lambda: chat(pilot).query(Welcome))
+        await pilot.press("ctrl+s")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen))
+        await pilot.press(*"scarl")
+        await wait_until(pilot, lambda: pilot.app.screen.query_one(HitList).option_count == 1)
+        assert "scarlet" in str(pilot.app.screen.query_one(HitList).get_option_at_index(0).prompt)
+        await pilot.press("x")
+        await wait_until(pilot, lambda: NOTHING_FOUND in str(pilot.app.screen.query_one("#search-said").render()))
+        await pilot.press("backspace")
+        await wait_until(pilot, lambda: pilot.app.screen.query_one(HitList).option_count == 1)
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("Apples?", "Some are scarlet.")])
+        assert transcript_of(pilot).selected is views(pilot)[0]
+        assert "ee edit" in hints(pilot), "the keys of a turn count there, pressed twice"
+        await wait_until(pilot, lambda: transcript_of(pilot).following)
+        assert "↓ new" not in notice_text(pilot), "all of it is in view"
+
+
+async def test_words_behind_the_command_are_looked_for_at_once(store: Store) -> None:
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", "Some are scarlet.")
+        await send(pilot, "/search scarlet")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen))
+        await wait_until(pilot, lambda: pilot.app.screen.query_one(HitList).option_count == 1)
+        await pilot.press("s")
+        await wait_until(pilot, lambda: pilot.app.screen.query_one(Input).value == "scarlets")
+
+
+@pytest.mark.parametrize("width", [100, 60, 20])
+async def test_every_row_of_what_was_found_is_as_far_in(store: Store, width: int) -> None:
+    """Below where it was said; whatever is told of it can be read."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(width, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", f"Some are scarlet {'and red as the evening sun ' * 9}.")
+        await send(pilot, "/search scarlet")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen))
+        found = pilot.app.screen.query_one(HitList)
+        await wait_until(pilot, lambda: found.option_count == 1)
+        if width > 90:
+            await pilot.resize_terminal(50, 30)
+        await wait_until(pilot, lambda: len(str(found.get_option_at_index(0).prompt).split("\n")) > 3)
+        rows = str(found.get_option_at_index(0).prompt).split("\n")[1:]
+        assert all(row.startswith("  ") and row[2:3].strip() for row in rows)
+        assert max(map(len, rows)) <= found.scrollable_content_region.width - 2
+
+
+async def test_nothing_is_written_below_the_list_of_conversations(store: Store) -> None:
+    """Where the list lies over the prompt it closes as soon as something is written there; beside it, it stays.
+
+    Nor does what is said, in more rows than one, lie over the list.
+    """
+    engine = FakeEngine()
+    for width, stays in ((80, False), (130, True)):
+        async with make_app(engine, store=store).run_test(size=(width, 30)) as pilot:
+            await ready(pilot, engine)
+            chat(pilot).say("A sentence with more to say than one row has room for. " * 4)
+            said = chat(pilot).query_one("#notice-long")
+            await wait_until(pilot, lambda: said.display and said.visible)  # noqa: B023
+            await pilot.press("f7")
+            await wait_until(pilot, lambda: chat(pilot).query(Sidebar))
+            await wait_until(pilot, lambda: said.visible is stays)  # noqa: B023
+            await pilot.press("ctrl+r")
+            await wait_until(pilot, lambda: prompt_of(pilot).area.has_focus)
+            await wait_until(pilot, lambda: bool(chat(pilot).query(Sidebar)) is stays)  # noqa: B023
+            await wait_until(pilot, lambda: said.visible)  # noqa: B023
+
+
+async def test_the_list_may_be_closed_while_the_conversation_that_is_open_is_deleted(store: Store) -> None:
+    """A quick key after the one that deletes: another conversation is begun all the same."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(120, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", "Some are scarlet.")
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(Sidebar))
+        deleted = session(pilot).thread.stored.id
+        await chat(pilot).query(Sidebar).remove()
+        chat(pilot).post_message(Sidebar.Deleted(deleted))
+        await wait_until(pilot, lambda: session(pilot).thread.stored.id != deleted)
+        await pilot.press("h", "i")
+        assert chat(pilot).query_one(Prompt).text == "hi"
