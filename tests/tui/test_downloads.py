@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from localspec.chat.pairs.background import ChangeSignal
 from localspec.chat.pairs.downloads import Download, Downloads, Stage
 from localspec.chat.pairs.library import PairLibrary
@@ -105,7 +107,9 @@ def test_a_download_is_started_once_and_can_be_started_again_after_its_end() -> 
     assert loads.take_ended() == []
 
 
-def test_what_nobody_foresaw_becomes_a_sentence() -> None:
+def test_what_nobody_foresaw_becomes_a_sentence(caplog: pytest.LogCaptureFixture) -> None:
+    """And the log says where it happened."""
+
     def broken(pair_id: str, stop: threading.Event) -> object:
         raise ZeroDivisionError("oh")
 
@@ -116,6 +120,7 @@ def test_what_nobody_foresaw_becomes_a_sentence() -> None:
     assert now.stage is Stage.FAILED
     assert "ZeroDivisionError" in str(now.error)
     assert "is kept" in str(now.error)
+    assert "in broken" in caplog.text
 
 
 def test_closing_stops_all_without_waiting() -> None:

@@ -5,8 +5,13 @@ Threads are daemons: their work can be interrupted at any moment, and must not k
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
+
+from localspec.base.errors import LocalSpecError
+
+logger = logging.getLogger(__name__)
 
 Spawn = Callable[[Callable[[], None]], object]
 """Runs work in the background."""
@@ -15,6 +20,14 @@ Spawn = Callable[[Callable[[], None]], object]
 def in_thread(work: Callable[[], None]) -> None:
     """Run ``work`` in a thread of its own."""
     threading.Thread(target=work, name="localspec-pairs", daemon=True).start()
+
+
+def failure(error: Exception, what: str, hint: str = "Please report this.") -> LocalSpecError:
+    """The error to show for one of a thread; for a bug a sentence that begins with ``what``; the log has more."""
+    if isinstance(error, LocalSpecError):
+        return error
+    logger.error(what, exc_info=error)
+    return LocalSpecError(f"{what}: {error!r}.", hint)
 
 
 class ChangeSignal:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from localspec.base.errors import LocalSpecError
 from localspec.chat.pairs import download_words
-from localspec.chat.pairs.background import Spawn, in_thread
+from localspec.chat.pairs.background import Spawn, failure, in_thread
 
 if TYPE_CHECKING:
     from localspec.models.download.events import Delayed, DownloadEvent, Progressed
@@ -286,11 +286,9 @@ class Downloads:
                     if not job.tell(event):
                         return
                     self._changed()
-        except LocalSpecError as error:
-            ended = job.end(Stage.FAILED, error)
         except Exception as error:  # noqa: BLE001 -- nothing else would report an error of a thread
-            failure = LocalSpecError(f"The download failed: {error!r}.", "Try again; what has arrived is kept.")
-            ended = job.end(Stage.FAILED, failure)
+            told = failure(error, "The download failed", "Try again; what has arrived is kept.")
+            ended = job.end(Stage.FAILED, told)
         else:
             ended = job.end(Stage.DONE)
         if ended:

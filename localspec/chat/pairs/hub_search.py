@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from localspec.base.errors import LocalSpecError
-from localspec.chat.pairs.background import Spawn
+from localspec.chat.pairs.background import Spawn, failure
 from localspec.chat.pairs.source import PairSource
 
 if TYPE_CHECKING:
@@ -120,20 +120,16 @@ class HubSearch:
                     return
                 job.found = (*job.found, model)
                 self._changed()
-        except LocalSpecError as error:
-            job.error = error
         except Exception as error:  # noqa: BLE001 -- nothing else would report an error of a thread
-            job.error = LocalSpecError(f"The search failed: {error!r}.", "Please report this.")
+            job.error = failure(error, "The search failed")
         job.over = True
         self._changed()
 
     def _read(self, name: str) -> None:
         try:
             self._pages[name] = self._world.page(name)
-        except LocalSpecError as error:
-            self._pages[name] = error
         except Exception as error:  # noqa: BLE001 -- nothing else would report an error of a thread
-            self._pages[name] = LocalSpecError(f"The page cannot be read: {error!r}.", "Please report this.")
+            self._pages[name] = failure(error, "The page cannot be read")
         self._changed()
 
 
@@ -163,10 +159,8 @@ class DraftSearch:
                     return
                 self.found = tuple(sorted((*self.found, candidate), key=lambda each: each.rank))
                 self._changed()
-        except LocalSpecError as error:
-            self.error = error
         except Exception as error:  # noqa: BLE001 -- nothing else would report an error of a thread
-            self.error = LocalSpecError(f"The search failed: {error!r}.", "Please report this.")
+            self.error = failure(error, "The search failed")
         self.over = True
         self._changed()
 

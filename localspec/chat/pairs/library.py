@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localspec.base.errors import LocalSpecError
-from localspec.chat.pairs.background import ChangeSignal, Spawn, in_thread
+from localspec.chat.pairs.background import ChangeSignal, Spawn, failure, in_thread
 from localspec.chat.pairs.downloads import Download, Downloads, Stage
 from localspec.chat.pairs.hub_search import DraftSearch, HubSearch
 from localspec.chat.pairs.source import PairSource
@@ -192,10 +192,8 @@ class PairLibrary:
             self._show(self.world.judged(), judged=True)
             if self.world.measure(self.may_measure):
                 self._show(self.world.judged(), judged=True)
-        except LocalSpecError as error:
-            self.problem = error
         except Exception as error:  # noqa: BLE001 -- nothing else would report an error of a thread
-            self.problem = LocalSpecError(f"The pairs cannot be listed: {error!r}.", "`localspec doctor` may say why.")
+            self.problem = failure(error, "The pairs cannot be listed", "`localspec doctor` may say why.")
         finally:
             self._looking = False
             self.change_signal.set()

@@ -90,7 +90,7 @@ class ServerConnection:
         try:
             async with asyncio.timeout(_RELIST_S):
                 await self._list(self.client)
-        except Exception as error:  # noqa: BLE001  the SDK raises whatever its transports do
+        except Exception as error:  # noqa: BLE001 -- the SDK raises whatever its transports do
             await self.close()
             raise self._trouble("no longer answers", error) from None
 
@@ -122,7 +122,7 @@ class ServerConnection:
             raise ServerTrouble(
                 f"The server {self.server.name} could not {what} within {self.timeout_s:g} s."
             ) from None
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 -- as above
             if not _is_answer(error):
                 await self.close()
             raise self._trouble(f"could not {what}", error) from None
@@ -149,7 +149,7 @@ class ServerConnection:
                 await asyncio.shield(self._ready)
         except UsageError:
             raise
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 -- as above
             task, self._task = self._task, None
             if task is not None:
                 task.cancel()

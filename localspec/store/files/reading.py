@@ -61,7 +61,7 @@ def _unpacked(path: Path, data: bytes) -> bytes:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             member = next((name for name in archive.namelist() if Path(name).name == _CHATGPT_MEMBER), None)
             unpacked = None if member is None else _member(archive, member)
-    except Exception as error:
+    except Exception as error:  # of the decompressors, about a file that anybody may have made
         raise InputError(f"{path} is a damaged zip file ({error}).", "Download it again.") from error
     if unpacked is not None:
         if len(unpacked) > _MOST_BYTES:
