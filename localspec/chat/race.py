@@ -38,7 +38,7 @@ class Lane:
     rounds: list[Round] = field(default_factory=list)
     finished: Finished | None = None
     failure: str = ""
-    """Why it has no reply; empty if it has one, or will have."""
+    """The reason why it has no reply; empty if it has one, or will have."""
 
     @property
     def took_s(self) -> float:

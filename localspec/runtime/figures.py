@@ -145,7 +145,7 @@ def sentence(timings: Timings) -> str:
 
 
 def why_slower(timings: Timings) -> str:
-    """Why a reply with guesses was slower than plain decoding, whatever was accepted; empty if it was not."""
+    """The reason why a reply with guesses was slower than plain decoding; empty if it was not."""
     if timings.speedup_vs_plain is None or timings.speedup_vs_plain >= _AS_FAST or not timings.draft_n:
         return ""
     per_round = timings.mean_acceptance_length or 1.0

@@ -42,7 +42,7 @@ class RestoredCache(Protocol):
 
     @property
     def reason(self) -> str:
-        """Why the file could not be restored; empty if it was."""
+        """The reason why the file could not be restored; empty if it was."""
         ...
 
 

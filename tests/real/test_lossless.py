@@ -23,8 +23,8 @@ from tests.real.prompts import hundred_prompts
 
 SETTINGS = Sampling(temperature=1.0, top_k=6, top_p=1.0, min_p=0.0)
 WORDS = 3
-SAMPLES, SAMPLES_OF_A_WRONG_ONE = 600, 200
-"""A third is enough to find a wrong verifier out, which shows the power of the test of a right one."""
+SAMPLES, SAMPLES_OF_A_WRONG_ONE, SAMPLES_OF_A_WRONG_CORRECTION = 600, 100, 400
+"""Fewer are enough to find a wrong one out, which shows the power of the test of a right one."""
 
 
 def test_greedy_speculation_says_what_plain_decoding_says(duo: Duo, plain: Callable[[str], Reply]) -> None:
@@ -241,7 +241,7 @@ class TestSampled:
     ) -> None:
         """So does drawing the replacement from p instead of from what q leaves of it."""
         monkeypatch.setattr(Dist, "minus", lambda self, other: self)
-        seen = sample(duo, prompt, 3, NamingDraft(twin), SeededRng)
+        seen = sample(duo, prompt, 3, NamingDraft(twin), SeededRng, n=SAMPLES_OF_A_WRONG_CORRECTION)
         assert surely_differs(law, seen)
 
 

@@ -43,7 +43,7 @@ class Figures:
     """Proposals asked for in the last round; None before the first."""
     drafter: str | None = None
     why_off: str | None = None
-    """Why speculation is off, in a few words; None while it is on."""
+    """The reason why speculation is off, in a few words; None while it is on."""
     paused: bool = False
     """True if the depth policy has proposed nothing for a while."""
     mode: MarkMode = MarkMode.ORIGIN

@@ -15,7 +15,7 @@ _PEOPLE = "all\n"
 def without_recipient(events: Iterator[Event]) -> Iterator[Event]:
     """The events of a reply whose first tokens have no text if they are the recipient "all"."""
     text: str | None = ""
-    """What may be the recipient; None once that is clear."""
+    """The text that may be the recipient; None once that is clear."""
     shown = ""
 
     def shortened(token: Token) -> Token:

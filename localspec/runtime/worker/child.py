@@ -207,7 +207,7 @@ class EngineServer:
         self._scheduler = GcScheduler(time.monotonic)
         self._pair: InspectablePair | None = None
         self._absent: LocalSpecError = _nothing_loaded()
-        """Why no pair is open, when none is."""
+        """The error to answer with while no pair is open."""
 
     def serve(self) -> None:
         """Work until the inbox is closed."""

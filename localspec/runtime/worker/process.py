@@ -174,7 +174,7 @@ class EngineProcess:
                 self._popen.stdin.close()
 
     def _explained(self, status: int) -> LocalSpecError:
-        """Why the process ended, and what to do now."""
+        """The reason why the process ended, and what to do now."""
         log_line = telling_line(tail(self._log_file, self._log_start)) or ""
         then = f"The next prompt starts it again. The details are in {self._log_file}."
         match self._open_requests[0] if self._open_requests else None:
