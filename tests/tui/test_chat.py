@@ -156,7 +156,7 @@ async def test_newlines_grow_the_prompt_up_to_ten_lines() -> None:
 
 
 async def test_a_message_sent_during_a_reply_waits_its_turn() -> None:
-    """It is shown as queued, and asked with the whole conversation once the reply is done."""
+    """It is shown as queued, and asked with the whole conversation once the reply is done; so long a notice says so."""
     engine = FakeEngine()
     async with make_app(engine).run_test() as pilot:
         await begin(pilot, engine, "First")
@@ -164,8 +164,10 @@ async def test_a_message_sent_during_a_reply_waits_its_turn() -> None:
         await written(pilot, 3)
         await send(pilot, "Second")
         assert [view.has_class("-queued") for view in views(pilot)] == [False, True]
+        assert "Waits for the reply" in notice_text(pilot)
         engine.finish()
         await wait_until(pilot, lambda: len(engine.prompts) == 2)
+        await wait_until(pilot, lambda: "Waits for the reply" not in notice_text(pilot))
         assert [m.content for m in engine.prompts[1].prompt] == ["First", "Some words.", "Second"]  # type: ignore[union-attr]
         assert not views(pilot)[1].has_class("-queued")
 

@@ -135,6 +135,7 @@ async def test_who_comes_back_from_another_screen_is_at_the_turn_as_before(key: 
         await pilot.press("escape")
         await wait_until(pilot, lambda: app.screen is chat(pilot))
         assert chat(pilot).query_one(Hints).chosen
+        assert shown(pilot, "Hints").startswith("Alt+R answer again")
         assert "Esc leave" in shown(pilot, "Hints")
         assert chat(pilot).focused is None
 

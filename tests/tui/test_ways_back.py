@@ -203,6 +203,7 @@ async def test_a_version_that_was_summarised_is_gone_to(store: Store) -> None:
 
 
 async def test_a_deleted_turn_comes_back_in_a_conversation_that_was_left(store: Store) -> None:
+    """The notice of it ends with the next change."""
     engine = FakeEngine()
     async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
         await ready(pilot, engine)
@@ -218,6 +219,8 @@ async def test_a_deleted_turn_comes_back_in_a_conversation_that_was_left(store: 
         await send(pilot, "/undo ")
         await wait_until(pilot, lambda: turns_shown(pilot) == BOTH)
         assert "The turn is back." in notice_text(pilot)
+        await pilot.press("alt+r")
+        await wait_until(pilot, lambda: "The turn is back." not in notice_text(pilot))
 
 
 # The conversation that is open already

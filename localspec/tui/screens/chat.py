@@ -205,9 +205,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         await self._transcript.query(Welcome).remove()
         turn = self._pending.ask(event.written)
         await self._transcript.add_turn(turn)
-        if self._pending.waits(turn):
-            self._notices.say("Waits for the reply; Up takes it back.")
-        else:
+        if not self._pending.waits(turn):
             self._calls.sent()
         self._wake()
 
@@ -279,6 +277,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
             self.say(said) if isinstance(said, str) else self._wake()
 
     async def _change_turn(self, change: Handler, *argument: str) -> None:
+        self._notices.say("")
         done = change(*argument)
         if isawaitable(done):
             await done

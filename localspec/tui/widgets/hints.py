@@ -8,6 +8,7 @@ from textual.widgets import Static
 from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.command import Command
 from localspec.chat.commands.keymap import Keymap
+from localspec.chat.commands.turns import AGAIN
 from localspec.chat.commands.watching import STOP
 
 _GAPS = ("   ", "  ")
@@ -72,7 +73,7 @@ class Hints(Static):
             and (label := self._keymap.label(command))
         ]
         if self._chosen:
-            pairs.append((self._keymap.label(STOP), "leave"))
+            pairs = [(self._keymap.label(AGAIN), AGAIN.title), *pairs, (self._keymap.label(STOP), "leave")]
         width = self.size.width
         if self._weight and width > _WEIGHT_WIDTH:
             hints = fitting(pairs, width, width - _WEIGHT_WIDTH)
