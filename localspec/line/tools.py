@@ -16,10 +16,13 @@ from localspec.line.state import State
 
 _ANSWERS = {
     "y": Approval.ONCE,
+    "yes": Approval.ONCE,
     "c": Approval.CONVERSATION,
     "a": Approval.ALWAYS,
+    "always": Approval.ALWAYS,
     "never": Approval.NEVER,
     "n": Approval.NO,
+    "no": Approval.NO,
     "": Approval.NO,
 }
 _QUESTION = "Allow it? y once, c in this conversation, a always, n no, never: "
@@ -63,10 +66,9 @@ def tools(state: State, argument: str) -> None:
     if settings is None:
         raise UsageError("There are no settings here.", "Start `localspec chat`.")
     config = read_config()
-    browser = ToolBrowser(chat.tool_use, config, chat.stored.id)
     if argument:
-        config = browser.switch(argument)
-        chat.adopt(settings.resolve(config, chat.stored.settings), keep_system=True)
+        config = ToolBrowser(chat.tool_use, config, chat.stored.id).switch(argument)
+    chat.adopt(settings.resolve(config, chat.stored.settings), keep_system=True)
     chat.tool_use.reach(chat.chat_config)
     chat.tool_use.toolbox.wait()
     browser = ToolBrowser(chat.tool_use, config, chat.stored.id)

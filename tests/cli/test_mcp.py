@@ -171,7 +171,7 @@ main(services=CallingWorld().services())
 """
 
 
-@pytest.mark.parametrize(("answer", "said"), [("what\ny\n", "Done: "), ("\n", "Refused: "), ("\x03", "^C")])
+@pytest.mark.parametrize(("answer", "said"), [("what\nyes\n", "Done: "), ("\n", "Refused: "), ("\x03", "^C")])
 def test_run_at_a_terminal_asks_about_a_call_that_is_not_approved(answer: str, said: str) -> None:
     """Enter allows nothing, Ctrl-C ends the command; the text of the call is not shown."""
     config_file().parent.mkdir(parents=True, exist_ok=True)

@@ -17,12 +17,12 @@ from localspec.chat.thread import Thread
 from localspec.chat.tools.approvals import Approvals
 from localspec.chat.tools.browser import ToolBrowser
 from localspec.chat.tools.chain import NOT_MADE, REFUSED
-from localspec.chat.tools.offered import Resource, ServerPrompt
+from localspec.chat.tools.offered import OfferedTool, Resource, ServerPrompt
 from localspec.chat.tools.toolbox import Toolbox
 from localspec.chat.tools.use import ToolUse
 from localspec.config import read_config
 from localspec.runtime.chat_config import ToolChoice
-from localspec.runtime.messages import Message, Role, ToolCall
+from localspec.runtime.messages import Message, Role, Tool, ToolCall
 from localspec.tui.prompt.completion import CompletionList
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.approval import ApprovalScreen
@@ -31,6 +31,7 @@ from localspec.tui.screens.tools import ToolsScreen
 from localspec.tui.tokens.token_view import TokenView
 from tests.config.support import configure
 from tests.store.support import open_store
+from tests.tui.settings_support import settings_app
 from tests.tui.support import (
     LAUNCH,
     FakeEngine,
@@ -209,6 +210,52 @@ async def test_tools_are_switched_in_their_list() -> None:
         await pilot.press("escape")
         await send(pilot, "/tools get_time")
         await wait_until(pilot, lambda: read_config().values.get("tools.tool") == ("count_words",))
+
+
+async def test_what_the_list_shows_is_what_the_next_message_offers() -> None:
+    """Also if another program has changed the file since."""
+    engine = FakeEngine()
+    app = settings_app(engine, "")
+    async with app.run_test(size=(80, 24)) as pilot:
+        engine.load()
+        configure('[tools]\ntool = ["get_time"]\n')
+        await send(pilot, "/tools")
+        await wait_until(pilot, lambda: isinstance(app.screen, ToolsScreen))
+        await pilot.press("escape")
+        await send(pilot, "Hello")
+        await wait_until(pilot, lambda: engine.prompts)
+        assert [tool.name for tool in engine.prompts[-1].options.tools] == ["get_time"]
+
+
+async def test_a_long_list_of_tools_is_paged() -> None:
+    """To its end and back."""
+    configure("".join(f'[mcp.s{i}]\ncommand = "uvx"\n' for i in range(40)))
+    app = make_app(FakeEngine())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await send(pilot, "/tools")
+        await wait_until(pilot, lambda: isinstance(app.screen, ToolsScreen))
+        rows = app.screen.query_one(OptionList)
+        await pilot.press(*["pagedown"] * 9)
+        assert rows.highlighted == rows.option_count - 1
+        await pilot.press(*["pageup"] * 9)
+        assert rows.highlighted == 0
+
+
+class Known(Toolbox):
+    """A server that was reached; it has two tools."""
+
+    @property
+    def known(self) -> tuple[OfferedTool, ...]:
+        return tuple(OfferedTool(Tool(name, "", "{}"), "notes", "uvx", name) for name in ("read", "write"))
+
+
+def test_a_server_says_how_many_of_its_tools_are_on() -> None:
+    """Or that it has not been reached."""
+    one = '[mcp.notes]\ncommand = "uvx"\n[tools]\ntool = ["notes.read"]\n'
+    configure(one)
+    for toolbox, note in ((Known(), "1 of 2 tools"), (Toolbox(), "not reached yet; each message tries again")):
+        rows = ToolBrowser(ToolUse(toolbox), read_config(), "").rows
+        assert next(row.note for row in rows if row.id == "notes") == note
 
 
 def test_the_list_tells_what_the_command_line_has_switched_on() -> None:

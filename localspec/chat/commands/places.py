@@ -69,6 +69,8 @@ APPROVAL_STOP = IN_APPROVAL.add(
 IN_TOOLS = Place("In the list of tools")
 TOOL_UP = IN_TOOLS.add(Command("tool-up", "up,k", "up", "Go to the tool above."))
 TOOL_DOWN = IN_TOOLS.add(Command("tool-down", "down,j", "down", "Go to the tool below."))
+TOOL_PAGE_UP = IN_TOOLS.add(Command("tool-page-up", "pageup", "page up", "Go up by a page."))
+TOOL_PAGE_DOWN = IN_TOOLS.add(Command("tool-page-down", "pagedown", "page down", "Go down by a page."))
 TOOL_SWITCH = IN_TOOLS.add(
     Command("tool-switch", "enter,space", "on or off", "Switch the tool, or all tools of the server, on or off.")
 )

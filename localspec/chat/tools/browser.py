@@ -97,16 +97,17 @@ class ToolBrowser:
     def _of(self, server: McpServer) -> Iterator[ToolRow]:
         whole, chosen = server.name in self._chosen("mcp"), self._chosen("tool")
         tools = [tool for tool in self._use.toolbox.known if tool.server == server.name]
+        on = {tool.full_name for tool in tools if whole or tool.full_name in chosen}
         in_file = whole or any(name.startswith(f"{server.name}.") for name in chosen)
-        note = f"{len(tools)} tool{'' if len(tools) == 1 else 's'}" if tools else ""
+        some = f"{len(on)} of " if 0 < len(on) < len(tools) else ""
+        note = f"{some}{len(tools)} tool{'' if len(tools) == 1 else 's'}" if tools else ""
         if not in_file and server.name in self._use.toolbox.wanted_servers:
             note = " · ".join(filter(None, ("on from the command line", note)))
-        elif whole and not tools:
-            note = "starts with the next message"
+        elif in_file and not tools:
+            note = "not reached yet; each message tries again"
         yield ToolRow(server.name, whole, server.place, note)
         for tool in tools:
-            on = whole or tool.full_name in chosen
-            yield ToolRow(tool.full_name, on, _on_one_line(tool), self._note(tool), within=True)
+            yield ToolRow(tool.full_name, tool.full_name in on, _on_one_line(tool), self._note(tool), within=True)
 
     def _note(self, tool: OfferedTool) -> str:
         approval = self._use.approvals.approval(tool, self._conversation)

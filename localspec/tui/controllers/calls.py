@@ -138,8 +138,8 @@ class CallController:
             row = next(row for row in browser.rows if row.id == name)
             self._turns.say(f"{name} is {'on' if row.on else 'off'} from the next message on.")
             return
-        self._session.tool_use.reach(self._session.chat_config)
-        screen = ToolsScreen(self._session.tool_use, read_config(), conversation, self._apply)
+        self._apply(config := read_config())  # another program may have changed it
+        screen = ToolsScreen(self._session.tool_use, config, conversation, self._apply)
         self._turns.transcript.app.push_screen(screen)
 
     def _apply(self, config: Config) -> None:

@@ -13,7 +13,16 @@ from textual.widgets import OptionList, Static
 
 from localspec.base.errors import LocalSpecError
 from localspec.base.visible import visible_line
-from localspec.chat.commands.places import IN_TOOLS, TOOL_ASK, TOOL_CLOSE, TOOL_DOWN, TOOL_SWITCH, TOOL_UP
+from localspec.chat.commands.places import (
+    IN_TOOLS,
+    TOOL_ASK,
+    TOOL_CLOSE,
+    TOOL_DOWN,
+    TOOL_PAGE_DOWN,
+    TOOL_PAGE_UP,
+    TOOL_SWITCH,
+    TOOL_UP,
+)
 from localspec.chat.tools.browser import ToolBrowser, ToolRow
 from localspec.chat.tools.use import ToolUse
 from localspec.config import Config
@@ -72,6 +81,11 @@ class ToolsScreen(RowModal[None], CommandTarget):
     @handles(TOOL_DOWN, 1)
     def move(self, step: int) -> None:
         self._list.move(step)
+
+    @handles(TOOL_PAGE_UP, -1)
+    @handles(TOOL_PAGE_DOWN, 1)
+    def page(self, direction: int) -> None:
+        self.move(direction * max(1, self._list.size.height - 1))
 
     @handles(TOOL_SWITCH)
     def switch(self) -> None:
