@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,8 +33,8 @@ class McpServer:
 
     @property
     def place(self) -> str:
-        """The program with its arguments, or the address; values of variables and headers are secrets."""
-        return self.url or " ".join((self.command or "", *self.args))
+        """The program with its arguments as a shell takes them, or the address; values of variables and headers are secrets."""
+        return self.url or shlex.join((self.command or "", *self.args))
 
     def values(self) -> dict[tuple[str, ...], str | tuple[str, ...]]:
         """The values that are set, by their path below the server's table."""

@@ -38,6 +38,9 @@ def test_servers_are_added_listed_tried_and_removed(localspec: Localspec, tmp_pa
     again = localspec("mcp", "add", "tests", "other")
     assert (again.code, "There is a server tests already" in again.err) == (2, True)
     assert localspec("mcp").out == localspec("mcp", "list").out != ""
+    spaced = localspec("mcp", "add", "spaced", "--", "sh", "-c", "exit 3")
+    assert "spaced: sh -c 'exit 3'" in localspec("mcp").out, spaced.err
+    assert localspec("mcp", "remove", "spaced").code == 0
     listed = localspec("mcp", "list", "--json")
     assert json.loads(listed.out)[0]["name"] == "tests"
     assert "secret" not in listed.out
@@ -156,6 +159,8 @@ def test_run_makes_the_calls_of_tools_that_the_command_line_names(localspec: Loc
         ("round", None),
         ("done", None),
     ]
+    refused = next(event for event in events(ran.out) if event.get("state") == "refused")
+    assert "Nobody could be asked to allow this call. --tool list_files allows it." in str(refused)
     named = localspec("run", "--tool", "list_files", "--tool-folder", str(tmp_path), "x", world=CallingWorld())
     assert named.code == 0, named.err
     assert "Call of list_files, with" in named.err

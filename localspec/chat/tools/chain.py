@@ -16,6 +16,7 @@ from localspec.runtime.messages import Role, ToolCall
 from localspec.store import Node, StoredConversation
 
 REFUSED = "The user did not allow this call."
+UNASKED = "Nobody could be asked to allow this call."
 STOPPED = "The user stopped this call; it may have been made."
 NOT_MADE = "This call was not made."
 AT_LIMIT = "This call was not made: the limit of calls in a row is reached until the user writes again."
@@ -175,16 +176,17 @@ class CallChain:
         if call.tool is None:
             self._end(call, CallState.FAILED, self._unread or f"There is no tool {call.call.name}.")
             return
-        approval = self._approvals.approval(call.tool, self._conversation.id) or self._rule(call.tool)
-        if approval is not None:
+        if (approval := self._approvals.approval(call.tool, self._conversation.id)) is not None:
             self._judge(call, approval)
+        elif (ruled := self._rule(call.tool)) is not None:
+            self._judge(call, ruled, f"{UNASKED} --tool {call.tool.full_name} allows it.")
         else:
             call.changed = self._approvals.changed(call.tool)
             call.state = CallState.ASKING
 
-    def _judge(self, call: ActiveCall, approval: Approval) -> None:
+    def _judge(self, call: ActiveCall, approval: Approval, refusal: str = REFUSED) -> None:
         if not approval.allows or call.tool is None:
-            self._end(call, CallState.REFUSED, REFUSED)
+            self._end(call, CallState.REFUSED, refusal)
             return
         call.state = CallState.RUNNING
         self._left -= 1

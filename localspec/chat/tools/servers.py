@@ -243,8 +243,12 @@ class ServerConnection:
         return tuple(each for each in found if all(map(_NAME.fullmatch, (each.name, *each.fields))))
 
     def _trouble(self, what: str, error: Exception) -> ServerTrouble:
-        said = visible_line(_in_words(error))[:300]
-        reason = "it gave no answer in time" if isinstance(error, TimeoutError) else said
+        if isinstance(error, TimeoutError):
+            reason = "it gave no answer in time"
+        elif _is_end(error):
+            reason = "its program ended" if self.server.url is None else "it broke off"
+        else:
+            reason = visible_line(_in_words(error))[:300]
         last = self._complaints.last
         return ServerTrouble(
             f"The server {self.server.name} {what}: {reason.rstrip('.')}.",
@@ -355,9 +359,14 @@ def _in_words(error: Exception) -> str:
 
 def _is_answer(error: Exception) -> bool:
     """True for an error that the server itself answered with, after which it goes on."""
+    return isinstance(error, _mcp_error()) and not _is_end(error)
+
+
+def _is_end(error: Exception) -> bool:
+    """True for an error of the SDK's that says that the connection has ended."""
     from mcp_types import CONNECTION_CLOSED
 
-    return isinstance(error, _mcp_error()) and error.error.code != CONNECTION_CLOSED
+    return isinstance(error, _mcp_error()) and error.error.code == CONNECTION_CLOSED
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -110,7 +110,7 @@ def test_a_server_that_dies_in_a_call_costs_that_call_alone(box: Open, tmp_path:
     toolbox = box(server("plain", notes))
     died = call(toolbox, "die")
     assert died.failed
-    assert died.text.startswith("The server tests could not run die")
+    assert died.text.startswith("The server tests could not run die: its program ended.")
     assert call(toolbox, "echo", text="gone").text == "The server tests does not run any more."
     assert notes.read_text() == "died\n"
     toolbox.prepare()
