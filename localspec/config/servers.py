@@ -33,7 +33,7 @@ class McpServer:
 
     @property
     def place(self) -> str:
-        """The program with its arguments as a shell takes them, or the address; values of variables and headers are secrets."""
+        """The program and its arguments, quoted as for a shell, or the address; variables and headers are secrets."""
         return self.url or shlex.join((self.command or "", *self.args))
 
     def values(self) -> dict[tuple[str, ...], str | tuple[str, ...]]:

@@ -34,7 +34,7 @@ LEGENDS: Mapping[Marks, str] = {
 }
 _ENDINGS = {
     FinishReason.CANCELLED: "Stopped; /continue goes on.",
-    FinishReason.LENGTH: "Ended at the length limit; /continue goes on.",
+    FinishReason.LENGTH: "Ended at max tokens or the end of the context; /continue goes on.",
 }
 
 

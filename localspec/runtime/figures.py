@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from localspec.engine.timings import Timings
 
 MISSING = "-"
-ENDED_EARLY: Mapping[str, str] = {"cancelled": "stopped", "length": "ended at the length limit"}
+ENDED_EARLY: Mapping[str, str] = {"cancelled": "stopped", "length": "ended at max tokens or the end of the context"}
 """Words for a reply that the model did not end itself, by the reason of its end."""
 _COUNT_WIDTH = 5
 _SPEED_WIDTH = 5

@@ -176,6 +176,10 @@ class Prompter:
         except CapacityError as error:
             if not tools:
                 raise
+            try:
+                self.chat(messages, max_tokens, prefix)
+            except CapacityError:  # without tools it is too long, too
+                raise error from None
             n = f"{len(tools)} tool{'s' if len(tools) > 1 else ''}"
             less = f"{n} described in it can be switched off with /tools. {error.hint}"
             raise CapacityError(error.message, less) from None

@@ -236,6 +236,6 @@ def test_ansi_marks_only_when_asked_for_in_a_pipe(localspec: Localspec, monkeypa
 def test_the_figures_begin_with_why_the_reply_ended_early(localspec: Localspec) -> None:
     """In the words of the chat; nothing is said of one that ended by itself."""
     cut = localspec("run", *FILES, "--max-tokens", "3", "hello there")
-    assert cut.err.startswith("ended at the length limit, 3 tokens, ")
+    assert cut.err.startswith("ended at max tokens or the end of the context, 3 tokens, ")
     (end,) = (event for event in events_of(localspec("run", *FILES, "--json", "hello there").out) if "reason" in event)
     assert localspec("run", *FILES, "hello there").err.startswith("ended") == (end["reason"] == "length")

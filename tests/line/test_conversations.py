@@ -255,7 +255,7 @@ def test_a_reply_that_was_cut_short_goes_on(localspec: Localspec) -> None:
     first, second = (record["text"] for record in records if record["event"] == "done")
     assert records[-1]["messages"][-1]["content"] == first + second
     said = localspec(*PLAIN, "--max-tokens", "3", stdin=lines("one")).err
-    assert "Ended at the length limit; /continue goes on." in said
+    assert "Ended at max tokens or the end of the context; /continue goes on." in said
     assert localspec(*PLAIN, stdin=lines("/continue")).code == 2
 
 

@@ -443,6 +443,9 @@ class TestFitting:
             Prompter(FakeVocab(), 100).chat(thread("a", "b", "c" * 82))
         with pytest.raises(CapacityError, match="1 tool described in it"):
             Prompter(FakeVocab(), 100).chat(thread("a", "b", "c"), tools=(Tool("a", "b" * 99, "{}"),))
+        with pytest.raises(CapacityError) as error:  # switching tools off would not help
+            Prompter(FakeVocab(), 100).chat(thread("c" * 99), tools=(Tool("a", "b", "{}"),))
+        assert "/tools" not in str(error.value)
 
     def test_a_short_reply_needs_little_room(self) -> None:
         """Whoever asks for two tokens does not lose turns for ten."""
