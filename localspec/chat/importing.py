@@ -158,5 +158,5 @@ def imported(added: Added) -> str:
     """The result of an import in a sentence."""
     if not added.new and added.known:
         return f"Nothing is new: {number_of(len(added.known), 'conversation')} skipped, already here."
-    known = f"; {len(added.known)} more skipped, already here" if added.known else ""
+    known = f"; {len(added.known)} skipped, already here" if added.known else ""
     return f"{number_of(len(added.new), 'conversation')} imported{known}."

@@ -100,5 +100,5 @@ def import_(files: Sequence[Path], copies: bool, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"imported": list(added.new), "known": list(added.known)}, indent=2))
         return
-    known = f"; {len(added.known)} more skipped, already here (--copy adds them again)" if added.known else ""
+    known = f"; {len(added.known)} skipped, already here (--copy adds them again)" if added.known else ""
     print(f"{number_of(len(added.new), 'conversation')} imported{known}.")

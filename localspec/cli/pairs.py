@@ -100,18 +100,19 @@ def info(services: Services, /, pair_id: str, as_json: bool) -> None:
     calls = calls_of(pair)
     verdict, embedder = pair_verdict(pair), find_embedder(os.environ)
     if as_json:
-        match = None if verdict is None else {"fits": verdict.fits, **asdict(verdict)}
-        more = {"sampling": asdict(pair.sampling), "match": match, "calls_tools": calls or None}
+        fits = None if verdict is None else {"fits": verdict.fits, **asdict(verdict)}
+        more = {"sampling": asdict(pair.sampling), "match": fits, "calls_tools": calls or None}
         more["embedder"] = embedder.name if embedder else None
         print(json.dumps(to_json(described) | more, indent=2))
         return
     print(visible_line(described.title))
     tools = [("calls tools", calls)] if calls else []
     passages = [("passages", f"of attached files are found by {passages_found_by(embedder)}")]
-    print("\n".join(named([*facts(described), *_sampling(pair), *tools, *passages])))
+    sentences: Sequence[str] = ()
     if verdict is not None:
         sentences = [verdict.reason] if verdict.reason else [_match(pair), *verdict.warnings]
-        print("\n".join(named([("match" if not n else "", text) for n, text in enumerate(sentences)])))
+    match = [("match" if not n else "", text) for n, text in enumerate(sentences)]
+    print("\n".join(named([*facts(described), *_sampling(pair), *tools, *passages, *match])))
 
 
 for _command in (search, show, draft, pull, check, add, rm, prune, scan):

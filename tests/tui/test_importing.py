@@ -221,7 +221,7 @@ async def test_a_large_file_is_stored_little_by_little(
         await bring_in(pilot, "/import old.json", "imported. Then: Importing old.json was stopped.")
         had_n = len(store.conversations())
         assert 5 <= had_n < 40
-        await bring_in(pilot, "/import old.json", f"{40 - had_n} conversations imported; {had_n} more skipped")
+        await bring_in(pilot, "/import old.json", f"{40 - had_n} conversations imported; {had_n} skipped")
     assert set(sizes) == {0, 1}
     assert titles(store) == set(names)
 
