@@ -186,21 +186,23 @@ class Costs:
         return self.resize_s + self.settle_s
 
     @property
+    def excursion_s(self) -> float:
+        """Seconds that a round is charged for a change of size.
+
+        Over a network all of the price. On CUDA a part, else sizes would never follow the text (figures in
+        docs/benchmarks.md).
+        """
+        return self.resize_s if self.pays_for_sizes else self.change_s / _EXCURSION_N
+
+    @property
     def pays_for_sizes(self) -> bool:
         """True if each change of size is paid for by the round that makes it, as over a network."""
         return self.resize_s > 0 and not self.settle_s
 
     def _next_s(self, batch: int) -> float:
-        """Seconds for the next round if it has so many tokens, with what it has to bring in for changes of size.
-
-        Over a network each change is paid for by the round that makes it. On CUDA it is spread over the rounds to come,
-        else sizes would never follow the text (figures in docs/benchmarks.md).
-        """
+        """Seconds for the next round if it has so many tokens, with what it has to bring in for a change of size."""
         size = self.size(batch)
-        round_s = self.round_s(size)
-        if size == self._latest:
-            return round_s
-        return round_s + (self.resize_s if self.pays_for_sizes else self.change_s / _EXCURSION_N)
+        return self.round_s(size) + (0.0 if size == self._latest else self.excursion_s)
 
     def size(self, batch: int) -> int:
         """The size at which a batch of so many tokens is evaluated next.
