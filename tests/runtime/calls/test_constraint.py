@@ -41,9 +41,15 @@ from tests.runtime.calls.support import (
 )
 
 
+@cache
+def target_vocab() -> LlamaVocab:
+    """The target is opened once: each opening takes 345 MB, which stay until the process ends."""
+    return open_target().vocab
+
+
 @each_syntax
 def test_the_constraint_takes_what_the_syntax_writes_and_only_with_arguments_that_fit(syntax: CallSyntax) -> None:
-    write, vocab = WRITERS[syntax.name], open_target().vocab
+    write, vocab = WRITERS[syntax.name], target_vocab()
     settings = held(Sampling(), syntax, TOOLS, {}, reasons=False)
     whole = write("first", {"text": "a", "n": 7}).removesuffix("<|end_of_msg|>").replace("'", '"')
     both = f"{whole}\n{write('second', {})}" if not syntax.trigger else whole
@@ -72,7 +78,7 @@ def test_whatever_the_constraint_lets_be_written_is_read_as_arguments_that_fit(
     required = data.draw(st.lists(st.sampled_from(names), unique=True)) if names else []
     schema = object_schema({name: PARAMETERS[name] for name in names}, required)
     tools = (replace(FIRST, parameters=json.dumps(schema)),)
-    vocab: Any = marked_vocab() if with_controls else open_target().vocab
+    vocab: Any = marked_vocab() if with_controls else target_vocab()
     marked = dict(zip(syntax.markers, vocab.spare, strict=False)) if with_controls else {}
     stand_ins = Markers(marked)
     written = {token: stand_ins.written(marker) for marker, token in marked.items()}
@@ -149,7 +155,7 @@ def test_a_parameter_that_cannot_be_held_is_any_text_beside_others_that_are_held
     whole = {"type": "object", "properties": {"text": schema, "n": {"type": "integer"}}, "required": ["n"]}
     tools = (replace(FIRST, parameters=json.dumps(whole)),)
     grammar = held(Sampling(), BY_NAME["Seed"], tools, {}, reasons=False).grammar or ""
-    vocab = open_target().vocab
+    vocab = target_vocab()
     for arguments, fits in (
         ({"text": "so b\n/ (it) is", "n": 3}, True),
         ({"text": "a"}, False),
@@ -164,7 +170,7 @@ def test_a_parameter_that_cannot_be_held_is_any_text_beside_others_that_are_held
     "more", [{"additionalProperties": True}, {"anyOf": [{"required": ["n"]}]}, {"required": ["unknown"]}]
 )
 def test_a_tool_whose_schema_says_more_than_its_parameters_takes_any(more: Arguments) -> None:
-    tools, vocab = (replace(FIRST, parameters=json.dumps({**json.loads(SCHEMA), **more})), SECOND), open_target().vocab
+    tools, vocab = (replace(FIRST, parameters=json.dumps({**json.loads(SCHEMA), **more})), SECOND), target_vocab()
     for name, fits in (("first", True), ("second", False)):
         rules = GuidanceRules.of(held(Sampling(), BY_NAME["GLM"], tools, {}, reasons=False).grammar or "", vocab)
         said = vocab.tokenize(WRITERS["GLM"](name, {"other": "a", "n": "no"}), special=False)
@@ -188,7 +194,7 @@ def test_a_name_that_tags_cannot_say_is_held_to_nothing(syntax: CallSyntax) -> N
 @each_single
 def test_a_call_that_goes_on_in_the_token_of_its_begin_is_not_held_to_what_it_is_not(syntax: CallSyntax) -> None:
     """White space behind the begin is taken where the syntax has it; nothing else leaves the grammar at once."""
-    vocab = open_target().vocab
+    vocab = target_vocab()
     settings = held(Sampling(), syntax, TOOLS, {}, reasons=False)
     opening = begun(syntax, WRITERS[syntax.name]("first", {})) or ""
     opening = opening[: next(at for at in range(len(opening) + 1) if begun(syntax, opening[:at]))]
@@ -233,7 +239,7 @@ class WithMarkers:
 
 @cache
 def marked_vocab() -> WithMarkers:
-    return WithMarkers(open_target().vocab)
+    return WithMarkers(target_vocab())
 
 
 def drawn(grammar: str, vocab: LlamaVocab, written: Mapping[int, str], forms: Sequence[str], seed: int) -> str:
