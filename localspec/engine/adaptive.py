@@ -351,7 +351,7 @@ def expected_rate(costs: Costs, drafter: str, chance: float, deepest: int) -> fl
         tokens_n = sum(chance**place for place in range(n + 1))
         spent_s = costs.round_s(n + 1)
         if n:
-            spent_s += costs.excursion_s + costs.query_s(drafter, 1, n) + (n - 1) * _alone_s(costs, drafter)
+            spent_s += costs.change_charge_s + costs.query_s(drafter, 1, n) + (n - 1) * _alone_s(costs, drafter)
         if tokens_n / spent_s <= rate * _SAME_RATE:
             return rate
         rate = tokens_n / spent_s

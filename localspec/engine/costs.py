@@ -30,7 +30,7 @@ _LARGEST_SURPRISE = 2.0
 """The largest factor that one round can stand for, whatever interrupted it."""
 _RESIZE_RATE = 0.25
 """The rate at which the price of a change of size follows: it differs much, and is seen seldom."""
-_EXCURSION_N = 4.0
+_CHARGED_OVER_N = 4.0
 """Rounds over which the price of a change of size is spread, where batches of one size are replayed (CUDA)."""
 _OVERPAID = 0.5
 """The share of that price up to which a size is kept that is too large."""
@@ -186,13 +186,13 @@ class Costs:
         return self.resize_s + self.settle_s
 
     @property
-    def excursion_s(self) -> float:
+    def change_charge_s(self) -> float:
         """Seconds that a round is charged for a change of size.
 
         Over a network all of the price. On CUDA a part, else sizes would never follow the text (figures in
         docs/benchmarks.md).
         """
-        return self.resize_s if self.pays_for_sizes else self.change_s / _EXCURSION_N
+        return self.resize_s if self.pays_for_sizes else self.change_s / _CHARGED_OVER_N
 
     @property
     def pays_for_sizes(self) -> bool:
@@ -202,13 +202,13 @@ class Costs:
     def _next_s(self, batch: int) -> float:
         """Seconds for the next round if it has so many tokens, with what it has to bring in for a change of size."""
         size = self.size(batch)
-        return self.round_s(size) + (0.0 if size == self._latest else self.excursion_s)
+        return self.round_s(size) + (0.0 if size == self._latest else self.change_charge_s)
 
     def size(self, batch: int) -> int:
         """The size at which a batch of so many tokens is evaluated next.
 
         On CUDA a change of size costs more than most rounds save. So a smaller batch is evaluated at the size of the
-        latest until the excess of all such rounds comes to a part of that price, as one rents skis before buying them.
+        latest until the excess of all such rounds comes to a part of that price (the ski-rental problem).
         """
         size = self._own_size(batch)
         if self._padded is None or not self.settle_s or not size < self._latest <= self.largest:

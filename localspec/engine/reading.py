@@ -275,5 +275,5 @@ def assumed_gain(costs: Costs, drafter: str, rate: float = _PRIOR_RATE) -> float
     for depth in range(1, costs.largest):
         tokens += rate**depth
         spent_s += costs.further_s(drafter) if spent_s else costs.query_s(drafter, 1)
-        best = max(best, tokens * costs.plain_s / (spent_s + costs.excursion_s + costs.round_s(depth + 1)))
+        best = max(best, tokens * costs.plain_s / (spent_s + costs.change_charge_s + costs.round_s(depth + 1)))
     return 1 - 1 / best
