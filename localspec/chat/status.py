@@ -95,11 +95,7 @@ def closing_note(reply: Reply) -> str:
 
 def opening_note(reply: Reply) -> str:
     """A note that not all of the conversation fitted into the context; empty if it did."""
-    dropped_n = reply.prompt.dropped_n if reply.prompt else 0
-    if not dropped_n:
-        return ""
-    messages = "message was" if dropped_n == 1 else f"{dropped_n} messages were"
-    return f"the context is full: the oldest {messages} left out"
+    return figures.no_room_for(reply.prompt) if reply.prompt else ""
 
 
 def format_note(reply_format: ReplyFormat, *, one: bool) -> str:

@@ -164,6 +164,8 @@ class Started:
     """The seed in force, also when the caller left it to chance."""
     dropped_n: int = 0
     """Messages left out, oldest first, because the context is too small for all."""
+    cut_n: int = 0
+    """Results of tools that were cut short, because the context is too small for all of them."""
     reasons: bool = False
     """True if the prompt has begun the reasoning, with which the reply goes on."""
 

@@ -48,8 +48,8 @@ def event_from_dict(data: Mapping[str, Any]) -> Event:
     """Undo ``event_to_dict``; unknown fields are passed over. Raises KeyError if one is missing."""
     match data["event"]:
         case "start":
-            dropped_n, reasons = data.get("dropped_n", 0), data.get("reasons", False)
-            return Started(data["prompt_n"], data["cache_n"], data["seed"], dropped_n, reasons)
+            left_out = data.get("dropped_n", 0), data.get("cut_n", 0)
+            return Started(data["prompt_n"], data["cache_n"], data["seed"], *left_out, data.get("reasons", False))
         case "progress":
             return PromptProgress(data["done_n"], data["total_n"], data.get("image", False))
         case "round":

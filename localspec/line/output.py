@@ -21,7 +21,7 @@ from localspec.engine.events import Event, Finished, FinishReason, PromptProgres
 from localspec.line.progress import ProgressSentences
 from localspec.line.streaming import StreamUnit, UnitBuffer
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.figures import failure_note, sentence
+from localspec.runtime.figures import failure_note, no_room_for, sentence
 from localspec.runtime.messages import Reply
 from localspec.runtime.pair_info import PairInfo
 
@@ -108,8 +108,8 @@ class TextLineOutput:
 
     def show(self, event: Event) -> None:
         match event:
-            case Started() if event.dropped_n:
-                self._write_aside(f"The context is full: the {event.dropped_n} oldest messages are left out.")
+            case Started() if left_out := no_room_for(event):
+                self._write_aside(f"{left_out[0].upper()}{left_out[1:]}.")
             case PromptProgress():
                 self._progress.show(_reading(event), event.done_n / max(1, event.total_n))
             case Round() | Finished():

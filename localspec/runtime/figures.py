@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from localspec.engine.events import Round
+    from localspec.engine.events import Round, Started
     from localspec.engine.timings import Timings
 
 MISSING = "-"
@@ -89,6 +89,21 @@ def nats(divergence: float | None, *, fixed: bool = False) -> str:
     """
     text = MISSING if divergence is None else f"{divergence:.3f}" if divergence < 0.9995 else _three_digits(divergence)
     return _padded(text, _NATS_WIDTH, fixed)
+
+
+def no_room_for(prompt: Started) -> str:
+    """A clause on what of the conversation the context has no room for; empty if it has room for all.
+
+    >>> from localspec.engine.events import Started
+    >>> no_room_for(Started(900, 0, 1, dropped_n=4, cut_n=1))
+    'the context is full: the oldest 4 messages were left out, the result of a tool was cut short'
+    """
+    said = []
+    if n := prompt.dropped_n:
+        said.append(f"the oldest {'message was' if n == 1 else f'{n} messages were'} left out")
+    if n := prompt.cut_n:
+        said.append(f"{'the result of a tool was' if n == 1 else f'{n} results of tools were'} cut short")
+    return f"the context is full: {', '.join(said)}" if said else ""
 
 
 def depth_used(rounds: Sequence[Round]) -> int | None:

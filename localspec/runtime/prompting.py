@@ -8,7 +8,7 @@ new text says the same. Knows nothing of models: a vocabulary is enough.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -34,6 +34,8 @@ _PIECE_N = 32_768
 _MORE = ("a", "\n\n1")
 """Two ways for a message to go on; what the tokens of both begin with is there in every other way, but rarely."""
 _END_CHARS = 64
+_CUTS = (2, 4, 8, 16, 32, 64)
+"""The parts of the context that results of tools are cut to, one after the other, until the last turn fits."""
 _FAR = 2
 """Times the context: what is longer is not tokenized to the end."""
 
@@ -45,6 +47,8 @@ class RenderedPrompt:
     tokens: list[int]
     dropped_n: int = 0
     """Messages left out, oldest first, because the context is too small for all."""
+    cut_n: int = 0
+    """Results of tools that were cut short, likewise."""
     end: str = field(default="", compare=False)
     """The last characters of the template's text, before ``prefix``."""
 
@@ -162,17 +166,16 @@ class Prompter:
     ) -> RenderedPrompt:
         """The prompt for a conversation, its oldest turns left out if the context is too small for all.
 
-        The system message and the last message always stay, and so does ``prefix``, the beginning of the reply.
-        Raises InputError or CapacityError.
+        Before that, results of tools are cut: nobody chose their length. The system message and the last turn always
+        stay, and so does ``prefix``, the beginning of the reply. Raises InputError or CapacityError.
         """
         if not messages or not (messages[-1].content.strip() or messages[-1].role is Role.TOOL):
             raise _empty()
         prompts = self._tool_prompts(messages, tools)
-        prepared = self._prepared(messages, prompts)
+        with_images = self._with_images(messages)
         self._images.check(messages[-1])
-        head = [message for message in prepared[:1] if message.role is Role.SYSTEM]
         try:
-            return self._fitting(self._render(prompts), head, prepared[len(head) :], max_tokens, prefix)
+            return self._fitting(prompts, with_images, max_tokens, prefix)
         except CapacityError as error:
             if not tools:
                 raise
@@ -213,10 +216,13 @@ class Prompter:
         return ToolPrompts(self.call_form, tuple(tools)) if tools or any(map(speaks_of_calls, messages)) else None
 
     def _prepared(self, messages: Sequence[Message], prompts: ToolPrompts | None) -> list[Message]:
-        self._images.forget_old()
         # Images first: only those of messages count, never what a tool's result says.
-        with_images = [each if each.role is Role.SYSTEM else self._images.prepared(each) for each in messages]
+        with_images = self._with_images(messages)
         return prompts.prepared(with_images) if prompts else with_images
+
+    def _with_images(self, messages: Sequence[Message]) -> list[Message]:
+        self._images.forget_old()
+        return [each if each.role is Role.SYSTEM else self._images.prepared(each) for each in messages]
 
     def _render(self, prompts: ToolPrompts | None) -> Callable[[Sequence[Message]], MarkedText]:
         source = self._source(tools=prompts is not None)
@@ -245,52 +251,101 @@ class Prompter:
         return "" if token is None else self._vocab.source(token).decode("utf-8", errors="replace")
 
     def _fitting(
-        self,
-        render: Callable[[Sequence[Message]], MarkedText],
-        head: list[Message],
-        turns: list[Message],
-        max_tokens: int | None,
-        prefix: str,
+        self, prompts: ToolPrompts | None, messages: list[Message], max_tokens: int | None, prefix: str
     ) -> RenderedPrompt:
-        """The longest end of ``turns`` that leaves room to reply, and does not move with every question.
-
-        What was left out before stays out if that still fits: another beginning would have the whole
-        conversation read again. When more has to go, a quarter of the room is freed at once.
-        """
+        """The prompt of all messages, or of as much of them as leaves room to reply. Raises CapacityError."""
         reserve = self._reserve(max_tokens)
         room = self._n_ctx - reserve
-        begun = MarkedText.given(prefix)
-        end = ""
-
-        def tokens_from(start: int, at_most: int) -> list[int] | None:
-            """None if there are more, or far more."""
-            nonlocal end
-            messages = head + turns[start:]
-            if len(messages) > _FAR * self._n_ctx:  # each has a token at least
-                return None
-            # Templates may strip what a message says. To render megabytes would keep other replies waiting.
-            if any(self._is_far_too_long(str.strip(message.content)) for message in messages):
-                return None
-            text = render(messages)
-            end = str(text[-_END_CHARS:])
-            text += begun
-            tokens = None if self._is_far_too_long(text) else self._encode(text, self._latest)
-            return tokens if tokens is not None and len(tokens) <= at_most else None
-
-        if whole := tokens_from(0, room):
+        render = partial(self._rendered, self._render(prompts), prompts, MarkedText.given(prefix))
+        if whole := render(messages, room):
             self._left_out = []
-            return RenderedPrompt(whole, end=end)
+            return whole
+        head_n = sum(message.role is Role.SYSTEM for message in messages[:1])
+        for shorter in self._shortened(messages):
+            found = render(shorter, room) if shorter != messages else None
+            if found := found or self._latest_turns(render, shorter, head_n, room):
+                break
+        else:
+            start = _starts_of_turns(shorter[head_n:])[-1]
+            found = render(shorter[:head_n] + shorter[head_n + start :], _FAR * self._n_ctx)
+            if found is None or len(found.tokens) > self._n_ctx - min(SHORTEST_REPLY_N, reserve):
+                raise self._too_long(found and found.tokens)
+            found = replace(found, dropped_n=start)
+        start = head_n + found.dropped_n
+        self._left_out = shorter[head_n:start]
+        cut_n = sum(one is not other for one, other in zip(shorter[start:], messages[start:], strict=True))
+        return replace(found, cut_n=cut_n)
+
+    def _shortened(self, messages: list[Message]) -> Iterator[list[Message]]:
+        """The messages, with results of tools cut shorter and shorter."""
+        before = messages
+        if not any(message.role is Role.TOOL for message in messages):
+            yield messages
+            return
+        for part in _CUTS:
+            shorter = [self._cut(message, self._n_ctx // part) for message in messages]
+            if part == _CUTS[0] or shorter != before:
+                yield shorter
+            before = shorter
+
+    def _cut(self, message: Message, most: int) -> Message:
+        """The message; if it is the result of a tool, the first tokens of it, so many at most."""
+        text = message.content
+        if message.role is not Role.TOOL or len(text.encode(errors="replace")) <= most:
+            return message
+        text = text[: _LONG * most]
+        while (n := len(self._encoder.tokenize(MarkedText.given(text)))) > most:
+            text = text[: len(text) * most // n]
+        left_n = len(message.content) - len(text)
+        return replace(message, content=f"{text}\n[{left_n} more characters were cut off]") if left_n else message
+
+    def _latest_turns(
+        self,
+        render: Callable[[Sequence[Message], int], RenderedPrompt | None],
+        messages: list[Message],
+        head_n: int,
+        most: int,
+    ) -> RenderedPrompt | None:
+        """The longest end of the conversation that has ``most`` tokens at most; None if the last turn has more.
+
+        It does not move with every question: what was left out before stays out if that still fits, since another
+        beginning would have the whole conversation read again. When more has to go, a quarter of the room is freed
+        at once. The first ``head_n`` messages stay.
+        """
+        head, turns = messages[:head_n], messages[head_n:]
+
+        def from_turn(start: int, at_most: int) -> RenderedPrompt | None:
+            found = render(head + turns[start:], at_most)
+            return found and replace(found, dropped_n=start)
+
         before = len(self._left_out)
-        if before and before < len(turns) and turns[:before] == self._left_out and (kept := tokens_from(before, room)):
-            return RenderedPrompt(kept, before, end)
-        starts = _starts_of_turns(turns) or [0]
-        first_fit = bisect_left(starts, True, key=lambda start: tokens_from(start, room * 3 // 4) is not None)
-        start = starts[min(first_fit, len(starts) - 1)]
-        tokens = tokens_from(start, _FAR * self._n_ctx)
-        if tokens is None or len(tokens) > self._n_ctx - min(SHORTEST_REPLY_N, reserve):
-            raise self._too_long(tokens)
-        self._left_out = turns[:start]
-        return RenderedPrompt(tokens, start, end)
+        if before and before < len(turns) and turns[:before] == self._left_out and (kept := from_turn(before, most)):
+            return kept
+        starts = _starts_of_turns(turns)
+        first_fit = bisect_left(starts, True, key=lambda start: from_turn(start, most * 3 // 4) is not None)
+        return from_turn(starts[min(first_fit, len(starts) - 1)], most)
+
+    def _rendered(
+        self,
+        render: Callable[[Sequence[Message]], MarkedText],
+        prompts: ToolPrompts | None,
+        begun: MarkedText,
+        messages: Sequence[Message],
+        most: int,
+    ) -> RenderedPrompt | None:
+        """The prompt of these messages; None if it has more than ``most`` tokens, or far more than fit."""
+        if prompts:
+            messages = prompts.prepared(messages)
+        if len(messages) > _FAR * self._n_ctx:  # each has a token at least
+            return None
+        # Templates may strip what a message says. To render megabytes would keep other replies waiting.
+        if any(self._is_far_too_long(str.strip(message.content)) for message in messages):
+            return None
+        text = render(messages)
+        end = str(text[-_END_CHARS:])
+        text += begun
+        tokens = None if self._is_far_too_long(text) else self._encode(text, self._latest)
+        return RenderedPrompt(tokens, end=end) if tokens is not None and len(tokens) <= most else None
 
     def _encode(self, text: MarkedText, earlier: Sequence[int]) -> list[int]:
         """Tokens of ``text``, with exactly one ``bos`` in front if the model wants it."""
@@ -348,7 +403,7 @@ def check_ids(ids: Sequence[int], n_vocab: int) -> None:
 
 def _starts_of_turns(turns: Sequence[Message]) -> list[int]:
     """The messages that a shortened conversation may begin with: a user's."""
-    return [i for i, message in enumerate(turns) if i and message.role is Role.USER]
+    return [i for i, message in enumerate(turns) if i and message.role is Role.USER] or [0]
 
 
 def _empty() -> InputError:

@@ -112,7 +112,7 @@ class Replier:
         try:
             for event in self._events(request, drafters, calls, asked=not prefix and ready.end.endswith(ASKED)):
                 if isinstance(event, Started):
-                    event = replace(event, dropped_n=ready.dropped_n, reasons=ready.reasons)
+                    event = replace(event, dropped_n=ready.dropped_n, cut_n=ready.cut_n, reasons=ready.reasons)
                 elif isinstance(event, Round):
                     context.extend(token.id for token in event.tokens)
                 self._between_events(event, options)

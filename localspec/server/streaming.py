@@ -77,8 +77,8 @@ async def replied(service: Service, asked: ReplyRequest) -> AsyncGenerator[Event
     """
     async with aclosing(service.reply(asked)) as events:
         async for event in events:
-            if isinstance(event, Started) and event.dropped_n:
-                left_out = f"its {event.dropped_n} oldest messages would be left out"
+            if isinstance(event, Started) and (event.dropped_n or event.cut_n):
+                left_out = f"{event.dropped_n} of its messages would be left out, {event.cut_n} be cut short"
                 hint = "Send less of the conversation, or give the pair a larger context (--ctx)."
                 raise CapacityError(f"The prompt is too long for the pair's context: {left_out}.", hint)
             yield event

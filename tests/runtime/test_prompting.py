@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +15,7 @@ from localspec.base.errors import CapacityError, InputError
 from localspec.engine.cancel import Cancelled
 from localspec.engine.model import InfillTokens
 from localspec.runtime.encoding import Encoder
-from localspec.runtime.messages import Infill, Message, ReplyOptions, Role, TokenIds, Tool
+from localspec.runtime.messages import Infill, Message, ReplyOptions, Role, TokenIds, Tool, ToolCall
 from localspec.runtime.prompting import Prompter, RenderedPrompt
 from localspec.runtime.template import ChatTemplate
 from localspec.runtime.template.marked_text import MarkedText
@@ -452,6 +453,56 @@ class TestFitting:
         messages = thread(*["c"] * 9)
         assert Prompter(FakeVocab(), 30).chat(messages).dropped_n > 0
         assert Prompter(FakeVocab(), 30).chat(messages, max_tokens=2).dropped_n == 0
+
+
+def called(*results: str) -> list[Message]:
+    """A question, calls of tools, and their results."""
+    calls = tuple(ToolCall(str(i), "ab", "{}") for i in range(len(results)))
+    told = [Message(Role.TOOL, result, call_id=str(i), name="ab") for i, result in enumerate(results)]
+    return [Message(Role.USER, "a"), Message(Role.ASSISTANT, "", calls), *told]
+
+
+class TestLongResults:
+    """Contexts of 1000: nobody who asks a short question can know how long a tool's answer will be."""
+
+    def test_one_that_fits_is_whole(self) -> None:
+        assert Prompter(FakeVocab(), 1000).chat(called("c" * 600)).cut_n == 0
+
+    def test_one_that_leaves_no_room_is_cut_to_half_of_the_context(self) -> None:
+        prompter = Prompter(FakeVocab(), 1000)
+        prompt = prompter.chat(called("c" * 5_000))
+        assert (prompt.dropped_n, prompt.cut_n) == (0, 1)
+        assert "c" * 500 in (text := prompter.detokenize(prompt.tokens))
+        assert "c" * 501 not in text
+        assert len(prompt.tokens) <= 750
+
+    def test_of_many_each_is_cut_as_far_as_it_takes(self) -> None:
+        """All are there, in the same prompt, and a reply to them has room."""
+        prompter = Prompter(FakeVocab(), 1000)
+        prompt = prompter.chat(called("c" * 300, "b" * 3, "a" * 300, "c" * 300))
+        assert (prompt.dropped_n, prompt.cut_n) == (0, 3)
+        text = prompter.detokenize(prompt.tokens)
+        cut = re.findall("c{9,}|a{9,}", text)
+        assert len(cut) == 3
+        assert len(set(map(len, cut))) == 1
+        assert "\nbbb\n" in text
+
+    def test_the_next_question_begins_with_the_same_tokens(self) -> None:
+        """The result is not lost with it, nor read again."""
+        prompter = Prompter(FakeVocab(), 1000)
+        first = prompter.chat(called("c" * 5_000))
+        prompter.remember([*first.tokens, *ids("b", "<e>")])
+        after = prompter.chat([*called("c" * 5_000), *thread("b", "c")[::-1]])
+        assert after.cut_n == 1
+        assert after.tokens[: len(first.tokens) - 1] == first.tokens[:-1]
+
+    def test_turns_are_left_out_for_the_latest_results(self) -> None:
+        prompt = Prompter(FakeVocab(), 1000).chat([*thread("c" * 500, "b"), *called("c" * 5_000)])
+        assert (prompt.dropped_n, prompt.cut_n) == (2, 1)
+
+    def test_what_the_user_wrote_is_never_cut(self) -> None:
+        with pytest.raises(CapacityError, match="leaves no room"):
+            Prompter(FakeVocab(), 1000).chat([*called("c" * 5_000), Message(Role.USER, "c" * 1_000)])
 
 
 def test_the_builtin_model_is_read_as_its_template_says() -> None:

@@ -41,11 +41,12 @@ async def test_a_conversation_that_is_too_long_is_refused_but_by_ollama(
     """Ollama leaves the oldest messages out, and its clients count on it."""
     started, *rest = said("Yes.")
     assert isinstance(started, Started)
-    app = make_app(FakeService([[replace(started, dropped_n=2), *rest]]))
-    async with served_app(app) as url, httpx2.AsyncClient(base_url=url) as client:
-        answer = await client.post(path, json={**body, "stream": stream})
-    assert answer.status_code == status
-    assert ("The prompt is too long" in answer.text) is (status == 400)
+    for less in (replace(started, dropped_n=2), replace(started, cut_n=1)):
+        app = make_app(FakeService([[less, *rest]]))
+        async with served_app(app) as url, httpx2.AsyncClient(base_url=url) as client:
+            answer = await client.post(path, json={**body, "stream": stream})
+        assert answer.status_code == status
+        assert ("The prompt is too long" in answer.text) is (status == 400)
 
 
 @pytest.mark.parametrize(

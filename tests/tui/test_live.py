@@ -156,3 +156,5 @@ def test_messages_left_out_are_mentioned() -> None:
         reply.receive(Started(100, 0, 1, dropped_n))
         assert opening_note(reply).endswith(words)
         assert bool(opening_note(reply)) == bool(words)
+    reply.receive(Started(100, 0, 1, dropped_n=2, cut_n=3))
+    assert opening_note(reply).endswith("2 messages were left out, 3 results of tools were cut short")
