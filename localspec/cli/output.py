@@ -22,7 +22,7 @@ from localspec.engine.events import Event, Finished, PromptProgress, Round, Toke
 from localspec.engine.settings import BANNED
 from localspec.engine.wire import event_to_dict, why_text
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.figures import ENDED_EARLY, failure_note, summary_line
+from localspec.runtime.figures import ENDED_EARLY, failure_note, no_room_for, summary_line
 from localspec.runtime.messages import Reply
 from localspec.runtime.pair_info import PairInfo
 from localspec.store.file_blocks import TextFile
@@ -134,8 +134,10 @@ def _passage(file: TextFile) -> str | None:
 def print_summary(reply: Reply, chat_config: ChatConfig) -> None:
     """Write the last line of ``localspec run``: figures, with the reason in front if the reply ended early.
 
-    A line about drafters that failed comes before it.
+    Lines about what the context had no room for, and about drafters that failed, come before it.
     """
+    if reply.prompt and (left_out := no_room_for(reply.prompt)):
+        remark(f"{left_out[0].upper()}{left_out[1:]}.")
     if reply.rounds and (failed := failure_note(reply.rounds[-1])):
         remark(f"{failed}.")
     line = summary_line(reply.timings, reply.rounds, chat_config.pair_id or chat_config.title)

@@ -269,7 +269,7 @@ class Prompter:
             start = _starts_of_turns(shorter[head_n:])[-1]
             found = render(shorter[:head_n] + shorter[head_n + start :], _FAR * self._n_ctx)
             if found is None or len(found.tokens) > self._n_ctx - min(SHORTEST_REPLY_N, reserve):
-                raise self._too_long(found and found.tokens)
+                raise self._too_long(found.tokens if found else None)
             found = replace(found, dropped_n=start)
         start = head_n + found.dropped_n
         self._left_out = shorter[head_n:start]

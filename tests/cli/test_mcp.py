@@ -14,10 +14,10 @@ import pytest
 from localspec.base.errors import INTERRUPTED_EXIT_CODE
 from localspec.config import config_file, read_config
 from localspec.engine.cancel import Cancellation
-from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Token
+from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Started, Token
 from localspec.engine.tally import Tally
 from localspec.runtime.load import OpenPair
-from localspec.runtime.messages import Message, ReplyOptions, ToolCall
+from localspec.runtime.messages import Message, ReplyOptions, Role, ToolCall
 from localspec.runtime.options import LoadOptions, Progress
 from tests.chat.test_active_reply import ScriptedPair
 from tests.cli.conftest import Localspec
@@ -141,6 +141,28 @@ class CallingWorld(FakeWorld):
 
 def events(text: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in text.splitlines()]
+
+
+class ShortOfRoom(CallingPair):
+    """The same in a context that has no room for a whole result."""
+
+    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
+        cut_n = sum(message.role is Role.TOOL for message in prompt if isinstance(message, Message)) and 1
+        yield Started(9, 0, 1, cut_n=cut_n)
+        yield from super().reply(prompt, options, prefix)
+
+
+class ShortOfRoomWorld(FakeWorld):
+    """A command line over such a pair."""
+
+    def open_pair(self, options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
+        return ShortOfRoom(INFO, cancel)
+
+
+def test_run_says_that_a_result_was_too_long_for_the_context(localspec: Localspec) -> None:
+    """The reply was made from a part of it."""
+    ran = localspec("run", "--tool", "get_time", "--tool", "list_files", "what is here?", world=ShortOfRoomWorld())
+    assert ran.err.count("The context is full: the result of a tool was cut short.") == 1
 
 
 def test_run_makes_the_calls_of_tools_that_the_command_line_names(localspec: Localspec, tmp_path: Path) -> None:
