@@ -131,6 +131,13 @@ class Engines:
         for wait in list(self._waits):
             wait.reschedule(asyncio.get_running_loop().time())
 
+    def fail_all(self) -> None:
+        """Fail every request under way, so that its client is told why there is no more."""
+        for engine in self._pool.engines.values():
+            engine.fail_all(
+                BusyError("The server stopped before it was done with this request.", "Ask it again later.")
+            )
+
     @property
     def busy(self) -> bool:
         """True while an engine is needed by a request."""

@@ -43,6 +43,8 @@ class Stoppable(Protocol):
 
     def stop(self) -> None: ...
 
+    def fail_all(self) -> None: ...
+
     def count_refused(self, reason: str) -> None: ...
 
 
@@ -137,6 +139,7 @@ class HttpServer(uvicorn.Server):
         end = loop.time() + STOP_S
         while self._service.busy and loop.time() < end and not self.should_exit:
             await asyncio.sleep(0.05)
+        self._service.fail_all()
         self.should_exit = True
 
 

@@ -139,10 +139,14 @@ class PairEngine:
         self.info = None
         closed = EngineError("The pair was put away.", "Ask again, and it is loaded again.")
         self._settle_load(closed)
+        self.fail_all(closed)
+
+    def fail_all(self, error: LocalSpecError) -> None:
+        """Give this error to whoever waits for a reply or an answer; the process is not told."""
         for number in list(self._replies):
-            self._pass_on(number, closed)
+            self._pass_on(number, error)
         for number in list(self._questions):
-            self._answer(number, Failed(number, closed.exit_code, closed.message, closed.hint))
+            self._answer(number, Failed(number, error.exit_code, error.message, error.hint))
 
     def _wake(self) -> None:
         with suppress(RuntimeError):  # the loop is closed

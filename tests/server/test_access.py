@@ -115,6 +115,8 @@ class _Idle:
 
     def stop(self) -> None: ...
 
+    def fail_all(self) -> None: ...
+
     def count_refused(self, reason: str) -> None:
         self.refused.append(reason)
 

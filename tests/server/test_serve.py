@@ -29,7 +29,7 @@ from localspec.server import http_server, status
 from localspec.server.app import make_app
 from localspec.server.engines import Engines
 from localspec.server.http_server import HttpServer
-from localspec.server.service import ReplyRequest
+from localspec.server.service import BusyError, ReplyRequest
 from tests.readme import DOCS
 from tests.server.fakes import FakeService
 from tests.server.test_engines import service, until
@@ -107,9 +107,11 @@ async def test_a_stop_lets_replies_end(tmp_path: Path, monkeypatch: pytest.Monke
                         assert not serving.done()
                         if end == "second signal":
                             server.stop()
-                        if end != "client leaves":
+                        if end == "second signal":
                             with pytest.raises(httpx2.HTTPError):
                                 await anext(pieces)
+                        elif end == "time is up":
+                            assert "The server stopped before" in await anext(pieces)
                     await serving
             await until(lambda: not engines.busy)
 
@@ -120,9 +122,12 @@ def replying(engines: Engines) -> Callable[[Request], Awaitable[Response]]:
         await anext(events)
 
         async def text() -> AsyncGenerator[str]:
-            async for event in events:
-                if isinstance(event, Round):
-                    yield event.tokens[0].text
+            try:
+                async for event in events:
+                    if isinstance(event, Round):
+                        yield event.tokens[0].text
+            except BusyError as error:
+                yield str(error)
 
         return StreamingResponse(text())
 
