@@ -16,12 +16,12 @@ endif
 export CMAKE_ARGS
 # pip's cache does not know what a build was compiled with.
 ANEW := $(if $(CMAKE_ARGS)$(BUILT_WITH),--no-cache-dir --no-binary llama-cpp-python)
-# GCC 12 compiles llama.cpp's code for AMX wrongly (docs/install.md).
+# GCC before 14 compiles llama.cpp's code for AMX wrongly without these (docs/install.md).
 CPUINFO := /proc/cpuinfo
-NO_AMX := -mno-amx-tile -mno-amx-int8 -mno-amx-bf16
-ifneq ($(shell grep -qs amx_int8 $(CPUINFO) && $(CC) -dumpfullversion 2>/dev/null | grep '^12[.]'),)
-export CFLAGS += $(NO_AMX)
-export CXXFLAGS += $(NO_AMX)
+AMX_FLAGS := -fno-tree-dse -fno-dse
+ifneq ($(shell grep -qs amx_int8 $(CPUINFO) && $(CC) -dumpfullversion 2>/dev/null | grep '^1[123][.]'),)
+export CFLAGS += $(AMX_FLAGS)
+export CXXFLAGS += $(AMX_FLAGS)
 ANEW := --no-cache-dir --no-binary llama-cpp-python
 endif
 # Where it is set, every program that the tests start compiles the whole package again: half a second each.

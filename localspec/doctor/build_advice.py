@@ -14,8 +14,14 @@ from localspec.doctor.native_probe import NativeReport
 
 _AREA = "build"
 _FINE = Evaluation()
+AMX_FLAGS = "-fno-tree-dse -fno-dse"
+"""Compiler flags for AMX with a GCC before 14.
+
+Its ``_tile_loadconfig`` does not say that it reads the whole configuration (GCC bug 114098), so the compiler leaves out
+the stores into it, and the first quantised matrix ends the process.
+"""
 NO_AMX = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
-"""Compiler flags against AMX: GCC 12 miscompiles llama.cpp's AMX code, and quantised models crash the engine."""
+"""Compiler flags that leave AMX out."""
 _NAMES = {"avx2": "AVX2", "avx512f": "AVX512", "avx512_vnni": "AVX512_VNNI", "avx512_bf16": "AVX512_BF16"} | {
     "avx_vnni": "AVX_VNNI",
     "amx_int8": "AMX_INT8",
@@ -28,19 +34,17 @@ _NAMES = {"avx2": "AVX2", "avx512f": "AVX512", "avx512_vnni": "AVX512_VNNI", "av
 
 def advise(report: NativeReport, machine: Hardware, evaluation: Evaluation = _FINE) -> list[Finding]:
     """The findings about the build, the greatest gain first; a single good one if there is no advice."""
-    amx_trap = "amx_int8" in machine.instruction_sets and (machine.gcc or "").startswith("12.")
-    trap = NO_AMX if amx_trap else ""
+    has_trap = "amx_int8" in machine.instruction_sets and (machine.gcc or "").startswith(("11.", "12.", "13."))
+    flags = AMX_FLAGS if has_trap else ""
     found = [
-        _broken(report, trap),
-        _fails(report, machine, evaluation, trap),
-        _cuda(report, machine, trap),
+        _broken(report, flags),
+        _fails(report, machine, evaluation, flags),
+        _cuda(report, machine, flags),
         _rocm(report, machine),
-        _amx(report, amx_trap),
     ]
-    findings = [finding for finding in found if finding]
-    if all(finding.level != PROBLEM for finding in findings):
-        findings = [*_processor(report, machine, trap), *findings]
-    return findings or [Finding(_AREA, OK, "llama.cpp was built for what this machine has.")]
+    problems = [finding for finding in found if finding]
+    fine = Finding(_AREA, OK, "llama.cpp was built for what this machine has.")
+    return problems or [_processor(report, machine, flags) or fine]
 
 
 def install_command(arguments: Sequence[str] = (), flags: str = "") -> str:
@@ -60,21 +64,23 @@ def compiler_flags(flags: str) -> str:
     return f'CFLAGS="{flags}" CXXFLAGS="{flags}"'
 
 
-def _broken(report: NativeReport, trap: str) -> Finding | None:
+def _broken(report: NativeReport, flags: str) -> Finding | None:
     if not report.problem:
         return None
-    return Finding(_AREA, PROBLEM, report.problem, "Build it on this machine.", install_command(flags=trap))
+    return Finding(_AREA, PROBLEM, report.problem, "Build it on this machine.", install_command(flags=flags))
 
 
-def _fails(report: NativeReport, machine: Hardware, evaluation: Evaluation, trap: str) -> Finding | None:
+def _fails(report: NativeReport, machine: Hardware, evaluation: Evaluation, flags: str) -> Finding | None:
     if not evaluation.problem:
         return None
     gpu = ("-DGGML_CUDA=on",) if machine.cuda else ("-DGGML_HIP=on",) if machine.rocm else ()
-    command = install_command(gpu if report.offloads else (), trap)
+    if _has(report, "AMX_INT8"):
+        flags = flags or NO_AMX
+    command = install_command(gpu if report.offloads else (), flags)
     return Finding(_AREA, PROBLEM, evaluation.problem, "Build it on this machine.", command)
 
 
-def _cuda(report: NativeReport, machine: Hardware, trap: str) -> Finding | None:
+def _cuda(report: NativeReport, machine: Hardware, flags: str) -> Finding | None:
     if not machine.cuda or report.offloads:
         return None
     first = "" if machine.nvcc else "Install the CUDA toolkit (nvcc) first, then build."
@@ -83,7 +89,7 @@ def _cuda(report: NativeReport, machine: Hardware, trap: str) -> Finding | None:
         PROBLEM,
         "There is an NVIDIA GPU, and llama.cpp was built without CUDA: everything runs on the CPU.",
         first or "Build it with CUDA.",
-        install_command(("-DGGML_CUDA=on",), trap),
+        install_command(("-DGGML_CUDA=on",), flags),
     )
 
 
@@ -94,26 +100,12 @@ def _rocm(report: NativeReport, machine: Hardware) -> Finding | None:
     return Finding(_AREA, PROBLEM, text, "Build it with ROCm.", install_command(("-DGGML_HIP=on",)))
 
 
-def _amx(report: NativeReport, trapped: bool) -> Finding | None:
-    if not trapped or report.problem:
-        return None
-    if not _has(report, "AMX_INT8"):
-        text = "The processor has AMX, which GCC 12 miscompiles. llama.cpp was built without AMX, as it should be."
-        return Finding(_AREA, NOTE, text, "When you build it here, leave AMX out.", install_command(flags=NO_AMX))
-    text = "llama.cpp was built with AMX, which GCC 12 miscompiles: quantised models may crash the engine."
-    return Finding(_AREA, PROBLEM, text, "If this GCC built it, build it without AMX.", install_command(flags=NO_AMX))
-
-
-def _processor(report: NativeReport, machine: Hardware, trap: str) -> list[Finding]:
-    unused = [
-        name
-        for flag, name in _NAMES.items()
-        if flag in machine.instruction_sets and not _has(report, name) and not (trap and name.startswith("AMX"))
-    ]
+def _processor(report: NativeReport, machine: Hardware, flags: str) -> Finding | None:
+    unused = [name for flag, name in _NAMES.items() if flag in machine.instruction_sets and not _has(report, name)]
     if not unused:
-        return []
+        return None
     text = f"The processor has {', '.join(unused)}, and llama.cpp was built without that."
-    return [Finding(_AREA, NOTE, text, "A build on this machine may be faster.", install_command(flags=trap))]
+    return Finding(_AREA, NOTE, text, "A build on this machine may be faster.", install_command(flags=flags))
 
 
 def _has(report: NativeReport, name: str) -> bool:

@@ -9,21 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from localspec.doctor.build_advice import advise, install_command
+from localspec.doctor.build_advice import AMX_FLAGS, NO_AMX, advise, install_command
+from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
 from localspec.doctor.hardware import Hardware
 from localspec.doctor.native_probe import NativeReport
 
 PLAIN = Hardware("Linux", "x86_64", "Test CPU", ("avx2",), "13.2.0", cuda=False, nvcc=False, rocm=False)
 BUILT = NativeReport(version="1", system_info="CPU : AVX = 1 | AVX2 = 1 | ", threads=2)
-WITHOUT = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
-NO_AMX = f'CFLAGS="{WITHOUT}" CXXFLAGS="{WITHOUT}" '
+FOR_AMX = f'CFLAGS="{AMX_FLAGS}" CXXFLAGS="{AMX_FLAGS}" '
 AMX = ("avx2", "amx_int8")
+FINE = Evaluation()
 INSTALL = Path(__file__).parents[2] / "docs" / "install.md"
 
 
-def advice(report: NativeReport = BUILT, **changes: object) -> list[Finding]:
-    return advise(report, dataclasses.replace(PLAIN, **changes))  # type: ignore[arg-type]
+def advice(report: NativeReport = BUILT, evaluation: Evaluation = FINE, **changes: object) -> list[Finding]:
+    return advise(report, dataclasses.replace(PLAIN, **changes), evaluation)  # type: ignore[arg-type]
 
 
 def test_a_build_that_has_everything_is_left_alone() -> None:
@@ -49,33 +50,44 @@ def test_an_amd_gpu_is_built_for_with_rocm() -> None:
     assert (finding.level, "-DGGML_HIP=on" in finding.command) == (PROBLEM, True)
 
 
-@pytest.mark.parametrize("gcc", ["12.2.0", "12.3.0"])
-def test_gcc_12_is_kept_from_amx(gcc: str) -> None:
-    with_amx = dataclasses.replace(BUILT, system_info=BUILT.system_info + "AMX_INT8 = 1 | ")
+WITH_AMX = dataclasses.replace(BUILT, system_info=BUILT.system_info + "AMX_INT8 = 1 | ")
+FAILS = Evaluation("llama.cpp loads, but does not evaluate a small model: it crashed.")
 
-    (finding,) = advice(with_amx, instruction_sets=AMX, gcc=gcc)
-    assert (finding.level, NO_AMX in finding.command) == (PROBLEM, True)
+
+@pytest.mark.parametrize("gcc", ["11.4.0", "12.2.0", "13.1.0"])
+def test_an_old_gcc_builds_amx_with_flags_that_save_its_configuration(gcc: str) -> None:
+    """Whatever is built; a build that evaluates needs no advice."""
+    assert advice(WITH_AMX, instruction_sets=AMX, gcc=gcc)[0].level == OK
+
+    (finding,) = advice(WITH_AMX, evaluation=FAILS, instruction_sets=AMX, gcc=gcc)
+    assert (finding.level, FOR_AMX in finding.command) == (PROBLEM, True)
 
     (finding,) = advice(instruction_sets=AMX, gcc=gcc)
-    assert (finding.level, NO_AMX in finding.command) == (NOTE, True)
+    assert "AMX_INT8" in finding.text
+    assert (finding.level, FOR_AMX in finding.command) == (NOTE, True)
 
-    assert all(NO_AMX in each.command for each in advice(instruction_sets=AMX, gcc=gcc, cuda=True, nvcc=True))
+    assert all(FOR_AMX in each.command for each in advice(instruction_sets=AMX, gcc=gcc, cuda=True, nvcc=True))
 
 
 def test_the_page_on_installing_says_what_doctor_does() -> None:
     (finding,) = advice(instruction_sets=AMX, gcc="12.2.0")
     said, _, _ = finding.command.partition(sys.executable)
 
-    assert shlex.split(said)[:2] == [f"CFLAGS={WITHOUT}", f"CXXFLAGS={WITHOUT}"]
-    assert f"`{NO_AMX.strip()}`" in INSTALL.read_text(encoding="utf-8")
+    assert shlex.split(said)[:2] == [f"CFLAGS={AMX_FLAGS}", f"CXXFLAGS={AMX_FLAGS}"]
+    page = INSTALL.read_text(encoding="utf-8")
+    assert f"`{FOR_AMX.strip()}`" in page
+    assert f"`{NO_AMX}`" in page
 
 
-@pytest.mark.parametrize("gcc", ["11.4.0", "13.1.0", None])
-def test_any_other_compiler_may_use_amx(gcc: str | None) -> None:
+@pytest.mark.parametrize("gcc", ["14.2.0", None])
+def test_any_other_compiler_needs_none(gcc: str | None) -> None:
+    """If what it built fails, the next attempt leaves AMX out."""
     (finding,) = advice(instruction_sets=AMX, gcc=gcc)
-
     assert "AMX_INT8" in finding.text
-    assert (finding.level, NO_AMX in finding.command) == (NOTE, False)
+    assert (finding.level, "CFLAGS" in finding.command) == (NOTE, False)
+
+    (finding,) = advice(WITH_AMX, evaluation=FAILS, instruction_sets=AMX, gcc=gcc)
+    assert f'CFLAGS="{NO_AMX}"' in finding.command
 
 
 def test_instructions_that_are_not_used_are_named() -> None:
