@@ -18,6 +18,7 @@ from localspec.engine.cancel import Cancellation, Cancelled
 from tests.builtin import NOISE, TARGET
 
 CELLS_N, LAYERS_N, KEY_BYTES, WIDTH = 5, 3, 12, 4
+F16, BF16 = 1, 30
 TEXT = [100 + i * 37 % 900 for i in range(400)]
 
 
@@ -50,7 +51,7 @@ def number(value: int, size: int = 4) -> bytes:
     return value.to_bytes(size, "little")
 
 
-def saved(values: NDArray[np.uint16], *, across: bool) -> bytes:
+def saved(values: NDArray[np.uint16], *, across: bool, value_type: int = F16) -> bytes:
     """A part of a state as llama.cpp writes it; ``values`` by layer, cell and place in the row."""
     parts = [number(1), number(CELLS_N)]
     parts += [number(cell) + number(1) + number(0) for cell in range(CELLS_N)]
@@ -58,7 +59,7 @@ def saved(values: NDArray[np.uint16], *, across: bool) -> bytes:
     for layer in range(LAYERS_N):
         parts += [number(1), number(KEY_BYTES, 8), bytes(range(layer, layer + KEY_BYTES * CELLS_N))]
     for rows in values:
-        parts += [number(1), *([number(2), number(WIDTH)] if across else [number(2 * WIDTH, 8)])]
+        parts += [number(value_type), *([number(2), number(WIDTH)] if across else [number(2 * WIDTH, 8)])]
         parts.append((rows.T if across else rows).tobytes())
     return b"".join(parts)
 
@@ -73,21 +74,37 @@ def test_values_are_transposed_and_all_else_stays() -> None:
     for n in (1, 2):
         rows, across = (state(*(saved(part, across=way) for part in values[:n])) for way in (False, True))
         for given, expected in ((rows, across), (across, rows)):
-            turned = transposed(given)
+            turned = transposed(given, F16)
             assert turned is not None
             assert turned.tobytes() == expected.tobytes()
+
+
+def test_values_are_rounded_to_the_nearest_of_the_other_type() -> None:
+    """Those that both types have stay what they are, on the way there and back."""
+    exact = np.random.default_rng(2).integers(-255, 256, (LAYERS_N, CELLS_N, WIDTH)) / 16
+    between = exact.astype(np.float32) * np.float32(1 + 2**-10)  # a quarter of the last place of bf16, or less
+    f16 = exact.astype(np.float16).view(np.uint16)
+    bf16 = (exact.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    across = state(saved(f16, across=True))
+    near = state(saved(between.astype(np.float16).view(np.uint16), across=True))
+    rows = state(saved(bf16, across=False, value_type=BF16))
+    for given, wanted, expected in ((across, BF16, rows), (near, BF16, rows), (rows, F16, across)):
+        turned = transposed(given, wanted)
+        assert turned is not None
+        assert turned.tobytes() == expected.tobytes()
+    assert transposed(across, 0) is None
 
 
 def test_a_state_of_another_kind_is_refused() -> None:
     """Cut short, of several streams, with cells that have more to them, or with quantised values."""
     values = np.zeros((LAYERS_N, CELLS_N, WIDTH), np.uint16)
     whole = saved(values, across=False)
-    assert transposed(state(whole[:-1])) is None
-    assert transposed(state(whole, b"\1")) is None
-    assert transposed(state(number(2) + whole[4:])) is None
-    assert transposed(state(whole[:68] + number(9) + whole[68:])) is None
+    assert transposed(state(whole[:-1]), F16) is None
+    assert transposed(state(whole, b"\1"), F16) is None
+    assert transposed(state(number(2) + whole[4:]), F16) is None
+    assert transposed(state(whole[:68] + number(9) + whole[68:]), F16) is None
     quantised = whole.replace(number(1) + number(2 * WIDTH, 8), number(8) + number(2 * WIDTH, 8))
-    assert transposed(state(quantised)) is None
+    assert transposed(state(quantised), F16) is None
 
 
 def test_a_text_at_the_limit_does_not_go_to_and_fro() -> None:
@@ -104,17 +121,34 @@ def state_of(model: LlamaModel, context: Any) -> NDArray[np.uint8]:
     return data
 
 
-def test_cells_are_carried_to_the_bit_and_back(both: LlamaModel) -> None:
+@pytest.mark.parametrize("cache_type_v", ["f32", "bf16"])
+def test_cells_are_carried_to_the_bit_and_back(cache_type_v: str) -> None:
+    """Where both contexts have values of the same type."""
+    both = LlamaModel.open(settings(short_fused=True, cache_type_v=cache_type_v), Cancellation())
+    there_and_back(both)
+    both.close()
+
+
+def test_values_of_16_bits_are_carried_as_those_of_the_other_kind(both: LlamaModel) -> None:
+    """Of bf16 in the context for short texts, all but the smallest are f16 as well: the way back loses nothing."""
+    assert both.loaded.value_type(both.loaded.short) == BF16
+    assert both.loaded.value_type(both.loaded.context) == F16
+    there_and_back(both)
+
+
+def there_and_back(both: LlamaModel) -> None:
     c, short, long = both.loaded.native.c, both.loaded.short, both.loaded.context
     both.logits(TEXT[:100], 1)
     before = state_of(both, short)
-    assert carry(c, short, long)
+    assert carry(c, short, long, both.loaded.value_type(long))
     assert c.llama_memory_seq_pos_max(c.llama_get_memory(short), 0) == -1
-    turned = transposed(before)
+    turned = transposed(before, both.loaded.value_type(long))
     assert turned is not None
     assert state_of(both, long).tobytes() == turned.tobytes()
-    assert carry(c, long, short)
-    assert state_of(both, short).tobytes() == before.tobytes()
+    assert carry(c, long, short, both.loaded.value_type(short))
+    after = state_of(both, short)
+    assert len(after) == len(before)
+    assert np.mean(after != before) < (1e-3 if both.loaded.value_type(short) == BF16 else 1e-12)
 
 
 def test_a_text_is_evaluated_once_whichever_context_it_is_in(
@@ -143,7 +177,7 @@ def test_a_state_that_is_not_understood_is_read_again(
     both: LlamaModel, one: LlamaModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both.logits(TEXT[:200], 1)
-    monkeypatch.setattr(short_context, "transposed", lambda _: None)
+    monkeypatch.setattr(short_context, "transposed", lambda *_: None)
     assert np.allclose(both.logits(TEXT[:300], 1), one.logits(TEXT[:300], 1), atol=2 * NOISE)
 
 

@@ -27,7 +27,7 @@ from localspec.engine.backends.llama.report import (
     offloaded_layers,
     only_cuda,
 )
-from localspec.engine.backends.llama.short_context import SHORT_CELLS_N, takes_short_texts
+from localspec.engine.backends.llama.short_context import SHORT_CELLS_N, short_value_type, takes_short_texts
 from localspec.engine.cancel import Cancellation, Cancelled
 
 _BATCH_TOKENS = 512
@@ -140,6 +140,11 @@ class LoadedModel:
         room = ctypes.create_string_buffer(64)
         self.native.c.llama_model_meta_val_str(self.model, key.encode(), room, len(room))
         return room.value.decode(errors="replace")
+
+    def value_type(self, context: Any) -> int:
+        """Ggml's number of the type of the values that one of the two contexts keeps."""
+        value_type = CACHE_TYPES[self.cache_type_v or "f16"]
+        return short_value_type(value_type) if context == self.short else value_type
 
     def free_short(self) -> LoadedModel:
         """Free the context for short texts; returns what is left."""
@@ -307,6 +312,7 @@ def _make_short_context(native: Native, model: Any, settings: LoadSettings, thre
     """The context for short texts; None if llama.cpp makes none, or none with flash attention."""
     fused = replace(settings, flash_attn=True, batch_tokens=min(settings.batch_tokens, SHORT_CELLS_N))
     params = _context_params(native.c, model, fused, SHORT_CELLS_N, threads)
+    params.type_v = short_value_type(params.type_v)
     params.n_ubatch = min(fused.batch_tokens, _UNFUSED_BATCH_TOKENS)  # as in the other: it reads as much at once
     with native.log.heard() as lines:
         context = native.c.llama_init_from_model(model, params)

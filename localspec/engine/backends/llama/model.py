@@ -260,7 +260,7 @@ class LlamaModel(LlamaContext):
         """Hold in this native context what is held, or nothing where that cannot be carried."""
         if context == self._context:
             return
-        carried = not self._memory.held or carry(self._c, self._context, context)
+        carried = not self._memory.held or carry(self._c, self._context, context, self._loaded.value_type(context))
         self._context = context
         self._memory.move(context)
         if not carried:

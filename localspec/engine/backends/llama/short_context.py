@@ -4,6 +4,9 @@ Attention as one fused step costs what the cells hold. Step by step it costs wha
 the cache once for all rows of a batch. So short texts are quicker fused, long ones unfused (figures in
 docs/benchmarks.md). A context cannot change how it computes attention, hence two: the cells are carried from one to
 the other as llama.cpp saves them, where keys lie the same and values are transposed in the unfused one.
+
+Values that are f16 in the one for long texts are bf16 here. llama.cpp adds weighted f16 values up in f16, converting
+the sum to f32 and back at each place; those of any other type it adds up in f32, which takes half the time.
 """
 
 from __future__ import annotations
@@ -25,8 +28,9 @@ _SEQUENCE = 0
 _FRONT_BYTES = 8
 _CELL_BYTES = 12
 """The position of a cell, the number of its sequences (1), and its sequence."""
-_VALUE_BYTES = {0: 4, 1: 2, 30: 2}
-"""Bytes of a value by ggml's number of its type: f32, f16, bf16."""
+_F32, _F16, _BF16 = 0, 1, 30
+"""ggml's numbers of types."""
+_VALUE_BYTES = {_F32: 4, _F16: 2, _BF16: 2}
 
 
 def takes_short_texts(c: Any, model: Any) -> bool:
@@ -41,14 +45,22 @@ def is_short(n: int, *, now: bool) -> bool:
     return n <= (SHORT_N if now else _BACK_N)
 
 
-def carry(c: Any, source: Any, destination: Any) -> bool:
-    """Move all cells to a context whose values lie the other way. False if it holds nothing now, as ``source`` does."""
+def short_value_type(value_type: int) -> int:
+    """Ggml's number of the type of values in the context for short texts, by that in the one for long texts."""
+    return _BF16 if value_type == _F16 else value_type
+
+
+def carry(c: Any, source: Any, destination: Any, value_type: int) -> bool:
+    """Move all cells to a context whose values lie the other way, and are of a type with this number in ggml.
+
+    False if it holds nothing now, as ``source`` does.
+    """
     size = c.llama_state_seq_get_size_ext(source, _SEQUENCE, 0)
     state = np.empty(size, np.uint8)
     taken = c.llama_state_seq_get_data_ext(source, pointer(state), size, _SEQUENCE, 0) == size
     c.llama_memory_clear(c.llama_get_memory(source), False)
     c.llama_memory_clear(c.llama_get_memory(destination), False)
-    other = transposed(state) if taken else None
+    other = transposed(state, value_type) if taken else None
     if other is None:
         return False
     if c.llama_state_seq_set_data_ext(destination, pointer(other), len(other), _SEQUENCE, 0) == len(other):
@@ -57,8 +69,8 @@ def carry(c: Any, source: Any, destination: Any) -> bool:
     return False
 
 
-def transposed(state: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
-    """The state of a sequence, as llama.cpp saves it, with values the other way; None if it is not understood.
+def transposed(state: NDArray[np.uint8], value_type: int) -> NDArray[np.uint8] | None:
+    """The state of a sequence, as llama.cpp saves it, with values of this type the other way; None for a strange one.
 
     In front a magic number and the sequence. Then a part for each kind of cache that the model has: cells, keys by
     layer (rows of a cell), then values by layer (rows of a cell, or transposed; none where keys serve for both).
@@ -67,7 +79,7 @@ def transposed(state: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
     try:
         pieces = [reader.bytes(_FRONT_BYTES)]
         while not reader.at_end:
-            pieces += _part(reader)
+            pieces += _part(reader, value_type)
     except ValueError:
         return None
     return np.concatenate(pieces)
@@ -95,7 +107,7 @@ class _Reader:
         return int.from_bytes(self.bytes(bytes_n).tobytes(), "little")
 
 
-def _part(reader: _Reader) -> Iterator[NDArray[np.uint8]]:
+def _part(reader: _Reader, wanted: int) -> Iterator[NDArray[np.uint8]]:
     """One kind of cache, with values the other way. Raises ValueError."""
     streams_n, cells_n = reader.number(4), reader.number(4)
     if streams_n != 1 or not cells_n:
@@ -111,24 +123,39 @@ def _part(reader: _Reader) -> Iterator[NDArray[np.uint8]]:
         yield _numbers((key_type, 4), (row_bytes, 8))
         yield reader.bytes(row_bytes * cells_n)
     for _ in range(layers_n if not reader.at_end else 0):
-        yield from (_as_rows if lies_across else _across)(reader, cells_n)
+        yield from (_as_rows if lies_across else _across)(reader, cells_n, wanted)
 
 
-def _as_rows(reader: _Reader, cells_n: int) -> Iterator[NDArray[np.uint8]]:
+def _as_rows(reader: _Reader, cells_n: int, wanted: int) -> Iterator[NDArray[np.uint8]]:
     """A layer's values, given transposed, with a row for each cell."""
     value_type, size, width = reader.number(4), reader.number(4), reader.number(4)
-    yield _numbers((value_type, 4), (width * size, 8))
-    yield _transposed(reader.bytes(width * cells_n * size), width, size)
+    yield _numbers((wanted, 4), (width * size, 8))
+    yield _transposed(_converted(reader.bytes(width * cells_n * size), value_type, wanted), width, size)
 
 
-def _across(reader: _Reader, cells_n: int) -> Iterator[NDArray[np.uint8]]:
+def _across(reader: _Reader, cells_n: int, wanted: int) -> Iterator[NDArray[np.uint8]]:
     """A layer's values, given with a row for each cell, transposed."""
     value_type, row_bytes = reader.number(4), reader.number(8)
     size = _VALUE_BYTES.get(value_type)
     if size is None:
         raise ValueError("quantised values")
-    yield _numbers((value_type, 4), (size, 4), (row_bytes // size, 4))
-    yield _transposed(reader.bytes(row_bytes * cells_n), cells_n, size)
+    yield _numbers((wanted, 4), (size, 4), (row_bytes // size, 4))
+    yield _transposed(_converted(reader.bytes(row_bytes * cells_n), value_type, wanted), cells_n, size)
+
+
+def _converted(values: NDArray[np.uint8], given: int, wanted: int) -> NDArray[np.uint8]:
+    """Values of f16 as bf16 or the other way, rounded to the nearest. Raises ValueError for other types."""
+    if given == wanted:
+        return values
+    if {given, wanted} != {_F16, _BF16}:
+        raise ValueError("values of other types")
+    if given == _BF16:
+        bits = values.view(np.uint16).astype(np.uint32) << np.uint32(16)
+        with np.errstate(over="ignore"):
+            return bits.view(np.float32).astype(np.float16).view(np.uint8)
+    bits = values.view(np.float16).astype(np.float32).view(np.uint32)
+    bits += np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))
+    return (bits >> np.uint32(16)).astype(np.uint16).view(np.uint8)
 
 
 def _transposed(values: NDArray[np.uint8], rows_n: int, size: int) -> NDArray[np.uint8]:
