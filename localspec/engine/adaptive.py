@@ -77,8 +77,8 @@ class _DrafterValue:
     chance: float = _CHANCE
     """The chance of a proposal after others; of any, where a query gives a block of them."""
     wary: bool = False
-    """True where rounds have a price before the first proposal: then first proposals teach ``chance`` too, whether they
-    are made or not. With less hope than ``_HOPED`` none would ever be made, and no later one seen."""
+    """True where a lone proposal does not pay, however right it is: then first proposals teach ``chance`` too, whether
+    they are made or not. With less hope than ``_HOPED`` none would ever be made, and no later one seen."""
     pause_n: int = _FIRST_PAUSE_N
     idle_n: int = 0
     """Tokens committed since its last query."""
@@ -172,7 +172,7 @@ class AdaptiveDepth:
 
     def value(self, drafter: str) -> _DrafterValue:
         if drafter not in self._values:
-            wary = self.costs.pays_for_sizes
+            wary = self.costs.pays_for_sizes or self.costs.one_is_dear
             self._values[drafter] = _DrafterValue(chance=_HOPED if wary else _CHANCE, wary=wary)
         return self._values[drafter]
 

@@ -21,6 +21,8 @@ DEEPEST = 15
 FLAT = {1: 1.0, 16: 1.2}
 STEEP = {1: 1.0, 2: 2.0, 16: 16.0}
 STAIRS = {1: 1.0, 2: 1.65, 3: 2.35, 4: 1.6, 5: 2.3, 6: 3.0, 7: 3.7, 8: 2.9, 12: 4.0, 16: 4.1}
+AMX = {1: 1.0, 2: 2.2, 3: 2.6, 4: 2.95, 8: 3.8, 16: 5.7}
+"""Even a certain proposal does not pay alone."""
 STEP_S = 0.08
 
 
@@ -103,8 +105,8 @@ def made(index: int, accepted: int, proposed: int, draft_s: float, verify_s: flo
     return Round(index, "draft", proposed, tokens, rejected, (), draft_s, verify_s, draft_s + verify_s)
 
 
-@pytest.mark.parametrize("rounds_s", [FLAT, STEEP, STAIRS], ids=["flat", "steep", "stairs"])
-@pytest.mark.parametrize("surenesses", [[0.02], [0.5], [0.9], [0.97] * 40 + [0.1] * 40, [0.95, 0.9, 0.3]])
+@pytest.mark.parametrize("rounds_s", [FLAT, STEEP, STAIRS, AMX], ids=["flat", "steep", "stairs", "amx"])
+@pytest.mark.parametrize("surenesses", [[0.02], [0.5], [0.9], [0.97], [0.97] * 40 + [0.1] * 40, [0.95, 0.9, 0.3]])
 def test_it_keeps_up_with_the_best_fixed_depth(rounds_s: dict[int, float], surenesses: list[float]) -> None:
     """In every world within an eighth of the depth one would pick in hindsight, plain decoding among them."""
     world = World(rounds_s, surenesses)
