@@ -35,7 +35,8 @@ class LoadOptions:
     """Fail instead of evaluating the target on the CPU."""
     cache_type_k: str = "f16"
     """A type of llama.cpp, for the keys of both models' contexts."""
-    cache_type_v: str = "f16"
+    cache_type_v: str | None = None
+    """None is bf16 where an x86 CPU computes attention fused, and f16 elsewhere."""
     flash_attn: str = "auto"
     """"auto", "on" or "off"."""
     mmap: bool | None = None

@@ -20,6 +20,7 @@ from localspec.engine.backends.llama.head import OUTPUTS_N
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.rpc import addresses_of, remote_devices
+from localspec.engine.backends.llama.short_context import fused_value_type
 from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.dimensions import Hyperparameters
 from localspec.gguf.draft_heads import DFLASH, DRAFT, MTP, drafter_kind, has_confidence, is_dspark, read_layers
@@ -111,7 +112,7 @@ def _image_bytes(projector: GgufHeader | None) -> int:
 
 
 def _check_contradictions(options: LoadOptions) -> None:
-    if options.cache_type_v not in _UNQUANTISED and options.flash_attn == "off":
+    if _quantises_values(options) and options.flash_attn == "off":
         raise UsageError(
             f"--cache-type-v {options.cache_type_v} needs flash attention, and --flash-attn off turns it off.",
             "Leave one of them out.",
@@ -139,6 +140,7 @@ def _check_quantised(settings: LoadSettings, header: GgufHeader) -> None:
 
 def _target(options: LoadOptions, header: GgufHeader, present: Sequence[Device]) -> LoadSettings:
     devices = choose(present, options.device)
+    flash_attn = _flash_attn(options, on_gpu=bool(devices) and options.gpu_layers != 0)
     return LoadSettings(
         options.target,
         MAX_DEPTH + 1,
@@ -148,8 +150,8 @@ def _target(options: LoadOptions, header: GgufHeader, present: Sequence[Device])
         devices=devices,
         require_gpu=options.require_gpu,
         cache_type_k=options.cache_type_k,
-        cache_type_v=options.cache_type_v,
-        flash_attn=_flash_attn(options, on_gpu=bool(devices) and options.gpu_layers != 0),
+        cache_type_v=options.cache_type_v or default_value_type(devices, options.gpu_layers, fused=flash_attn is True),
+        flash_attn=flash_attn,
         short_fused=options.flash_attn == "auto" and options.projector is None,
         mmap=options.mmap,
         mlock=options.mlock,
@@ -166,6 +168,8 @@ def _draft(
         return None
     settings = _target(options, target, present)
     devices = _draft_devices(options, header, present)
+    flash_attn = _flash_attn(options, on_gpu=bool(devices) and options.draft_gpu_layers != 0)
+    value_type = default_value_type(devices, options.draft_gpu_layers, fused=flash_attn is True)
     if drafter_kind(header) == DFLASH:
         confidence = has_confidence(header)
         settings = replace(settings, batch_tokens=BLOCK_BATCH_TOKENS, dspark=is_dspark(header), confidence=confidence)
@@ -177,7 +181,8 @@ def _draft(
         threads=options.draft_threads or options.threads,
         gpu_layers=options.draft_gpu_layers,
         devices=devices,
-        flash_attn=_flash_attn(options, on_gpu=bool(devices) and options.draft_gpu_layers != 0),
+        cache_type_v=options.cache_type_v or value_type,
+        flash_attn=flash_attn,
         require_gpu=False,
         snapshots=0,  # it goes on token by token, after which no state can be taken back
     )
@@ -202,6 +207,19 @@ def context_tokens(options: LoadOptions, header: GgufHeader) -> int:
     return options.n_ctx or min(header.context_length or DEFAULT_N_CTX, DEFAULT_N_CTX)
 
 
+def default_value_type(devices: Sequence[Device], gpu_layers: int | None, *, fused: bool) -> str:
+    """The type of a cache's values unless asked otherwise.
+
+    The fused step of a CPU may be twice as quick with another (docs/benchmarks.md).
+    """
+    on_gpu = bool(devices) and gpu_layers != 0
+    return fused_value_type() if fused and not on_gpu else "f16"
+
+
+def _quantises_values(options: LoadOptions) -> bool:
+    return options.cache_type_v is not None and options.cache_type_v not in _UNQUANTISED
+
+
 def _flash_attn(options: LoadOptions, *, on_gpu: bool) -> bool | None:
     """Unasked, on a GPU as llama.cpp thinks best, and on the CPU only for short texts or where a cache needs it.
 
@@ -210,7 +228,7 @@ def _flash_attn(options: LoadOptions, *, on_gpu: bool) -> bool | None:
     two thirds longer unfused (docs/benchmarks.md).
     """
     if options.flash_attn == "auto":
-        return None if on_gpu or options.cache_type_v not in _UNQUANTISED else False
+        return None if on_gpu or _quantises_values(options) else False
     return options.flash_attn == "on"
 
 

@@ -15,6 +15,7 @@ from itertools import takewhile
 
 from localspec.base.errors import CapacityError
 from localspec.config.table import MAX_DEPTH
+from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.batching import PIECE_N, BatchEvaluation, ContinuousBatch
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs
@@ -32,7 +33,7 @@ from localspec.runtime.opening import Headers, calibration_file, check_headers, 
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.past_replies import ReplyMemory
-from localspec.runtime.placement import Placement, context_tokens, place_models
+from localspec.runtime.placement import Placement, context_tokens, default_value_type, place_models
 from localspec.runtime.replier import Replier
 from localspec.runtime.shared_models import SequenceModels, SharedModels, open_shared_models
 from localspec.runtime.thread_governor import ThreadGovernor
@@ -265,8 +266,13 @@ def _place(options: LoadOptions, headers: Headers, replies_n: int) -> Placement 
         return None
     if options.flash_attn != "auto":
         return placement
-    draft = placement.draft and replace(placement.draft, flash_attn=None)
-    return replace(placement, target=replace(placement.target, flash_attn=None), draft=draft)
+    draft = placement.draft and _fused(placement.draft, options)
+    return replace(placement, target=_fused(placement.target, options), draft=draft)
+
+
+def _fused(settings: LoadSettings, options: LoadOptions) -> LoadSettings:
+    value_type = options.cache_type_v or default_value_type(settings.devices or (), settings.gpu_layers, fused=True)
+    return replace(settings, flash_attn=None, cache_type_v=value_type)
 
 
 def _replier(

@@ -82,6 +82,7 @@ OWN = {
     "auto": (),
     "plain": ("--spec", "off"),
     "fused": ("--flash-attn", "on"),
+    "f16": ("--cache-type-v", "f16"),
     "1": ("--depth", "1"),
     "3": ("--depth", "3"),
 }

@@ -10,10 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from localspec.engine.backends.llama import short_context
-from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.load import CACHE_TYPES, LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
-from localspec.engine.backends.llama.short_context import SHORT_N, carry, is_short, transposed
+from localspec.engine.backends.llama.short_context import SHORT_N, carry, fused_value_type, is_short, transposed
 from localspec.engine.cancel import Cancellation, Cancelled
 from tests.builtin import NOISE, TARGET
 
@@ -131,7 +131,7 @@ def test_cells_are_carried_to_the_bit_and_back(cache_type_v: str) -> None:
 
 def test_values_of_16_bits_are_carried_as_those_of_the_other_kind(both: LlamaModel) -> None:
     """Of bf16 in the context for short texts, all but the smallest are f16 as well: the way back loses nothing."""
-    assert both.loaded.value_type(both.loaded.short) == BF16
+    assert both.loaded.value_type(both.loaded.short) == CACHE_TYPES[fused_value_type()]
     assert both.loaded.value_type(both.loaded.context) == F16
     there_and_back(both)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,32 @@ class TestPlan:
         made = plan(**wishes)
         assert made.draft is not None
         assert (made.target.flash_attn, made.draft.flash_attn) == fused
+
+    @pytest.mark.parametrize(
+        ("machine", "wishes", "values"),
+        [
+            ("x86_64", {}, ("f16", "f16")),
+            ("x86_64", {"flash_attn": "on"}, ("f16", "f16")),
+            ("x86_64", {"device": "none"}, ("f16", "f16")),
+            ("x86_64", {"device": "none", "flash_attn": "on"}, ("bf16", "bf16")),
+            ("AMD64", {"gpu_layers": 0, "flash_attn": "on"}, ("bf16", "f16")),
+            ("x86_64", {"device": "none", "flash_attn": "on", "cache_type_v": "f16"}, ("f16", "f16")),
+            ("aarch64", {"device": "none", "flash_attn": "on"}, ("f16", "f16")),
+        ],
+    )
+    def test_unasked_values_are_bf16_where_an_x86_processor_fuses_attention(
+        self,
+        devices: list[Device],
+        monkeypatch: pytest.MonkeyPatch,
+        machine: str,
+        wishes: dict[str, Any],
+        values: tuple[str, str],
+    ) -> None:
+        monkeypatch.setattr(platform, "machine", lambda: machine)
+        devices.append(CUDA)
+        made = plan(**wishes)
+        assert made.draft is not None
+        assert (made.target.cache_type_v, made.draft.cache_type_v) == values
 
     def test_every_wish_arrives(self, devices: list[Device]) -> None:
         devices += [CUDA, SECOND]

@@ -45,7 +45,10 @@ class ServerConfig:
     n_max: int | None = None
     p_min: float = 0.0
     by_hand: bool = False
-    """Whether what ours does by itself is set by hand: unfused attention, and large pages by way of the C library."""
+    """Whether what ours does by itself is set by hand.
+
+    For one reply at once unfused attention, for several values in bf16; large pages by way of the C library.
+    """
 
     @property
     def name(self) -> str:
@@ -87,7 +90,7 @@ class ServerConfig:
             if pair.draft:
                 words["-md"] = pair.draft
         if self.by_hand:
-            words["-fa"] = "off"
+            words |= {"-fa": "off"} if parallel == 1 else {"-ctv": "bf16", "-ctvd": "bf16"}
         return [str(word) for option in words.items() for word in option] + ["--no-ui"]
 
 
