@@ -20,7 +20,7 @@ from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.model import Logits, Vocab
 
 PIECE_N = 16
-"""Tokens of long texts that are read beside the others' rounds, by all readers together."""
+"""Tokens of long texts that are read beside the others' rounds, by all readers together, unless said otherwise."""
 _SHORT_N = 32
 """Questions that lack no more tokens than this are answered at once: verifications, and drafts that catch up."""
 
@@ -136,8 +136,8 @@ class ContinuousBatch:
         self._networks = networks
         self.evaluated: Callable[[BatchEvaluation], object] | None = None
         """Called after every evaluation."""
-        self.piece_n = PIECE_N
-        """Tokens of long texts that are read beside the others' rounds, by all readers together."""
+        self.piece_n: Callable[[BatchNetwork[Any, Any]], int] = lambda _: PIECE_N
+        """Tokens of long texts that a network reads beside the others' rounds, for all readers together."""
         self._host_s = 0.0
         """Time of the replies' own work since the last network in order evaluated."""
         self._ready: deque[_Turn] = deque()
@@ -235,7 +235,7 @@ class ContinuousBatch:
             if turn not in readers and lacking[turn] <= room:
                 whole.append(turn)
                 room -= lacking[turn]
-        piece_n = room if self.replies_n == 1 else min(room, self.piece_n)
+        piece_n = room if self.replies_n == 1 else min(room, self.piece_n(network))
         for number, turn in enumerate(readers):
             n = piece_n // (len(readers) - number)
             piece_n -= n

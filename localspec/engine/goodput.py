@@ -2,16 +2,17 @@
 
 One verification has the rows of all replies, and one pass of the draft a row of each that still drafts. So what a
 proposal is worth depends on what the others propose. Before each pass the rows of the coming verification are handed
-out anew: the proposals that may follow are taken in the order of the chance that they are accepted, as many of them as
-make expected tokens over time largest (Liu et al. 2024, SmartSpec, arXiv 2406.14066, with chances proposal by
-proposal). Time is measured by batch size, so that where the batch alone is dear nobody proposes anything. A reply that
-is alone at the moment has the policy of ``adaptive.py``.
+out anew: the proposals that may follow are taken in the order of their worth, as many of them as make expected worth
+over time largest (Liu et al. 2024, SmartSpec, arXiv 2406.14066, with chances proposal by proposal). A token is worth
+the more the slower its reply has been: proportional fairness (Kelly 1997), which costs tokens a second now and gains
+them where replies end sooner together. Time is measured by batch size, so that where the batch alone is dear nobody
+proposes anything. A reply that is alone at the moment has the policy of ``adaptive.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.costs import Costs, QueryCost
@@ -29,14 +30,24 @@ _IDLE_N = 8
 """Rounds without a proposal after which a drafter that was wrong is given another chance."""
 _RATE = 0.2
 """The weight of the latest proposal in what is expected of the next one."""
-_FAIRNESS = 0.25
-"""The power of a reply's pace by which its proposals have to be likelier than another's: 1 is proportional fairness."""
 _PACE_RATE = 0.1
 """The weight of the latest round in a reply's pace."""
 _FEW_N = 16
 """Tokens that a query reads on its way."""
 _AHEAD_N = 8
 """Proposals that are thought of ahead for each reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The part of one reply in a round."""
+
+    rows_n: int
+    """Rows for its further proposals."""
+    worth_per_s: float
+    """The worth of all replies' tokens over the time of the round."""
+    tokens_per_s: float
+    """Tokens of all replies."""
 
 
 class GoodputPlanner:
@@ -48,6 +59,8 @@ class GoodputPlanner:
         self.deepest = deepest
         self.likelihoods = Likelihoods()
         """Chances as all replies together taught them."""
+        self._passes: dict[str, QueryCost] = {}
+        """Prices of passes for several replies by drafter, as observed: a second row may cost far more than a third."""
         self._members: list[SharedDepth] = []
 
     def policy(self) -> SharedDepth:
@@ -75,8 +88,8 @@ class GoodputPlanner:
 
     def drafted(self, drafter: str, replies_n: int, spent_s: float) -> None:
         """Learn that one pass of a drafter served so many replies."""
-        cost = self.costs.queries.get(drafter)
-        if self.replies_n > 1 and cost is not None and cost.row_s is None:  # rows that are read would pass for blocks
+        cost = self._pass_cost(drafter, replies_n)
+        if self.replies_n > 1 and cost.step_s and cost.row_s is None:  # rows that are read would pass for blocks
             cost.observe(1, spent_s * cost.step_s / (cost.step_s + (replies_n - 1) * cost.catch_up_s))
 
     def round_s(self, rows_n: int) -> float:
@@ -87,30 +100,40 @@ class GoodputPlanner:
         slope_s = (self.costs.round_s(largest) - self.costs.round_s(1)) / max(1, largest - 1)
         return self.costs.round_s(largest) + slope_s * (rows_n - largest)
 
-    def share(self, policy: SharedDepth, drafter: str, chance: float, *, computed: bool = False) -> tuple[int, float]:
-        """Rows for further proposals of ``policy``, whose next has this chance, and the tokens a second that all make.
+    def share(self, policy: SharedDepth, drafter: str, chance: float, *, computed: bool = False) -> Share:
+        """The part of ``policy``, whose next proposal has this chance, in the best way to go on with the round.
 
         The passes of ``drafter`` count as if all that may propose further had it; none does once they are ``computed``.
         """
         wishes: list[tuple[float, int, SharedDepth]] = []
         for member in self._members:
             wishes += member.wishes(chance if member is policy else None)
-        wishes.sort(key=lambda wish: -wish[0] / wish[2].pace ** _FAIRNESS)
+        wishes.sort(key=lambda wish: -wish[0] * wish[2].weight)
         rows_n = sum(1 + member.proposed_n for member in self._members)
         tokens = sum(member.expected_n for member in self._members)
-        cost = self.costs.queries.get(drafter) or QueryCost(0.0, 0.0)
+        worth = sum(member.expected_n * member.weight for member in self._members)
+        cost = self._pass_cost(drafter, len({id(member) for _, _, member in wishes}))
         pass_s, row_s = (0.0, 0.0) if computed else (cost.step_s - cost.beside_s, cost.beside_s)
         drafted_s = self._drafted_s(cost)
-        rate = tokens / (drafted_s + self.round_s(rows_n))
-        mine_n = best_mine_n = passes_n = 0
+        spent_s = drafted_s + self.round_s(rows_n)
+        best = Share(0, worth / spent_s, tokens / spent_s)
+        mine_n = passes_n = 0
         for n, (gain, ahead_n, member) in enumerate(wishes, 1):
             tokens += gain
+            worth += gain * member.weight
             passes_n = max(passes_n, ahead_n if cost.row_s is None else 1)
             mine_n += member is policy
             spent_s = drafted_s + self.round_s(rows_n + n) + passes_n * pass_s + n * row_s
-            if tokens / spent_s > rate:
-                rate, best_mine_n = tokens / spent_s, mine_n
-        return best_mine_n, rate
+            if worth / spent_s > best.worth_per_s:
+                best = Share(mine_n, worth / spent_s, tokens / spent_s)
+        return best
+
+    def _pass_cost(self, drafter: str, replies_n: int) -> QueryCost:
+        """The price of a pass for so many replies, to be learned."""
+        cost = self.costs.queries.get(drafter)
+        if cost is None:
+            return QueryCost(0.0, 0.0)
+        return cost if replies_n == 1 else self._passes.setdefault(drafter, replace(cost))
 
     def _drafted_s(self, cost: QueryCost) -> float:
         """The time that drafting has taken in this round, which is part of what its tokens take."""
@@ -172,6 +195,11 @@ class SharedDepth:
             survival *= self.expected if chance is None or ahead_n > 1 else chance
             found.append((survival, ahead_n, self))
         return found
+
+    @property
+    def weight(self) -> float:
+        """The worth of a token of this reply, for proportional fairness."""
+        return 1 / self.pace
 
     def price(self, proposed_n: int) -> float:
         return self.alone.price(proposed_n)
@@ -254,15 +282,16 @@ class SharedPlan:
         if best == CERTAIN:
             return False
         expected = self._policy.expected
-        rows_n, rate = self._policy.planner.share(self._policy, drafter, max(expected, best))
+        share = self._policy.planner.share(self._policy, drafter, max(expected, best))
         if best:
             # Something is proposed for nothing: the query has to better it by what it costs.
             cost = self._policy.planner.costs.queries.get(drafter)
-            return rows_n > 0 and (expected - best) * self.survival > (cost.step_s if cost else 0.0) * rate
-        if not rows_n:
+            gain = (expected - best) * self.survival * self._policy.weight
+            return share.rows_n > 0 and gain > (cost.step_s if cost else 0.0) * share.worth_per_s
+        if not share.rows_n:
             self.over = True
-            self._say("the others' rows are worth more than the next of this reply", rate)
-        return rows_n > 0
+            self._say("the others' rows are worth more than the next of this reply", share)
+        return share.rows_n > 0
 
     def chance(self, proposal: NextProposal) -> float:
         chance = self._policy.likelihoods.of(proposal)
@@ -273,22 +302,22 @@ class SharedPlan:
 
     def should_propose(self, chance: float) -> bool:
         planner = self._policy.planner
-        rows_n, rate = planner.share(self._policy, self._drafter, chance, computed=self._computed)
-        if not rows_n:
+        share = planner.share(self._policy, self._drafter, chance, computed=self._computed)
+        if not share.rows_n:
             self.over = True
-            self._say(f"the next has {chance:.0%}, too little for a row", rate)
+            self._say(f"the next has {chance:.0%}, too little for a row", share)
             return False
         self.proposed_n += 1
         self.survival *= chance
         self.expected_n += self.survival
         self.over = self.proposed_n == self.limit
-        self._say("as many as there may be" if self.over else "", rate)
+        self._say("as many as there may be" if self.over else "", share)
         return True
 
     def block(self, drafter: str) -> int:
-        rows_n, _ = self._policy.planner.share(self._policy, drafter, self._policy.expected)
+        share = self._policy.planner.share(self._policy, drafter, self._policy.expected)
         self._computed = True
-        return min(self.limit, self.proposed_n + max(1, rows_n))
+        return min(self.limit, self.proposed_n + max(1, share.rows_n))
 
     def queried(self, query: DrafterQuery) -> None:
         if self._policy.idle_n >= _IDLE_N:
@@ -298,5 +327,6 @@ class SharedPlan:
         self.queries_n += 1
         self.computed_n += query.proposals_n
 
-    def _say(self, reason: str, rate: float) -> None:
-        self.why = f"{self.proposed_n} proposals{': ' if reason else ''}{reason}, at {rate:.0f} tokens a second of all"
+    def _say(self, reason: str, share: Share) -> None:
+        told = f": {reason}" if reason else ""
+        self.why = f"{self.proposed_n} proposals{told}, at {share.tokens_per_s:.0f} tokens a second of all"

@@ -12,11 +12,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
+from typing import Any
 
 from localspec.base.errors import CapacityError
 from localspec.config.table import MAX_DEPTH
 from localspec.engine.backends.llama.load import LoadSettings
-from localspec.engine.batching import PIECE_N, BatchEvaluation, ContinuousBatch
+from localspec.engine.batching import PIECE_N, BatchEvaluation, BatchNetwork, ContinuousBatch
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs
 from localspec.engine.depth import DepthPolicy, FixedDepth
@@ -41,7 +42,9 @@ from localspec.runtime.thread_governor import ThreadGovernor
 _LONG_ROPE = "rope_factors_long.weight"
 """A tensor of models whose positions depend on the size of the context, which all replies share."""
 _PIECE_ROUNDS = 4.0
-"""A text is read beside others' rounds in pieces that take as long as so many plain rounds."""
+"""A text is read beside others' rounds in pieces that take the target as long as so many plain rounds."""
+_DRAFT_PIECE_ROUNDS = 1.0
+"""As ``_PIECE_ROUNDS``, for a draft model or head."""
 _MOST_PIECE_N = 256
 _NO_MEMORY = "the memory has no room for more contexts"
 
@@ -114,7 +117,7 @@ class SharedPair:
             costs.pad()
             models.target.pad(costs.size)
             planner = GoodputPlanner(costs, MAX_DEPTH)
-            batch.piece_n, batch.evaluated = _piece_n(costs), partial(_learn, planner, models)
+            batch.piece_n, batch.evaluated = partial(_piece_n, costs, models), partial(_learn, planner, models)
             info = describe(options, headers, target, models.drafting)
             info = replace(info, plain_per_second=1 / costs.plain_s, drafters=tuple(measured), replies=replies_n)
             why_fewer = _NO_MEMORY if replies_n < options.replies else ""
@@ -305,6 +308,11 @@ def _learn(planner: GoodputPlanner, models: SharedModels, evaluation: BatchEvalu
         planner.drafted(drafter, evaluation.replies_n, evaluation.spent_s)
 
 
-def _piece_n(costs: Costs) -> int:
-    token_s = costs.round_s(costs.largest) / costs.largest
-    return min(max(PIECE_N, int(_PIECE_ROUNDS * costs.plain_s / token_s)), _MOST_PIECE_N)
+def _piece_n(costs: Costs, models: SharedModels, network: BatchNetwork[Any, Any]) -> int:
+    """The tokens that a network reads at once beside others' rounds."""
+    query = costs.queries.get(models.drafter_of(network) or "")
+    if query:
+        n = _DRAFT_PIECE_ROUNDS * costs.plain_s / query.catch_up_s
+    else:
+        n = _PIECE_ROUNDS * costs.plain_s * costs.largest / costs.round_s(costs.largest)
+    return min(max(PIECE_N, int(n)), _MOST_PIECE_N)

@@ -120,6 +120,35 @@ def test_it_keeps_up_with_the_best_common_depth(rounds_s: dict[int, float], chan
         assert min(tokens) > 0.5 * sum(tokens) / len(tokens)
 
 
+@pytest.mark.parametrize("rounds_s", [BY_FOURS, MEMORY_BOUND, STEEP, FLAT], ids=["fours", "memory", "steep", "flat"])
+@pytest.mark.parametrize("blocks", [False, True], ids=["steps", "blocks"])
+def test_replies_with_worse_drafts_are_not_left_behind(rounds_s: dict[int, float], blocks: bool) -> None:
+    """The slowest is hardly slower than at the common depth that is best for all together."""
+    hall = Hall(rounds_s, [0.97, 0.97, 0.85, 0.85], blocks)
+    best = max((hall.play(fixed=depth) for depth in (0, 1, 2, 3, 5, 11)), key=lambda played: played[0])
+    shares = [rate * min(tokens) / sum(tokens) for rate, tokens in (hall.play(), best)]
+    assert shares[0] > 0.8 * shares[1]
+
+
+def test_passes_for_several_replies_have_a_price_of_their_own() -> None:
+    """Where a second row costs far more than the model of one reply's queries has it, as with AMX."""
+    costs = Costs(FLAT, {"draft": QueryCost(STEP_S, ROW_S)})
+    planner = GoodputPlanner(costs, DEEPEST)
+    policies = [planner.policy(), planner.policy()]
+    for policy in policies:
+        policy.begin()
+    for policy in policies:
+        policy.plan(DEEPEST)
+        policy.observe(made(0, 0, 0, 0.0, 1.0), [], 0)
+    before = planner.share(policies[0], "draft", 0.9)
+    for _ in range(100):
+        planner.drafted("draft", 2, 10 * STEP_S)
+        planner.drafted("draft", 1, STEP_S)
+    after = planner.share(policies[0], "draft", 0.9)
+    assert after.tokens_per_s < before.tokens_per_s
+    assert costs.queries["draft"].step_s == pytest.approx(STEP_S)
+
+
 def test_a_reply_without_others_has_the_policy_of_one() -> None:
     planner = GoodputPlanner(Costs(FLAT, {"draft": QueryCost(STEP_S, ROW_S)}), DEEPEST)
     first, second = planner.policy(), planner.policy()
