@@ -94,15 +94,18 @@ class _DrafterValue:
             self._saw_first(saved)
         self.chance += _BLOCK_VALUE_RATE * (chance - self.chance)
 
-    def saw(self, saved: float, chance: float, *, first: bool) -> None:
-        """Learn from a proposal that was queried alone."""
+    def saw(self, saved: float, chance: float, survival: float, *, first: bool) -> None:
+        """Learn from a proposal that was queried alone, and is judged with the chance ``survival``.
+
+        Each draft ends with an unlikely proposal. Far ahead it says little of the next draft.
+        """
         self.idle_n = 0
         if first:
             self._saw_first(saved)
         else:
             self.later += _VALUE_RATE * (saved - self.later)
         if self.wary or not first:
-            self.chance += _VALUE_RATE * (chance - self.chance)
+            self.chance += _VALUE_RATE * survival * (chance - self.chance)
 
 
 @dataclass(slots=True)
@@ -279,8 +282,11 @@ class _AdaptivePlan:
         if self._paid == drafter or drafter in self._blocks:
             value = self._policy.value(drafter)
             saved = self._saved(chance, value.chance, self._costs.further_s(drafter)) / self._survival
-            saw = value.saw_block if drafter in self._blocks else value.saw
-            saw(saved, chance, first=self._proposed_n == 0)
+            first = self._proposed_n == 0
+            if drafter in self._blocks:
+                value.saw_block(saved, chance, first=first)
+            else:
+                value.saw(saved, chance, self._survival, first=first)
             self._paid = drafter
         else:
             self._free = max(self._free, chance)
