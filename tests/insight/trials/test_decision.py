@@ -27,7 +27,7 @@ def compared(trial: Trial, world: World) -> TrialComparison:
 @pytest.mark.parametrize("promotes", [True, False])
 def test_a_better_candidate_is_written_into_the_settings_only_where_that_was_wanted(promotes: bool) -> None:
     """Else the trial goes on, and nothing at all is written."""
-    book = TrialBook()
+    book = TrialBook(new_id=lambda: TRIAL.id)
     trial = book.begin(replace(TRIAL, pair="builtin", promotes=promotes))
     comparison = compared(trial, FASTER)
     verdict = comparison.verdict()
@@ -47,7 +47,7 @@ def test_a_better_candidate_is_written_into_the_settings_only_where_that_was_wan
 
 def test_a_worse_candidate_goes_even_where_none_is_promoted() -> None:
     """The incumbent's settings are as they were."""
-    book = TrialBook()
+    book = TrialBook(new_id=lambda: TRIAL.id)
     trial = book.begin(replace(TRIAL, pair="builtin", promotes=False))
     assert "rolled back" in decide(book, trial, compared(trial, SLOWER), lambda: NOW)
     assert not config_file().exists()
