@@ -26,10 +26,10 @@ _PLAIN_BEFORE_N = 4
 """A reply begins as if so many tokens had been decoded plainly before it: a lucky start sets no rate."""
 _VALUE_RATE = 0.3
 """The weight of the latest query in what is expected of a drafter's next one."""
+_CHANCE_RATE = 0.1
+"""The weight of the latest proposal in the chance that is expected of later ones."""
 _FIRST_VALUE = 1.0
 """The assumed worth of queries before the first, in plain tokens' time."""
-_BLOCK_VALUE_RATE = 0.1
-"""The same for each proposal of a block, of which there are several to a query."""
 _FIRST_PAUSE_N, _LONGEST_PAUSE_N = 16, 64
 """Tokens until a drafter that did not pay is tried again: the first time, and at most."""
 _CHANCE = 0.7
@@ -38,8 +38,6 @@ _HOPED = 0.9
 """The chance of its later proposals that is hoped for when it is tried again."""
 _TRY_WORTH_N = 64
 """A try may cost one in so many tokens' time, so a dear drafter is tried more seldom than that."""
-_SAME_RATE = 1.001
-"""A rate that is not larger by this factor is the same."""
 _LANDMARK = re.compile(r"```|\n[ \t]{0,8}(?:[-*+]|\d+[.)])[ \t]|\n[ \t]{0,8}>|\n#{1,6} |\n\n")
 """The begin or end of a code block, of an item of a list, of a quotation, of a heading, of a paragraph."""
 _LOOK_BACK = 12
@@ -92,7 +90,7 @@ class _DrafterValue:
         self.idle_n = 0
         if first:
             self._saw_first(saved)
-        self.chance += _BLOCK_VALUE_RATE * (chance - self.chance)
+        self.chance += _CHANCE_RATE * (chance - self.chance)
 
     def saw(self, saved: float, chance: float, survival: float, *, first: bool) -> None:
         """Learn from a proposal that was queried alone, and is judged with the chance ``survival``.
@@ -105,7 +103,7 @@ class _DrafterValue:
         else:
             self.later += _VALUE_RATE * (saved - self.later)
         if self.wary or not first:
-            self.chance += _VALUE_RATE * survival * (chance - self.chance)
+            self.chance += _CHANCE_RATE * survival * (chance - self.chance)
 
 
 @dataclass(slots=True)
@@ -137,9 +135,16 @@ class AdaptiveDepth:
 
     @property
     def rate(self) -> float:
-        """Tokens a second to beat: what the latest rounds brought, and no less than plain decoding."""
-        recent = self._tokens / self._seconds if self._seconds else 0.0
-        return max(recent, self.plain_per_second)
+        """Tokens a second to beat: what the latest rounds brought, and no less than plain decoding.
+
+        No more than drafters with a price can be expected to bring from here on. To wait for better times would be in
+        vain: only queries tell of them.
+        """
+        rate = self._tokens / self._seconds if self._seconds else 0.0
+        priced = [(name, value.chance) for name, value in self._values.items() if name in self.costs.queries]
+        if priced:
+            rate = min(rate, max(expected_rate(self.costs, name, chance, self.deepest) for name, chance in priced))
+        return max(rate, self.plain_per_second)
 
     def price(self, proposed_n: int) -> float:
         return self.costs.price(proposed_n + 1)
@@ -344,26 +349,13 @@ class _AdaptivePlan:
 
 
 def expected_rate(costs: Costs, drafter: str, chance: float, deepest: int) -> float:
-    """Tokens a second that the policy can expect of a drafter whose every proposal has the same chance.
-
-    The depth is the one that pays by the policy's own rule, at the rate that this depth brings; at least plain speed.
-    """
-    policy = AdaptiveDepth(costs, deepest)
-    rate, step_s = policy.plain_per_second, costs.further_s(drafter)
-    while True:
-        policy.begin()
-        policy._tokens, policy._seconds = rate, 1.0
-        _, n = _AdaptivePlan(policy, deepest)._best(chance, chance, step_s, deepest)
-        tokens_n = sum(chance**place for place in range(n + 1))
-        spent_s = costs.round_s(n + 1)
-        if n:
-            spent_s += costs.change_charge_s + costs.query_s(drafter, 1, n) + (n - 1) * _alone_s(costs, drafter)
-        if tokens_n / spent_s <= rate * _SAME_RATE:
-            return rate
-        rate = tokens_n / spent_s
-
-
-def _alone_s(costs: Costs, drafter: str) -> float:
-    """Seconds for a further proposal that is queried alone; 0 for a drafter that gives blocks."""
-    cost = costs.queries.get(drafter)
-    return cost.step_s if cost and cost.row_s is None else 0.0
+    """Tokens a second of a drafter whose proposals all have this chance, at the best depth; at least plain speed."""
+    best, tokens, survival = 1 / costs.plain_s, 1.0, 1.0
+    drafted_s = costs.change_charge_s + costs.query_s(drafter, 1)
+    step_s = costs.further_s(drafter)
+    for depth in range(1, deepest + 1):
+        survival *= chance
+        tokens += survival
+        best = max(best, tokens / (drafted_s + costs.round_s(depth + 1)))
+        drafted_s += step_s
+    return best

@@ -19,6 +19,8 @@ _LOST_ODDS, _MOST_LOST = 0.02, 20.0
 """The odds that a drafter is lost in a reply, wrong however certain it is: at the beginning, and at most."""
 _LOST_RATE = 0.05
 """The rate at which a lost drafter's proposals are accepted."""
+_SUREST = 0.95
+"""The chance up to which a refusal is the more suspicious: two bad tokens are no proof, however sure a drafter was."""
 _LOWEST, _HIGHEST = 0.005, 0.995
 
 
@@ -94,7 +96,7 @@ class Likelihoods:
     def _judge(self, proposal: NextProposal, accepted: bool) -> None:
         if proposal.certain:
             return
-        chance, drafter = self._of_kind(proposal), proposal.drafter
+        chance, drafter = min(self._of_kind(proposal), _SUREST), proposal.drafter
         likelier = _LOST_RATE / chance if accepted else (1 - _LOST_RATE) / (1 - chance)
         odds = self._lost.get(drafter, _LOST_ODDS) * likelier
         self._lost[drafter] = min(max(odds, _LOST_ODDS / _MOST_LOST), _MOST_LOST)

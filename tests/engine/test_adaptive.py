@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from localspec.engine.adaptive import AdaptiveDepth, StructureChange
+from localspec.engine.adaptive import AdaptiveDepth, StructureChange, expected_rate
 from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.dist import Dist
@@ -112,6 +112,18 @@ def test_it_keeps_up_with_the_best_fixed_depth(rounds_s: dict[int, float], suren
     world = World(rounds_s, surenesses)
     best = max(world.play(None, fixed) for fixed in (0, 1, 2, 3, 4, 5, 7, 11, 15))
     assert world.play(world.policy()) > 0.875 * best
+
+
+def test_a_good_stretch_does_not_keep_a_drafter_from_the_next() -> None:
+    """Plain decoding would not bring the better times back that it waited for: queries alone tell of them."""
+    policy = World(AMX, [0.9]).policy()
+    policy.begin()
+    for index in range(20):
+        policy.observe(made(index, 15, 15, 15 * STEP_S, AMX[16]), [], 15)
+    value = policy.value("draft")
+    value.first, value.chance = 1.0, 0.85
+    assert expected_rate(policy.costs, "draft", 0.85, DEEPEST) > policy.plain_per_second
+    assert policy.plan(DEEPEST).should_query("draft", 1, 0.0)
 
 
 def test_it_beats_every_fixed_depth_where_texts_differ() -> None:

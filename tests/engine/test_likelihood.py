@@ -78,6 +78,14 @@ class TestLikelihoods:
         likelihoods.observe(kinds[6:8], 2)
         assert likelihoods.of(kinds[8]) > 0.5
 
+    def test_two_bad_tokens_do_not_undo_what_many_good_ones_showed(self) -> None:
+        """However sure the drafter was of them: the surest are wrong now and then."""
+        likelihoods, proposal = Likelihoods(), NextProposal("d", Dist.point(0), "kind", 0.97)
+        likelihoods.observe([proposal] * 40, 40)
+        for _ in range(2):
+            likelihoods.observe([proposal], 0)
+        assert likelihoods.of(proposal) > 0.6
+
     def test_this_reply_counts_more_than_the_others(self) -> None:
         likelihoods, proposal = Likelihoods(), NextProposal("d", Dist.point(0), "kind", 0.5)
         for _ in range(10):

@@ -144,7 +144,7 @@ def test_a_type_that_was_not_measured_is_as_its_neighbour() -> None:
 
 @given(st.floats(0, 0.99), st.floats(0.01, 1.2), st.floats(0, 0.5), st.booleans())
 def test_the_rate_is_that_of_the_best_depth(chance: float, step: float, slope: float, block: bool) -> None:
-    """The depth policy's rule finds what trying all depths finds; never less than plain decoding."""
+    """As trying all depths finds it; never less than plain decoding."""
     costs = Costs(
         {b: 0.1 * (1 + slope * (b - 1)) for b in range(1, MAX_DEPTH + 2)},
         {"draft": QueryCost(0.1 * step, 0.01, row_s=0.002 if block else None)},
