@@ -1,4 +1,4 @@
-"""LocalSpec's own adaptive depth as a policy of ``replay``: the draft model alone, favourites only.
+"""LocalSpec's own adaptive depth as a policy of ``replay``: one drafter alone, favourites only.
 
 python -m tests.benchmarks.engine replay traces.json --policy tests.benchmarks.engine.adaptive_replay:adaptive
 """
@@ -8,22 +8,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from localspec.engine.adaptive import AdaptiveDepth
-from localspec.engine.costs import Costs, QueryCost
+from localspec.engine.costs import Costs
 from localspec.engine.dist import Dist
-from localspec.engine.drafter import NextProposal
+from localspec.engine.drafter import Favourite, NextProposal
 from localspec.engine.drafting import DrafterQuery
 from localspec.engine.events import Origin, Proposal, Round, Token
-from tests.benchmarks.engine.prices import Prices
+from localspec.engine.model_drafter import LATER, chance_of, tenth
+from localspec.gguf.draft_heads import DRAFT
 from tests.benchmarks.engine.replay import Before, Chain, Policy
 from tests.benchmarks.engine.traces import DEEPEST
 
-_NAME = "draft"
 
-
-def adaptive(prices: Prices) -> Policy:
+def adaptive(costs: Costs) -> Policy:
     """A policy that has seen nothing yet."""
-    costs = Costs(dict(prices.rounds_s), {_NAME: QueryCost(prices.step_s, prices.catch_up_s)})
-    return _Adapted(AdaptiveDepth(costs, DEEPEST))
+    own = Costs.from_dict(costs.to_dict())
+    own.pad()
+    return _Adapted(AdaptiveDepth(own, DEEPEST))
 
 
 @dataclass(slots=True)
@@ -35,38 +35,47 @@ class _Adapted:
 
     def __call__(self, chain: Chain) -> int:
         if chain.before:
-            self._observe(chain.before)
+            self._observe(chain.before, chain.drafter)
         else:
             self.policy.begin()
         plan = self.policy.plan(chain.limit)
         self._proposed = []
-        while len(self._proposed) < plan.limit and plan.should_query(_NAME, lag := chain.next_lag, 0.0):
+        given_n = 0
+        while len(self._proposed) < plan.limit:
+            lag = 0 if given_n else chain.next_lag  # all places of a block are computed by its first look
+            if not plan.should_query(chain.drafter, lag, 0.0):
+                break
+            spent_s = chain.spent_s
+            if not given_n and chain.gives_blocks:
+                given_n = chain.size_block(plan.block(chain.drafter))
             top = chain.peek()
             if top is None:
                 break
-            plan.queried(DrafterQuery(_NAME, lag, chain.prices.query_s(lag)))
-            proposal = _proposal(top)
+            if lag:
+                plan.queried(DrafterQuery(chain.drafter, lag, chain.spent_s - spent_s, max(1, given_n)))
+            proposal = _proposal(chain.drafter, top, len(self._proposed))
             if not plan.should_propose(plan.chance(proposal)):
                 break
             self._proposed.append(proposal)
         return len(self._proposed)
 
-    def _observe(self, before: Before) -> None:
+    def _observe(self, before: Before, drafter: str) -> None:
         judged = self._proposed[: before.accepted + (before.accepted < before.depth)]
-        self.policy.observe(_round(before), judged, before.accepted)
+        self.policy.observe(_round(before, drafter), judged, before.accepted)
 
 
-def _proposal(top: float) -> NextProposal:
-    """As the draft model gives it at temperature 0."""
-    return NextProposal(_NAME, Dist.point(0), f"favourite {min(9, int(top * 10))}", 0.05 + 0.9 * top)
+def _proposal(drafter: str, top: float, place: int) -> NextProposal:
+    """As the drafter gives it at temperature 0."""
+    later = LATER if place and drafter != DRAFT else ""
+    return NextProposal(drafter, Dist.point(0), f"favourite {tenth(top)}{later}", chance_of(Favourite(0, top)))
 
 
-def _round(before: Before) -> Round:
+def _round(before: Before, drafter: str) -> Round:
     own = Origin.BONUS if before.accepted == before.depth else Origin.CORRECTED
     origins = [Origin.ACCEPTED] * before.accepted + [own]
     return Round(
         index=0,
-        drafter=_NAME if before.depth else None,
+        drafter=drafter if before.depth else None,
         depth=before.depth,
         tokens=tuple(Token(0, "", origin) for origin in origins),
         rejected=(Proposal(0, ""),) * (before.depth - before.accepted),

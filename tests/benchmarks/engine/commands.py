@@ -14,15 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from localspec.engine.backends.llama.cores import physical_cores
-from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.cancel import Cancellation
+from localspec.engine.costs import Costs
 from localspec.engine.settings import Sampling
 from localspec.gguf import read_header
-from localspec.gguf.draft_heads import drafter_kind, is_dspark
+from localspec.gguf.draft_heads import DRAFT, drafter_kind, is_dspark
 from localspec.runtime.messages import Message
+from localspec.runtime.opened_models import open_models
+from localspec.runtime.opening import calibration_file, check_headers, fit_costs
+from localspec.runtime.options import LoadOptions
+from localspec.runtime.placement import place_models
 from localspec.runtime.prompting import Prompter
-from tests.benchmarks.engine import counts, machine, memory, prices, replayed, report, suite
+from tests.benchmarks.engine import counts, machine, memory, replayed, report, suite
 from tests.benchmarks.engine.case import Case, Contestant, Pair, Ready, matches
 from tests.benchmarks.engine.grid import Grid, Plan, Row, sampling_at
 from tests.benchmarks.engine.own import PREFIX, Own, OwnEngine, default_own, parse_own
@@ -30,7 +34,7 @@ from tests.benchmarks.engine.prepare import Answer, prepared, vocabulary
 from tests.benchmarks.engine.replay import MakePolicy
 from tests.benchmarks.engine.server import BY_HAND, ServerContestant, ServerPool, default_servers, parse_server
 from tests.benchmarks.engine.server import PREFIX as SERVER_PREFIX
-from tests.benchmarks.engine.traces import DEEPEST, Trace, record
+from tests.benchmarks.engine.traces import Trace, record
 
 
 def grid(options: argparse.Namespace) -> None:
@@ -85,26 +89,28 @@ def remember(options: argparse.Namespace) -> None:
 def traces(options: argparse.Namespace) -> None:
     """Record traces and prices into a file."""
     pair = _pair(options)
-    if pair.draft is None:
-        raise SystemExit("Traces need a draft model: name one with --draft.")
+    load = LoadOptions(pair.target, pair.draft, n_ctx=pair.n_ctx, threads=options.threads)
+    cancel = Cancellation()
     with ExitStack() as resources:
-        target = _open(pair.target, DEEPEST + 2, options, resources)
-        draft = _open(pair.draft, 1, options, resources)
-        prompts = _prompts(options, partial(_greedy_text, target))
+        headers = check_headers(load)
+        placement = place_models(load, headers.target, headers.draft, headers.projector)
+        kind = drafter_kind(headers.draft) if headers.draft else DRAFT
+        opened = open_models(placement, kind, cancel, lambda *_: None, resources)
+        drafters = opened.drafters(None)
+        file = calibration_file(load, opened.target)
+        costs, _ = fit_costs(load, opened.target, drafters.models, file, cancel, lambda *_: None)
+        (drafter,) = drafters.chosen(tuple(drafters.models))
         found = []
-        for prompt in prompts:
+        for prompt in _prompts(options, partial(_greedy_text, opened.target)):
             for temperature in options.temperatures:
-                found.append(
-                    record(target, draft, Case(prompt, sampling_at(temperature), options.seed, options.tokens))
-                )
+                case = Case(prompt, sampling_at(temperature), options.seed, options.tokens)
+                found.append(record(opened.target, drafter, case))
                 print(f"{prompt.name} at {temperature:g}: {len(found[-1].text)} tokens", file=sys.stderr)
-        longest = max(([*trace.prompt_tokens, *trace.text] for trace in found), key=len)
-        measured = prices.measure(target, draft, longest[: max(100, len(longest) // 2)], DEEPEST + 1)
     content = {
         "target": pair.target.name,
-        "draft": pair.draft.name,
+        "draft": pair.draft.name if pair.draft else pair.drafter,
         "processor": machine.processor(),
-        "prices": measured.to_dict(),
+        "prices": costs.to_dict(),
         "traces": [trace.to_dict() for trace in found],
     }
     options.out.write_text(json.dumps(content))
@@ -116,7 +122,9 @@ def replay(options: argparse.Namespace) -> None:
     priced = json.loads(options.prices.read_text())["prices"] if options.prices else content["prices"]
     own = {name.rpartition(":")[2]: _policy(name) for name in options.policy}
     found = [Trace.from_dict(trace) for trace in content["traces"]]
-    print(replayed.markdown(found, prices.Prices.from_dict(priced).padded(), own))
+    costs = Costs.from_dict(priced)
+    costs.pad()
+    print(replayed.markdown(found, costs, own))
 
 
 def _pair(options: argparse.Namespace) -> Pair:
@@ -177,13 +185,6 @@ def _greedy_text(target: LlamaModel, messages: Sequence[Message]) -> str:
             break
         context.append(token)
     return b"".join(map(target.vocab.piece, context[start:])).decode("utf-8", errors="replace")
-
-
-def _open(path: Path, max_outputs: int, options: argparse.Namespace, resources: ExitStack) -> LlamaModel:
-    settings = LoadSettings(path, max_outputs, n_ctx=options.ctx, threads=options.threads)
-    model = LlamaModel.open(settings, Cancellation())
-    resources.callback(model.close)
-    return model
 
 
 def _head(options: argparse.Namespace, pair: Pair, names: list[str], engine: OwnEngine) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 
-from tests.benchmarks.engine.prices import Prices
+from localspec.engine.costs import Costs
 from tests.benchmarks.engine.replay import MakePolicy, Policy, clairvoyant_s, fixed_policies, replay
 from tests.benchmarks.engine.traces import Trace
 
@@ -15,43 +15,45 @@ BEST_DEPTH, HINDSIGHT = "best depth for each prompt", "best depth and p_min for 
 CLAIRVOYANT, KEPT = "clairvoyant", ", kept"
 
 
-def markdown(traces: Sequence[Trace], prices: Prices, own: Mapping[str, MakePolicy]) -> str:
+def markdown(traces: Sequence[Trace], costs: Costs, own: Mapping[str, MakePolicy]) -> str:
     """Tables by temperature; ``own`` are policies beside the fixed ones."""
-    lines = [_told(prices), ""]
+    lines = [_told(costs), ""]
     for temperature in sorted({trace.temperature for trace in traces}):
         chosen = [trace for trace in traces if trace.temperature == temperature]
-        found = speed_ups(chosen, prices, own)
+        found = speed_ups(chosen, costs, own)
         lines += [f"#### Temperature {temperature:g}, {len(chosen)} replies", "", *_table(found), ""]
         lines += [*_by_prompt(chosen, found, [*_names(own), "depth 3", BEST_DEPTH, HINDSIGHT, CLAIRVOYANT]), ""]
     return "\n".join(lines)
 
 
-def _told(prices: Prices) -> str:
-    rounds = ", ".join(f"{batch}: {seconds * 1e3:.1f}" for batch, seconds in sorted(prices.rounds_s.items()))
-    peek = f"{prices.step_s * 1e3:.2f}, and {prices.catch_up_s * 1e3:.2f} for each token more that it reads"
-    return f"Milliseconds by tokens verified at once: {rounds}; a look {peek}."
+def _told(costs: Costs) -> str:
+    rounds = ", ".join(f"{batch}: {costs.round_s(batch) * 1e3:.1f}" for batch in sorted(costs.rounds_s))
+    ((drafter, query),) = costs.queries.items()
+    look = f"{query.step_s * 1e3:.2f}, and {query.catch_up_s * 1e3:.2f} for each token more that it reads"
+    block = "" if query.row_s is None else f", {query.row_s * 1e3:.2f} for each place more that it gives"
+    return f"Milliseconds by tokens verified at once: {rounds}; a look of {drafter} {look}{block}."
 
 
-def speed_ups(traces: Sequence[Trace], prices: Prices, own: Mapping[str, MakePolicy]) -> dict[str, list[float]]:
+def speed_ups(traces: Sequence[Trace], costs: Costs, own: Mapping[str, MakePolicy]) -> dict[str, list[float]]:
     """By policy, the speed on each trace over that of plain decoding.
 
     Ours come twice: made anew for every reply, and kept from one to the next as a session keeps them.
     """
-    plain_s = [len(trace.text) * prices.round_s(1) for trace in traces]
+    plain_s = [len(trace.text) * costs.round_s(1) for trace in traces]
 
     def ratios(policies: Iterable[Policy]) -> list[float]:
-        spent = [replay(trace, policy, prices).spent_s for trace, policy in zip(traces, policies, strict=False)]
+        spent = [replay(trace, policy, costs).spent_s for trace, policy in zip(traces, policies, strict=False)]
         return [plain / cost for plain, cost in zip(plain_s, spent, strict=True)]
 
-    found = {name: ratios(repeat(make(prices))) for name, make in fixed_policies().items()}
+    found = {name: ratios(repeat(make(costs))) for name, make in fixed_policies().items()}
     depths = [ratio for name, ratio in found.items() if "p_min" not in name]
     best_depth = [max(at) for at in zip(*depths, strict=True)]
     best = [max(at) for at in zip(*found.values(), strict=True)]
     for name, make in own.items():
-        found[name] = ratios(make(prices) for _ in traces)
-        found[name + KEPT] = ratios(repeat(make(prices)))
+        found[name] = ratios(make(costs) for _ in traces)
+        found[name + KEPT] = ratios(repeat(make(costs)))
     found[BEST_DEPTH], found[HINDSIGHT] = best_depth, best
-    found[CLAIRVOYANT] = [plain / clairvoyant_s(trace, prices) for plain, trace in zip(plain_s, traces, strict=True)]
+    found[CLAIRVOYANT] = [plain / clairvoyant_s(trace, costs) for plain, trace in zip(plain_s, traces, strict=True)]
     return found
 
 

@@ -7,12 +7,18 @@ from functools import partial
 
 import pytest
 
-from tests.benchmarks.engine.prices import Prices
+from localspec.engine.costs import Costs, QueryCost
+from localspec.gguf.draft_heads import DRAFT, EAGLE3
+from tests.benchmarks.engine.adaptive_replay import adaptive
 from tests.benchmarks.engine.replay import Chain, clairvoyant_s, fixed, fixed_policies, replay
 from tests.benchmarks.engine.replayed import BEST_DEPTH, CLAIRVOYANT, HINDSIGHT, speed_ups
 from tests.benchmarks.engine.traces import DEEPEST, Place, Trace
 
-PRICES = Prices({1: 0.020, 2: 0.033, 4: 0.032, 8: 0.058, 16: 0.083}, step_s=0.0016, catch_up_s=0.0004)
+ROUNDS_S = {1: 0.020, 2: 0.033, 4: 0.032, 8: 0.058, 16: 0.083}
+COSTS = Costs(ROUNDS_S, {DRAFT: QueryCost(0.0016, 0.0004)})
+HEAD = Costs(ROUNDS_S, {EAGLE3: QueryCost(0.0016, 0.0004)})
+BLOCKS = Costs(ROUNDS_S, {"dflash": QueryCost(0.004, 0.0004, row_s=0.0002)})
+EACH = pytest.mark.parametrize("costs", [COSTS, HEAD, BLOCKS], ids=["draft", "head", "blocks"])
 
 
 def trace_of(source: random.Random, length: int = 60) -> Trace:
@@ -26,25 +32,27 @@ def trace_of(source: random.Random, length: int = 60) -> Trace:
     return Trace("p", "hard", 0.0, 0, [1], text, places)
 
 
+@EACH
 @pytest.mark.parametrize("seed", range(20))
-def test_all_tokens_are_committed_once(seed: int) -> None:
+def test_all_tokens_are_committed_once(seed: int, costs: Costs) -> None:
     trace = trace_of(random.Random(seed))
-    for make in fixed_policies().values():
-        outcome = replay(trace, make(PRICES), PRICES)
+    for make in [*fixed_policies().values(), adaptive]:
+        outcome = replay(trace, make(costs), costs)
         assert outcome.accepted_n + outcome.rounds_n == len(trace.text)
         assert outcome.accepted_n <= outcome.proposed_n <= outcome.looked_n
 
 
 def test_plain_costs_a_pass_a_token() -> None:
     trace = trace_of(random.Random(0))
-    assert replay(trace, partial(fixed, 0, 0.0), PRICES).spent_s == pytest.approx(60 * 0.020)
+    assert replay(trace, partial(fixed, 0, 0.0), COSTS).spent_s == pytest.approx(60 * 0.020)
 
 
+@EACH
 @pytest.mark.parametrize("seed", range(20))
-def test_nothing_beats_knowing_the_future(seed: int) -> None:
+def test_nothing_beats_knowing_the_future(seed: int, costs: Costs) -> None:
     trace = trace_of(random.Random(seed))
-    least_s = clairvoyant_s(trace, PRICES)
-    assert all(replay(trace, make(PRICES), PRICES).spent_s >= least_s - 1e-12 for make in fixed_policies().values())
+    least_s = clairvoyant_s(trace, costs)
+    assert all(replay(trace, make(costs), costs).spent_s >= least_s - 1e-12 for make in fixed_policies().values())
 
 
 def test_the_draft_reads_what_it_has_not_read() -> None:
@@ -61,29 +69,35 @@ def test_the_draft_reads_what_it_has_not_read() -> None:
                 return n
         return 3
 
-    replay(Trace("p", "copy", 0.0, 0, [1], text, places), three, PRICES)
+    replay(Trace("p", "copy", 0.0, 0, [1], text, places), three, COSTS)
     # The last token of the prompt and all of the text but the last proposal and the bonus after it.
     assert lags[:6] == [1, 1, 1, 2, 1, 1]
     assert sum(lags) == 39
 
 
-def test_between_measured_sizes_prices_lie_on_a_line() -> None:
-    assert PRICES.round_s(6) == pytest.approx(0.045)
-    assert PRICES.round_s(40) == PRICES.round_s(16)
-    assert Prices.from_dict(PRICES.to_dict()) == PRICES
+def test_a_head_reads_the_target_rows_of_what_was_accepted() -> None:
+    """Its own rows of those places are guesses."""
+    text = list(range(40))
+    places = [Place(text[at : at + DEEPEST], [1.0] * DEEPEST, min(DEEPEST, 40 - at), 1.0) for at in range(40)]
+    outcome = replay(Trace("p", "copy", 0.0, 0, [1], text, places), partial(fixed, 3, 0.0), HEAD)
+    # Ten rounds of four tokens, each with three looks; all but the first read three tokens besides.
+    assert (outcome.rounds_n, outcome.looked_n) == (10, 30)
+    assert outcome.spent_s == pytest.approx(10 * 0.032 + 30 * 0.0016 + 9 * 3 * 0.0004)
 
 
-def test_padded_prices_are_those_of_the_larger_batch_that_takes_less() -> None:
-    prices = Prices({1: 0.020, 2: 0.040, 3: 0.033, 4: 0.032}, step_s=0.002, catch_up_s=0.001)
-    assert prices.padded().rounds_s == {1: 0.020, 2: 0.032, 3: 0.033, 4: 0.032}
-    assert prices.padded().query_s(3) == prices.query_s(3)
+def test_of_a_block_the_first_look_is_paid_for() -> None:
+    """With all of its places."""
+    text = list(range(40))
+    places = [Place(text[at : at + DEEPEST], [1.0] * DEEPEST, min(DEEPEST, 40 - at), 1.0) for at in range(40)]
+    outcome = replay(Trace("p", "copy", 0.0, 0, [1], text, places), partial(fixed, 3, 0.0), BLOCKS)
+    assert outcome.spent_s == pytest.approx(10 * (0.032 + 0.004 + 2 * 0.0002) + 9 * 3 * 0.0004)
 
 
 def test_each_kind_of_hindsight_sees_more_than_the_one_before() -> None:
     traces = [trace_of(random.Random(seed)) for seed in range(10)]
     for place in traces[0].places:  # a draft that knows when it is right, so that a threshold is of use
         place.top[:] = [0.9] * place.matched + [0.1] * (DEEPEST - place.matched)
-    found = speed_ups(traces, PRICES, {})
+    found = speed_ups(traces, COSTS, {})
     for single, depth, both, all_of_it in zip(
         found["depth 3"], found[BEST_DEPTH], found[HINDSIGHT], found[CLAIRVOYANT], strict=True
     ):

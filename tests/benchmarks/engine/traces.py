@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.dist import Dist, SeededRng
-from localspec.engine.model import Logits, Model
-from localspec.engine.settings import Sampling
+from localspec.engine.drafter import DraftCursor, Drafter, gives_blocks
+from localspec.engine.model import Model
 from tests.benchmarks.engine.case import Case
 
 DEEPEST = 15
@@ -52,15 +50,16 @@ class Trace:
         return Trace(**fields)
 
 
-def record(target: Model, draft: Model, case: Case) -> Trace:
+def record(target: Model, drafter: Drafter, case: Case) -> Trace:
     """The target's reply, greedy or drawn with the case's seed, and the draft beside it."""
     source = make_sampler(case.sampling, target.vocab.n_vocab)
     rng = SeededRng(case.seed)
     context = list(case.prompt.tokens)
+    target.logits(context[:-1], 0)  # a head drafts from the target's rows, as far as the last token
     seen: list[tuple[list[int], list[float], float]] = []
     while len(seen) < case.max_tokens and len(context) < target.n_ctx:
+        chain, top, own = _chain(drafter.begin(context, source), target.vocab.is_end)
         law = source.dist(target.logits(context, 1)[0])
-        chain, top, own = _chain(draft, context, case.sampling)
         token = rng.draw(law)
         context.append(token)
         seen.append((chain, top, _overlap(law, own)))
@@ -72,28 +71,24 @@ def record(target: Model, draft: Model, case: Case) -> Trace:
     return Trace(named.name, named.kind, case.sampling.temperature, case.seed, list(named.tokens), text, places)
 
 
-def _chain(draft: Model, context: Sequence[int], sampling: Sampling) -> tuple[list[int], list[float], Dist]:
+def _chain(cursor: DraftCursor, is_end: Callable[[int], bool]) -> tuple[list[int], list[float], Dist]:
     """The favourites and their probabilities; and the draft's law for the first of them."""
-    ahead = list(context)
     tokens: list[int] = []
     top: list[float] = []
     first: Dist | None = None
-    for row in _rows(draft, ahead):
-        first = first or make_sampler(sampling, draft.vocab.n_vocab).dist(row)
-        tokens.append(int(row.argmax()))
-        top.append(round(1.0 / float(np.exp(row - row.max()).sum()), 5))
-        ahead.append(tokens[-1])
-        if draft.vocab.is_end(tokens[-1]):
+    if gives_blocks(cursor):
+        cursor.size_block(DEEPEST)
+    while len(tokens) < DEEPEST:
+        proposal = cursor.peek()
+        if proposal is None or proposal.favourite is None:
             break
+        first = first or proposal.base or proposal.dist
+        tokens.append(proposal.favourite.token)
+        top.append(round(proposal.favourite.prob, 5))
+        if is_end(tokens[-1]):
+            break
+        cursor.step(tokens[-1])
     return tokens, top, first or Dist.point(0)
-
-
-def _rows(draft: Model, ahead: Sequence[int]) -> Iterator[Logits]:
-    """The draft's scores after ``ahead``, which grows meanwhile."""
-    for _ in range(DEEPEST):
-        if len(ahead) > draft.n_ctx:
-            return
-        yield draft.logits(ahead, 1)[0]
 
 
 def _matched(chain: Sequence[int], text: Sequence[int]) -> int:
