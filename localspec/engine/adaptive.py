@@ -133,17 +133,16 @@ class AdaptiveDepth:
     def plain_per_second(self) -> float:
         return 1 / self.costs.plain_s
 
-    @property
-    def rate(self) -> float:
-        """Tokens a second to beat: what the latest rounds brought, and no less than plain decoding.
+    def rate(self, limit: int) -> float:
+        """Tokens a second that a round of up to ``limit`` proposals has to beat: what the latest ones brought.
 
-        No more than drafters with a price can be expected to bring from here on. To wait for better times would be in
-        vain: only queries tell of them.
+        No less than plain decoding, and no more than drafters with a price can be expected to bring from here on. To
+        wait for better times would be in vain: only queries tell of them, and near its end a reply has none.
         """
         rate = self._tokens / self._seconds if self._seconds else 0.0
         priced = [(name, value.chance) for name, value in self._values.items() if name in self.costs.queries]
         if priced:
-            rate = min(rate, max(expected_rate(self.costs, name, chance, self.deepest) for name, chance in priced))
+            rate = min(rate, max(expected_rate(self.costs, name, chance, limit) for name, chance in priced))
         return max(rate, self.plain_per_second)
 
     def price(self, proposed_n: int) -> float:
@@ -212,7 +211,7 @@ class _AdaptivePlan:
     def __init__(self, policy: AdaptiveDepth, limit: int) -> None:
         self._policy = policy
         self._costs = policy.costs
-        self._rate = policy.rate
+        self._rate = policy.rate(limit)
         self._proposed_n = 0
         self._survival = 1.0
         """The chance that all proposals so far are accepted."""

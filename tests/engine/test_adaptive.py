@@ -114,16 +114,17 @@ def test_it_keeps_up_with_the_best_fixed_depth(rounds_s: dict[int, float], suren
     assert world.play(world.policy()) > 0.875 * best
 
 
-def test_a_good_stretch_does_not_keep_a_drafter_from_the_next() -> None:
-    """Plain decoding would not bring the better times back that it waited for: queries alone tell of them."""
+@pytest.mark.parametrize(("chance", "room"), [(0.85, DEEPEST), (0.98, 5)])
+def test_a_good_stretch_does_not_keep_a_drafter_from_the_next(chance: float, room: int) -> None:
+    """Nor at the end of a reply. Plain decoding would not bring back the better times that it waited for."""
     policy = World(AMX, [0.9]).policy()
     policy.begin()
     for index in range(20):
         policy.observe(made(index, 15, 15, 15 * STEP_S, AMX[16]), [], 15)
     value = policy.value("draft")
-    value.first, value.chance = 1.0, 0.85
-    assert expected_rate(policy.costs, "draft", 0.85, DEEPEST) > policy.plain_per_second
-    assert policy.plan(DEEPEST).should_query("draft", 1, 0.0)
+    value.first, value.chance = 1.0, chance
+    assert expected_rate(policy.costs, "draft", chance, room) > policy.plain_per_second
+    assert policy.plan(room).should_query("draft", 1, 0.0)
 
 
 def test_it_beats_every_fixed_depth_where_texts_differ() -> None:
@@ -410,9 +411,9 @@ def test_a_reply_begins_without_what_the_last_one_was_like() -> None:
     world.play(policy, tokens_n=200)
     policy.value("draft").first = 0.0
     policy.observe(Round(0, None, 0, (Token(0, "end\n", Origin.PLAIN),), (), (), 0.0, 1.0, 1.0), [], 0)
-    assert policy.rate > 2 * policy.plain_per_second
+    assert policy.rate(DEEPEST) > 2 * policy.plain_per_second
     policy.begin()
-    assert policy.rate == pytest.approx(policy.plain_per_second)
+    assert policy.rate(DEEPEST) == pytest.approx(policy.plain_per_second)
     value = policy.value("draft")
     assert (value.first, value.idle_n) == (math.inf, 0)
     policy.observe(Round(0, None, 0, (Token(0, "- item", Origin.PLAIN),), (), (), 0.0, 1.0, 1.0), [], 0)
