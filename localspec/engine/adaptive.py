@@ -2,8 +2,8 @@
 
 A round is worth starting a step further while some number of further proposals would bring in expected
 tokens faster than the reply does on the whole (the renewal-reward rule; looking several proposals ahead
-matters because the cost of a batch is a staircase). Depth 0 is one of the choices, and the rate to beat is
-never less than that of plain decoding.
+matters because the cost of a batch is a staircase). Depth 0 is one of the choices. The rate to beat is never
+less than that of plain decoding, nor more than drafters can be expected to bring from here on.
 """
 
 from __future__ import annotations

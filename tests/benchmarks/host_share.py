@@ -1,10 +1,11 @@
 """How much of a round is ours and not llama.cpp's, with a vocabulary of real size.
 
-    python -m tests.benchmarks.host_share --vocab ggml-vocab-qwen2.gguf --folder DIR [--threads 2]
+    python -m tests.benchmarks.host_share --vocab ggml-vocab-qwen2.gguf --folder DIR [--threads 2] [--json-schema FILE]
 
 Makes two models of random weights (1.5B and about 0.1B in shape, Q4_0) that speak the given vocabulary, and lets them
 reply by speculation at temperature 0.8, top-k 40, top-p 0.95. The text is nonsense and hardly a guess is right, which
-changes nothing about what a round costs the host. The target's time is measured around every evaluation.
+changes nothing about what a round costs the host. The target's time is measured around every evaluation. With a schema
+the grammar drafter proposes too, and its guesses are all right.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import argparse
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import gguf
 import numpy as np
 
+from localspec.engine.backends.llama.json_schema import grammar_of_schema
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.sampler import make_sampler
@@ -26,6 +28,7 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import SeededRng
 from localspec.engine.drafters.draft import DraftModel
+from localspec.engine.drafters.grammar import GrammarDrafter
 from localspec.engine.drafters.suffix import SuffixDrafter
 from localspec.engine.events import Round
 from localspec.engine.loop import Request, generate
@@ -142,7 +145,7 @@ def measure(target: Path, draft: Path, threads: int, sampling: Sampling, depth: 
     sampler = make_sampler(sampling, big.vocab.n_vocab, big.model.vocab)
     request = Request(list(range(100, 132)), sampler, SeededRng(1), FixedDepth(depth), max_tokens=60)
     shares, rounds_s, before = [], [], 0.0
-    for event in generate(big, [SuffixDrafter(), DraftModel(small)], request, cancel):
+    for event in generate(big, [GrammarDrafter(), SuffixDrafter(), DraftModel(small)], request, cancel):
         spent = big.spent_s + small.spent_s
         if isinstance(event, Round):
             shares.append(1 - (spent - before) / event.total_s)
@@ -158,14 +161,18 @@ def main() -> None:
     parser.add_argument("--vocab", type=Path, required=True)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--json-schema", type=Path, metavar="FILE", help="hold the replies to it")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     target, draft = (make(role, options.vocab, options.folder) for role in SHAPES)
+    schema = options.json_schema.read_text(encoding="utf-8") if options.json_schema else None
     print("| sampling | depth | outside llama.cpp | round, ms |\n| --- | ---: | ---: | ---: |")
     for name, sampling in {
         "temperature 0": Sampling(temperature=0),
         "temperature 0.8, top-k 40, top-p 0.95": Sampling(min_p=0.0),
     }.items():
+        if schema is not None:
+            sampling = replace(sampling, grammar=grammar_of_schema(schema))
         for depth in (0, 3):
             share, round_s = measure(target, draft, options.threads, sampling, depth)
             print(f"| {name} | {depth} | {share:.2%} | {round_s * 1e3:.0f} |", flush=True)
