@@ -161,6 +161,15 @@ def choose_threads(model: TunableModel, prompt: Sequence[int], batch: int, progr
     return best_n
 
 
+def more_threads_pay(model: TunableModel, n: int, prompt: Sequence[int], batch: int) -> bool:
+    """True if ``n`` threads evaluate ``batch`` tokens clearly faster than those that the model has, and keeps."""
+    had_n, had_s = model.threads, _evaluation_s(model, prompt, batch)
+    model.set_threads(n)
+    more_s = _evaluation_s(model, prompt, batch)
+    model.set_threads(had_n)
+    return more_s < _CLEARLY * had_s
+
+
 def choose_context(model: ShortTextModel, prompt: Sequence[int], batch: int, progress: MeasuringProgress) -> bool:
     """Evaluate short texts in a context of their own if ``batch`` tokens are faster there; True if they are.
 

@@ -14,6 +14,7 @@ from localspec.runtime.calibration import (
     costs_weight,
     is_steady,
     measure_costs,
+    more_threads_pay,
     plain_round,
     plain_weight,
     read,
@@ -70,15 +71,24 @@ class Tuning:
             costs, threads, short_context = kept
             if isinstance(self.target, ShortTextModel) and not short_context:
                 self.target.keep_one_context()
+            all_n = {name: model.threads for name, model in self.tuned().items()}
             for name, model in self.tuned().items():
                 model.set_threads(min(threads.get(name, model.threads), model.threads))
             progress.plan(plain_weight(prompt))
             read(self.target, prompt, progress)
-            factor = plain_round(self.target, prompt, cancel, progress).total_s / costs.plain_s
-            trusted = _SAME_NETWORK if self.remote else _SAME_DAY
-            if 1 / trusted < factor < trusted and costs.queries.keys() == self.drafters.keys():
-                return costs.scaled(factor)
+            if not self._had_too_few(all_n.get(_TARGET, 1), prompt):
+                factor = plain_round(self.target, prompt, cancel, progress).total_s / costs.plain_s
+                trusted = _SAME_NETWORK if self.remote else _SAME_DAY
+                if 1 / trusted < factor < trusted and costs.queries.keys() == self.drafters.keys():
+                    return costs.scaled(factor)
+            for name, model in self.tuned().items():
+                model.set_threads(all_n[name])
         return self._measure(prompt, file, cancel, progress)
+
+    def _had_too_few(self, all_n: int, prompt: Sequence[int]) -> bool:
+        """True if another program wanted a processor when the target's threads were chosen, and none does now."""
+        few = self.target.threads < all_n
+        return few and more_threads_pay(self.target, all_n, prompt, min(_VERIFY_BATCH, len(prompt)))
 
     def _measure(
         self, prompt: Sequence[int], file: CalibrationFile, cancel: Cancellation, progress: MeasuringProgress

@@ -455,6 +455,33 @@ class TestMemory:
         slow = self.fit(self.tuning(clock, lambda batch, threads: 2 * stairs(batch, threads)), file)
         assert slow.round_s(8) == pytest.approx(2 * first.round_s(8))
 
+    def test_threads_chosen_beside_another_program_are_chosen_again(self, clock: Clock, tmp_path: Path) -> None:
+        """Else one busy hour would make the pair slow for good."""
+
+        def busy(batch: int, threads: int) -> float:
+            return stairs(batch, 4) * {1: 1.5, 2: 2.0, 4: 3.0}[threads]
+
+        def quiet(batch: int, threads: int) -> float:
+            return stairs(batch, 4) * 4 / threads
+
+        file = CalibrationFile(tmp_path, "key")
+        chosen = []
+        for price_s in (busy, busy, quiet, quiet):
+            tuning = self.tuning(clock, price_s)
+            self.fit(tuning, file)
+            chosen.append(tuning.target.threads)
+        assert chosen == [1, 1, 4, 4]
+
+    @pytest.mark.parametrize("factor", [5.0, 0.2])
+    def test_threads_of_another_machine_are_chosen_again(self, clock: Clock, tmp_path: Path, factor: float) -> None:
+        """From all of them down, not from those that were best there."""
+        file = CalibrationFile(tmp_path, "key")
+        first, second = self.tuning(clock, lambda b, n: stairs(b, 4) * n), self.tuning(clock)
+        self.fit(first, file)
+        second.target.price_s = lambda b, n: factor * stairs(b, 4) * (1 if n == 1 else 0.95)  # type: ignore[attr-defined]
+        self.fit(second, file)
+        assert (first.target.threads, second.target.threads) == (1, 4)
+
     def test_a_network_that_is_slower_today_is_measured_anew(self, clock: Clock, tmp_path: Path) -> None:
         """Its delay is added to every batch; scaled, a batch of 8 would look dearer than it is."""
         file, empty = CalibrationFile(tmp_path, "key"), CalibrationFile(tmp_path, "another")
