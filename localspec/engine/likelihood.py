@@ -20,7 +20,7 @@ _LOST_ODDS, _MOST_LOST = 0.02, 20.0
 _LOST_RATE = 0.05
 """The rate at which a lost drafter's proposals are accepted."""
 _SUREST = 0.95
-"""The chance up to which a refusal is the more suspicious: two bad tokens are no proof, however sure a drafter was."""
+"""The most that a proposal's chance counts for this: two bad tokens are no proof, however sure the drafter was."""
 _LOWEST, _HIGHEST = 0.005, 0.995
 
 

@@ -32,6 +32,13 @@ def trace_of(source: random.Random, length: int = 60) -> Trace:
     return Trace("p", "hard", 0.0, 0, [1], text, places)
 
 
+def foreseen() -> Trace:
+    """A reply of 40 tokens that is proposed as it is."""
+    text = list(range(40))
+    places = [Place(text[at : at + DEEPEST], [1.0] * DEEPEST, min(DEEPEST, 40 - at), 1.0) for at in range(40)]
+    return Trace("p", "copy", 0.0, 0, [1], text, places)
+
+
 @EACH
 @pytest.mark.parametrize("seed", range(20))
 def test_all_tokens_are_committed_once(seed: int, costs: Costs) -> None:
@@ -57,8 +64,6 @@ def test_nothing_beats_knowing_the_future(seed: int, costs: Costs) -> None:
 
 def test_the_draft_reads_what_it_has_not_read() -> None:
     """All of the text is read by the draft just once, when all is accepted: looks and lags have to add up to it."""
-    text = list(range(40))
-    places = [Place(text[at : at + DEEPEST], [1.0] * DEEPEST, min(DEEPEST, 40 - at), 1.0) for at in range(40)]
     lags: list[int] = []
 
     def three(chain: Chain) -> int:
@@ -69,7 +74,7 @@ def test_the_draft_reads_what_it_has_not_read() -> None:
                 return n
         return 3
 
-    replay(Trace("p", "copy", 0.0, 0, [1], text, places), three, COSTS)
+    replay(foreseen(), three, COSTS)
     # The last token of the prompt and all of the text but the last proposal and the bonus after it.
     assert lags[:6] == [1, 1, 1, 2, 1, 1]
     assert sum(lags) == 39
@@ -77,9 +82,7 @@ def test_the_draft_reads_what_it_has_not_read() -> None:
 
 def test_a_head_reads_the_target_rows_of_what_was_accepted() -> None:
     """Its own rows of those places are guesses."""
-    text = list(range(40))
-    places = [Place(text[at : at + DEEPEST], [1.0] * DEEPEST, min(DEEPEST, 40 - at), 1.0) for at in range(40)]
-    outcome = replay(Trace("p", "copy", 0.0, 0, [1], text, places), partial(fixed, 3, 0.0), HEAD)
+    outcome = replay(foreseen(), partial(fixed, 3, 0.0), HEAD)
     # Ten rounds of four tokens, each with three looks; all but the first read three tokens besides.
     assert (outcome.rounds_n, outcome.looked_n) == (10, 30)
     assert outcome.spent_s == pytest.approx(10 * 0.032 + 30 * 0.0016 + 9 * 3 * 0.0004)
@@ -87,9 +90,7 @@ def test_a_head_reads_the_target_rows_of_what_was_accepted() -> None:
 
 def test_of_a_block_the_first_look_is_paid_for() -> None:
     """With all of its places."""
-    text = list(range(40))
-    places = [Place(text[at : at + DEEPEST], [1.0] * DEEPEST, min(DEEPEST, 40 - at), 1.0) for at in range(40)]
-    outcome = replay(Trace("p", "copy", 0.0, 0, [1], text, places), partial(fixed, 3, 0.0), BLOCKS)
+    outcome = replay(foreseen(), partial(fixed, 3, 0.0), BLOCKS)
     assert outcome.spent_s == pytest.approx(10 * (0.032 + 0.004 + 2 * 0.0002) + 9 * 3 * 0.0004)
 
 
