@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 
@@ -15,6 +15,7 @@ class LoadOptions:
     draft: Path | None = None
     projector: Path | None = None
     """The projector that the target reads images through."""
+    _: KW_ONLY
     n_ctx: int | None = None
     """Tokens of context; None takes what the model was trained for, at most 8192."""
     threads: int | None = None

@@ -61,7 +61,7 @@ def main() -> None:
         time.perf_counter = time.process_time
     cancel = Cancellation()
     n_ctx = max(given.prompts) + max(given.replies) + 64
-    pair = open_pair(LoadOptions(given.target, given.draft, n_ctx, given.threads), cancel)
+    pair = open_pair(LoadOptions(given.target, given.draft, n_ctx=n_ctx, threads=given.threads), cancel)
     asker = _Asker(pair, cancel, _ends(given.target), given.unbounded, random.Random(given.seed))
     print("| prompt | reply | first token | whole reply | from | to | draft read and guessed | accepted |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
