@@ -80,7 +80,7 @@ def tuples(strategy: st.SearchStrategy[Any], max_size: int = 4) -> st.SearchStra
     return st.lists(strategy, max_size=max_size).map(tuple)
 
 
-load_options = st.builds(LoadOptions, path, maybe(path), maybe(path), maybe(count), maybe(count), maybe(count))
+load_options = st.builds(LoadOptions, path, maybe(path), maybe(path), n_ctx=maybe(count), threads=maybe(count))
 sampling = st.builds(
     Sampling,
     **dict.fromkeys(("temperature", "top_p", "min_p", "typical_p", "top_n_sigma", "dry_base", "mirostat_tau"), ratio),
