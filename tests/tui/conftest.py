@@ -1,4 +1,4 @@
-"""Style sheets, parsed once for all apps of a process."""
+"""Style sheets, parsed once for all apps of a process, and frames that nobody waits for."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from functools import cache
 from typing import Any
 
 import pytest
+from textual._wait import SLEEP_GRANULARITY, SLEEP_IDLE
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
+from textual.screen import UPDATE_PERIOD
+
+from localspec.tui.controllers.replies import FRAME_S
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -29,4 +33,18 @@ def parsed_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stylesheet, "_parse_rules", shared)
+        yield
+
+
+@pytest.fixture(scope="package", autouse=True)
+def quick_frames() -> Iterator[None]:
+    """Four times the frames a second, and a pilot that looks as often whether the app is at rest.
+
+    Two thirds of a test's time went into waiting for the next frame.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("textual.screen.UPDATE_PERIOD", UPDATE_PERIOD / 4)
+        patch.setattr("localspec.tui.controllers.replies.FRAME_S", FRAME_S / 4)
+        patch.setattr("textual._wait.SLEEP_GRANULARITY", SLEEP_GRANULARITY / 4)
+        patch.setattr("textual._wait.SLEEP_IDLE", SLEEP_IDLE / 2)
         yield

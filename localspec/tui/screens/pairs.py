@@ -164,8 +164,8 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
             self._browser.fetch(marked)
             if not self._browser.searches:
                 self.dismiss(None)
-        else:
-            self.show_pairs()
+                return
+        self.show_pairs()
 
     def _choose(self, pair_id: str | None) -> None:
         """Use the model that was chosen on a repository's page; None returns to the list."""
