@@ -12,7 +12,7 @@ from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.screen import UPDATE_PERIOD
 
-from localspec.tui.controllers.replies import FRAME_S
+from localspec.chat.frame_rate import FRAME_S
 
 
 @pytest.fixture(scope="package", autouse=True)
