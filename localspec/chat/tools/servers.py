@@ -51,6 +51,8 @@ _RELIST_S = 5.0
 """Seconds to list the tools again before a message; without an answer the server counts as hung."""
 _CLOSING_S = 8
 """Seconds for a server to end; the SDK ends it by force after half of them."""
+_LAST_WORDS_S = 1.0
+"""Seconds for what a program wrote before it ended."""
 
 
 Result = TypeVar("Result")
@@ -92,7 +94,7 @@ class ServerConnection:
                 await self._list(self.client)
         except Exception as error:  # noqa: BLE001 -- the SDK raises whatever its transports do
             await self.close()
-            raise self._trouble("no longer answers", error) from None
+            raise await self._trouble("no longer answers", error) from None
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """Call a tool. Returns its result as text, and True if the server says that it failed. Raises ServerTrouble."""
@@ -125,7 +127,7 @@ class ServerConnection:
         except Exception as error:  # noqa: BLE001 -- as above
             if not _is_answer(error):
                 await self.close()
-            raise self._trouble(f"could not {what}", error) from None
+            raise await self._trouble(f"could not {what}", error) from None
 
     async def close(self) -> None:
         """End the server; it may be started again."""
@@ -153,7 +155,7 @@ class ServerConnection:
             task, self._task = self._task, None
             if task is not None:
                 task.cancel()
-            raise self._trouble("could not be started", error) from None
+            raise await self._trouble("could not be started", error) from None
 
     async def _live(self, ready: asyncio.Future[None]) -> None:
         """Hold the connection until it is closed or breaks."""
@@ -242,11 +244,13 @@ class ServerConnection:
         )
         return tuple(each for each in found if all(map(_NAME.fullmatch, (each.name, *each.fields))))
 
-    def _trouble(self, what: str, error: Exception) -> ServerTrouble:
+    async def _trouble(self, what: str, error: Exception) -> ServerTrouble:
+        """What happened, as an error; for a connection that is closed, or goes on."""
         if isinstance(error, TimeoutError):
             reason = "it gave no answer in time"
         elif _is_end(error):
             reason = "its program ended" if self.server.url is None else "it broke off"
+            await asyncio.to_thread(self._complaints.wait)
         else:
             reason = visible_line(_in_words(error))[:300]
         last = self._complaints.last
@@ -261,6 +265,12 @@ class _Complaints:
 
     def __init__(self) -> None:
         self._end = b""
+        self._reader: threading.Thread | None = None
+
+    def wait(self) -> None:
+        """Let the last words of a program that ended arrive; not for long, as others may hold its standard error."""
+        if self._reader is not None:
+            self._reader.join(_LAST_WORDS_S)
 
     @property
     def last(self) -> str:
@@ -272,7 +282,8 @@ class _Complaints:
     def stream(self) -> TextIO:
         """A stream for a server; a thread reads it to its end, so that a flood of text fills nothing."""
         read, write = os.pipe()
-        threading.Thread(target=self._read, args=(read,), name="mcp-stderr", daemon=True).start()
+        self._reader = threading.Thread(target=self._read, args=(read,), name="mcp-stderr", daemon=True)
+        self._reader.start()
         return os.fdopen(write, "w")
 
     def _read(self, descriptor: int) -> None:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -117,6 +119,23 @@ def test_a_server_that_dies_in_a_call_costs_that_call_alone(box: Open, tmp_path:
     toolbox.wait()
     assert call(toolbox, "echo", text="back").text == "echo: back"
     assert notes.read_text() == "died\nback\n"
+
+
+class LateThread:
+    """A thread that begins when it is waited for."""
+
+    def __init__(self, target: Callable[..., None], args: tuple[Any, ...], **_: Any) -> None:
+        self.join = lambda timeout: target(*args)
+
+    def start(self) -> None:
+        """Put it off."""
+
+
+def test_the_last_words_of_a_server_are_waited_for(box: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They come through a pipe of their own, which may be read after the end is known."""
+    monkeypatch.setattr("localspec.chat.tools.servers.threading", SimpleNamespace(Thread=LateThread))
+    (broken,) = box(server("broken")).troubles
+    assert broken.endswith("no key was given.")
 
 
 def test_a_server_that_writes_a_line_without_end_is_ended(box: Open) -> None:
