@@ -48,12 +48,13 @@ def browser(pilot: Pilot[Any]) -> StatsBrowser:
 
 
 async def open_stats(pilot: Pilot[Any], *keys: str) -> None:
-    """Open the screen, press keys, and wait until all has been read and drawn."""
+    """Open the screen and press keys; wait each time until all has been read and drawn."""
     await pilot.press("alt+s")
     await wait_until(pilot, lambda: isinstance(pilot.app.screen, StatsScreen))
     await settled(pilot)
-    await pilot.press(*keys)
-    await settled(pilot)
+    for key in keys:
+        await pilot.press(key)
+        await settled(pilot)
 
 
 async def settled(pilot: Pilot[Any]) -> None:
