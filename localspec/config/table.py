@@ -174,7 +174,7 @@ SETTINGS: tuple[Setting, ...] = (
         "cache_type_v",
         _CACHE_TYPE,
         "Keep the values of the context as this type; quantised ones need flash attention",
-        "f16, or bf16 where an x86 CPU computes attention in one fused step",
+        "f16, or bf16 where the CPU's fused attention is quicker with it",
     ),
     _model(
         "flash_attn",

@@ -37,7 +37,7 @@ class LoadOptions:
     cache_type_k: str = "f16"
     """A type of llama.cpp, for the keys of both models' contexts."""
     cache_type_v: str | None = None
-    """None is bf16 where an x86 CPU computes attention fused, and f16 elsewhere."""
+    """None is bf16 where the CPU computes attention fused and is quicker with it, and f16 elsewhere."""
     flash_attn: str = "auto"
     """"auto", "on" or "off"."""
     mmap: bool | None = None

@@ -16,11 +16,11 @@ from localspec.base.machine import MachineMemory, memory
 from localspec.config.table import DEFAULT_N_CTX, MAX_DEPTH
 from localspec.engine.backends.llama.block_head import BLOCK_BATCH_TOKENS
 from localspec.engine.backends.llama.devices import NO_DEVICE, Device, choose, list_devices, require_gpu
+from localspec.engine.backends.llama.fused_attention import fused_value_type
 from localspec.engine.backends.llama.head import OUTPUTS_N
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.rpc import addresses_of, remote_devices
-from localspec.engine.backends.llama.short_context import fused_value_type
 from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.dimensions import Hyperparameters
 from localspec.gguf.draft_heads import DFLASH, DRAFT, MTP, drafter_kind, has_confidence, is_dspark, read_layers
@@ -210,7 +210,7 @@ def context_tokens(options: LoadOptions, header: GgufHeader) -> int:
 def default_value_type(devices: Sequence[Device], gpu_layers: int | None, *, fused: bool) -> str:
     """The type of a cache's values unless asked otherwise.
 
-    The fused step of a CPU may be twice as quick with another (docs/benchmarks.md).
+    The fused step of a CPU may be twice as quick with bf16 (``fused_attention.py``).
     """
     on_gpu = bool(devices) and gpu_layers != 0
     return fused_value_type() if fused and not on_gpu else "f16"

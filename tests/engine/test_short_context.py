@@ -10,10 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from localspec.engine.backends.llama import short_context
+from localspec.engine.backends.llama.fused_attention import fused_value_type
 from localspec.engine.backends.llama.load import CACHE_TYPES, LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
-from localspec.engine.backends.llama.short_context import SHORT_N, carry, fused_value_type, is_short, transposed
+from localspec.engine.backends.llama.short_context import SHORT_N, carry, is_short, transposed
 from localspec.engine.cancel import Cancellation, Cancelled
 from tests.builtin import NOISE, TARGET
 

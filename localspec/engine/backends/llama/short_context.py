@@ -5,20 +5,19 @@ the cache once for all rows of a batch. So short texts are quicker fused, long o
 docs/benchmarks.md). A context cannot change how it computes attention, hence two: the cells are carried from one to
 the other as llama.cpp saves them, where keys lie the same and values are transposed in the unfused one.
 
-On x86 values that are f16 in the one for long texts are bf16 here. llama.cpp adds weighted f16 values up in f16, on
-x86 converting the sum to f32 and back at each place; those of any other type it adds up in f32, which takes half the
-time there.
+Values that are f16 in the one for long texts are bf16 here, where the CPU is quicker with them.
 """
 
 from __future__ import annotations
 
 import ctypes
-import platform
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from localspec.engine.backends.llama.fused_attention import BF16, fused_value_type
 
 SHORT_N = 256
 """Texts of up to so many tokens are short: the places that the unfused step computes in any case."""
@@ -32,7 +31,6 @@ _CELL_BYTES = 12
 """The position of a cell, the number of its sequences (1), and its sequence."""
 _F32, _F16, _BF16 = 0, 1, 30
 """ggml's numbers of types."""
-_X86 = ("x86_64", "amd64")
 _VALUE_BYTES = {_F32: 4, _F16: 2, _BF16: 2}
 
 
@@ -48,14 +46,9 @@ def is_short(n: int, *, now: bool) -> bool:
     return n <= (SHORT_N if now else _BACK_N)
 
 
-def fused_value_type() -> str:
-    """The type of values that the fused step of this machine's CPU is quickest with."""
-    return "bf16" if platform.machine().lower() in _X86 else "f16"
-
-
 def short_value_type(value_type: int) -> int:
     """Ggml's number of the type of values in the context for short texts, by that in the one for long texts."""
-    return _BF16 if value_type == _F16 and fused_value_type() == "bf16" else value_type
+    return _BF16 if value_type == _F16 and fused_value_type() == BF16 else value_type
 
 
 def carry(c: Any, source: Any, destination: Any, value_type: int) -> bool:
