@@ -75,7 +75,7 @@ class _DrafterValue:
     chance: float = _CHANCE
     """The chance of a proposal after others; of any, where a query gives a block of them."""
     wary: bool = False
-    """True where a lone proposal does not pay, however right it is: then first proposals teach ``chance`` too, whether
+    """True where a lone proposal hardly pays, however right it is: then first proposals teach ``chance`` too, whether
     they are made or not. With less hope than ``_HOPED`` none would ever be made, and no later one seen."""
     pause_n: int = _FIRST_PAUSE_N
     idle_n: int = 0
@@ -179,7 +179,7 @@ class AdaptiveDepth:
 
     def value(self, drafter: str) -> _DrafterValue:
         if drafter not in self._values:
-            wary = self.costs.pays_for_sizes or self.costs.one_is_dear
+            wary = self.costs.pays_for_sizes or self.costs.one_is_dear(drafter, _HOPED)
             self._values[drafter] = _DrafterValue(chance=_HOPED if wary else _CHANCE, wary=wary)
         return self._values[drafter]
 

@@ -199,10 +199,9 @@ class Costs:
         """True if each change of size is paid for by the round that makes it, as over a network."""
         return self.resize_s > 0 and not self.settle_s
 
-    @property
-    def one_is_dear(self) -> bool:
-        """True if one proposal costs more than the token that it saves, even if it is certain, as with AMX."""
-        return self.round_s(2) > 2 * self.plain_s
+    def one_is_dear(self, drafter: str, chance: float) -> bool:
+        """True if one proposal of ``drafter`` costs more than it saves, though it has this chance, as with AMX."""
+        return self.query_s(drafter, 1) + self.round_s(2) > (1 + chance) * self.plain_s
 
     def _next_s(self, batch: int) -> float:
         """Seconds for the next round if it has so many tokens, with what it has to bring in for a change of size."""
