@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -185,9 +186,11 @@ def test_a_queue_survives_a_kill_a_start_without_the_hub_and_a_silent_server(
 
 def wait_for_quiet() -> None:
     """Until the threads of a download that was stopped have ended."""
-    for thread in threading.enumerate():
-        if thread.name.startswith(("localspec-download", "localspec-pairs")):
-            thread.join(120)
+    names = ("localspec-download", "localspec-pairs")
+    while running := [thread for thread in threading.enumerate() if thread.name.startswith(names)]:
+        for thread in running:
+            with suppress(RuntimeError):  # it is just being started
+                thread.join(120)
 
 
 def parts() -> list[Path]:
