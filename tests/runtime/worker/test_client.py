@@ -334,7 +334,7 @@ def test_an_engine_that_cannot_start_says_why(log_file: Path) -> None:
         assert (failed.request_id, failed.died) == (None, True)
         assert "The engine stopped: ModuleNotFoundError: No module named 'no_such_module'" in failed.message
         thread.send(ask(1, "count 1"))
-        assert thread.until(Failed).request_id == 1
+        thread.until(Failed, lambda failed: failed.request_id == 1)  # after its own end, if it was begun anew first
 
 
 def test_without_an_interpreter_a_request_fails_and_nothing_is_raised(
