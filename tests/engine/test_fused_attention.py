@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from localspec.engine.backends.llama.fused_attention import BF16, F16, fused_value_type, measured, quicker
+from localspec.engine.backends.llama.fused_attention import BF16, F16, measured, quicker
 from localspec.engine.backends.llama.native import native
 
 
@@ -31,7 +31,3 @@ def test_both_are_measured_with_the_real_library() -> None:
 
 def test_a_library_without_the_functions_measures_nothing() -> None:
     assert measured(SimpleNamespace(ggml_init=SimpleNamespace())) == {}
-
-
-def test_a_process_decides_once() -> None:
-    assert fused_value_type() is fused_value_type()

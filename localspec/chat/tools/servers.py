@@ -245,7 +245,7 @@ class ServerConnection:
         return tuple(each for each in found if all(map(_NAME.fullmatch, (each.name, *each.fields))))
 
     async def _trouble(self, what: str, error: Exception) -> ServerTrouble:
-        """What happened, as an error; for a connection that is closed, or goes on."""
+        """The error to raise, with the server's last words; a connection that broke has to be closed before."""
         if isinstance(error, TimeoutError):
             reason = "it gave no answer in time"
         elif _is_end(error):
