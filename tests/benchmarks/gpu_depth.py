@@ -1,17 +1,27 @@
-"""The automatic depth on made-up texts, at the prices of an NVIDIA H200, against the best fixed depth of each.
+"""The automatic depth at the prices of an NVIDIA H200, against the best fixed depth of each text.
 
     python -m tests.benchmarks.gpu_depth
+    python -m tests.benchmarks.gpu_depth mtp TRACES
 
-Four drafters, which differ in their prices, draft twelve texts, which differ in how often the drafter is right. Each
-reply of 3,000 tokens and of the first 120 is compared with the fixed depth that is best for it, chosen afterwards.
+Four drafters, which differ in their prices, draft twelve made-up texts, which differ in how often the drafter is right.
+Each reply of 3,000 tokens and of the first 120 is compared with the fixed depth that is best for it, chosen afterwards.
+With a kind and the file that ``engine traces`` wrote for such a drafter: recorded replies at that drafter's prices.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import math
 import random
 from dataclasses import replace
+from pathlib import Path
 
+from localspec.engine.costs import Costs, QueryCost
+from localspec.gguf.draft_heads import DFLASH, DRAFT, EAGLE3, MTP
+from tests.benchmarks.engine.adaptive_replay import adaptive
+from tests.benchmarks.engine.replayed import markdown
+from tests.benchmarks.engine.traces import Trace
 from tests.engine.test_adaptive import World
 
 PLAIN_MS = 3.24
@@ -36,6 +46,14 @@ DEPTHS = (0, 1, 2, 3, 4, 5, 7, 11, 15)
 TOKENS = (3000, 120)
 
 
+QUERIES_MS = {
+    DRAFT: QueryCost(1.2, 0.1),
+    MTP: QueryCost(0.6, 0.08),
+    EAGLE3: QueryCost(0.65, 0.12),
+    DFLASH: QueryCost(1.9, 0.08, row_s=0.06),
+}
+
+
 def mixture(mostly: float, now_and_then: float, share: float) -> list[float]:
     """Chances of proposals, a ``share`` of them the second."""
     chance = random.Random(3)
@@ -47,6 +65,27 @@ TEXTS += [[0.97] * 40 + [0.1] * 40, mixture(0.99, 0.4, 0.1), mixture(0.99, 0.3, 
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", nargs="?", choices=QUERIES_MS, help="the drafter that was recorded")
+    parser.add_argument("traces", nargs="?", type=Path, help="a file of engine traces")
+    options = parser.parse_args()
+    if options.traces:
+        recorded(options.kind, options.traces)
+    else:
+        made_up()
+
+
+def recorded(kind: str, traces: Path) -> None:
+    """Print what recorded replies come to at the prices of this kind of drafter."""
+    query = QUERIES_MS[kind].scaled(1e-3)
+    rounds_s = {size: ms * 1e-3 for size, ms in ROUNDS_MS.items()}
+    costs = Costs(rounds_s, {kind: query}, resize_s=CHANGE_MS * 1e-3, settle_s=RECORDING_MS * 1e-3)
+    texts = [Trace.from_dict(trace) for trace in json.loads(traces.read_text())["traces"]]
+    print(markdown(texts, costs, {"adaptive": adaptive}))
+
+
+def made_up() -> None:
+    """Print what made-up texts come to."""
     print("| drafter | tokens | of the best fixed depth | least | least, x plain |")
     print("| --- | ---: | ---: | ---: | ---: |")
     for name, prices in DRAFTERS.items():

@@ -57,6 +57,7 @@ class _Adapted:
             if not plan.should_propose(plan.chance(proposal)):
                 break
             self._proposed.append(proposal)
+        chain.size = self.policy.costs.size(len(self._proposed) + 1)
         return len(self._proposed)
 
     def _observe(self, before: Before, drafter: str) -> None:

@@ -8,6 +8,7 @@ names a callable that makes one from the ``Costs``; ``adaptive_replay.py`` is an
 
 Proposals are the draft's favourites, accepted where the recorded text goes on with them: at temperature 0 that is
 what happens, above it the rule of llama-server. Host work is in the prices of rounds only as far as they were measured.
+Where a change of the batch's size has a price, as on CUDA, rounds pay it.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ class Chain:
     spent_s: float = 0.0
     block_n: int = DEEPEST
     """Places of the block, where the drafter gives blocks."""
+    size: int = 0
+    """The size at which the policy has the batch evaluated; 0 for its own."""
 
     @property
     def next_lag(self) -> int:
@@ -89,16 +92,33 @@ class Outcome:
     looked_n: int
 
 
+@dataclass(slots=True)
+class _Clock:
+    """The time that rounds take, changes of size included."""
+
+    costs: Costs
+    size: int = 0
+    settling: bool = False
+
+    def round_s(self, size: int) -> float:
+        """Seconds for the next round if it is evaluated at this size."""
+        changes = size != self.size
+        beside_s = self.costs.resize_s if changes else self.settling * self.costs.settle_s
+        self.size, self.settling = size, changes
+        return self.costs.round_s(size) + beside_s
+
+
 def replay(trace: Trace, policy: Policy, costs: Costs) -> Outcome:
     """One reply, round by round; ``costs`` have the price of one drafter."""
     (drafter,) = costs.queries
+    clock = _Clock(costs)
     at, lag, before = 0, 1, None
     spent_s, rounds_n, proposed_n, accepted_n, looked_n = 0.0, 0, 0, 0, 0
     while at < len(trace.text):
         chain = Chain(trace.places[at], len(trace.text) - at - 1, lag, before, costs, drafter)
         depth = min(policy(chain), chain.looked_n)
         accepted = min(depth, chain.place.matched)
-        before = Before(depth, accepted, chain.spent_s, costs.round_s(depth + 1))
+        before = Before(depth, accepted, chain.spent_s, clock.round_s(max(chain.size, depth + 1)))
         at += accepted + 1
         # A draft model keeps what it has read of the accepted tokens; a look reads the proposal before it.
         kept_n = min(max(0, chain.looked_n - 1), accepted) if drafter == DRAFT else 0

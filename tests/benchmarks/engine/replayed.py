@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import repeat
 
 from localspec.engine.costs import Costs
-from tests.benchmarks.engine.replay import MakePolicy, Policy, clairvoyant_s, fixed_policies, replay
+from tests.benchmarks.engine.replay import MakePolicy, Policy, clairvoyant_s, fixed, fixed_policies, replay
 from tests.benchmarks.engine.traces import Trace
 
 BEST_DEPTH, HINDSIGHT = "best depth for each prompt", "best depth and p_min for each prompt"
@@ -39,7 +40,7 @@ def speed_ups(traces: Sequence[Trace], costs: Costs, own: Mapping[str, MakePolic
 
     Ours come twice: made anew for every reply, and kept from one to the next as a session keeps them.
     """
-    plain_s = [len(trace.text) * costs.round_s(1) for trace in traces]
+    plain_s = [replay(trace, partial(fixed, 0, 0.0), costs).spent_s for trace in traces]
 
     def ratios(policies: Iterable[Policy]) -> list[float]:
         spent = [replay(trace, policy, costs).spent_s for trace, policy in zip(traces, policies, strict=False)]

@@ -54,6 +54,22 @@ def test_plain_costs_a_pass_a_token() -> None:
     assert replay(trace, partial(fixed, 0, 0.0), COSTS).spent_s == pytest.approx(60 * 0.020)
 
 
+def test_a_change_of_size_is_paid_for_by_the_rounds_that_make_it() -> None:
+    """As on CUDA: the first batch of a size pays, and so does the second; sizes that a policy keeps change nothing."""
+    costs = Costs(ROUNDS_S, {DRAFT: QueryCost(0.0, 0.0)}, resize_s=0.1, settle_s=0.4)
+    assert replay(foreseen(), partial(fixed, 0, 0.0), costs).spent_s == pytest.approx(40 * 0.020 + 0.5)
+    depths = iter([3, 3, 0, 3, 3, 3, 3, 3, 3, 3, 3])  # 4 + 4 + 1 + 7 x 4 + 3 tokens, the last of which end the reply
+
+    def alternating(chain: Chain) -> int:
+        depth = min(next(depths), chain.limit)
+        for _ in range(depth):
+            chain.peek()
+        chain.size = 4
+        return depth
+
+    assert replay(foreseen(), alternating, costs).spent_s == pytest.approx(11 * 0.032 + 0.5)
+
+
 @EACH
 @pytest.mark.parametrize("seed", range(20))
 def test_nothing_beats_knowing_the_future(seed: int, costs: Costs) -> None:
