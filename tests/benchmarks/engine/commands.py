@@ -32,7 +32,14 @@ from tests.benchmarks.engine.grid import Grid, Plan, Row, sampling_at
 from tests.benchmarks.engine.own import PREFIX, Own, OwnEngine, default_own, parse_own
 from tests.benchmarks.engine.prepare import Answer, prepared, vocabulary
 from tests.benchmarks.engine.replay import MakePolicy
-from tests.benchmarks.engine.server import BY_HAND, ServerContestant, ServerPool, default_servers, parse_server
+from tests.benchmarks.engine.server import (
+    BY_HAND,
+    SPEC_TYPES,
+    ServerContestant,
+    ServerPool,
+    default_servers,
+    parse_server,
+)
 from tests.benchmarks.engine.server import PREFIX as SERVER_PREFIX
 from tests.benchmarks.engine.traces import Trace, record
 
@@ -145,16 +152,21 @@ def _names(patterns: Sequence[str], drafter: str) -> list[str]:
     """The usual configurations that match, and those named in full."""
     usual = [*default_own(drafter), *default_servers(drafter)]
     chosen = [name for name in usual if matches(name, patterns)]
-    named = [_full(name) for name in patterns if not set(name) & set("*?[")]
+    named = [_full(name, drafter) for name in patterns if not set(name) & set("*?[")]
     return list(dict.fromkeys([*chosen, *named]))
 
 
-def _full(name: str) -> str:
+def _full(name: str, drafter: str) -> str:
     """server:3 is server:3:0."""
     if name.startswith(PREFIX):
         return name
     if name.startswith(SERVER_PREFIX):
-        return parse_server(name).name
+        config = parse_server(name)
+        if config.n_max is not None and config.spec != SPEC_TYPES[drafter]:
+            raise SystemExit(
+                f"{name}: these files are for the drafter {drafter}, as in server:{drafter}:{config.n_max}."
+            )
+        return config.name
     raise SystemExit(f"{name}: a configuration begins with {PREFIX} or {SERVER_PREFIX}")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.engine.case import Pair
+from tests.benchmarks.engine.commands import _full
 from tests.benchmarks.engine.server import SPEC_TYPES, default_servers, parse_server
 
 
@@ -32,6 +33,14 @@ def test_a_head_is_named_to_the_server_and_layers_of_the_target_are_not() -> Non
     assert "-md" not in options
     assert options[options.index("--spec-type") + 1] == "draft-mtp"
     assert options[options.index("--spec-draft-p-min") + 1] == "0.5"
+
+
+def test_a_depth_of_another_kind_than_that_of_the_files_is_refused() -> None:
+    """llama-server would draft nothing, or take a head for a draft model, and look slow."""
+    assert _full("server:dflash:7:0.5", "dflash") == "server:dflash:7:0.5"
+    assert _full("server:plain", "mtp") == "server:plain"
+    with pytest.raises(SystemExit, match="as in server:mtp:3"):
+        _full("server:3", "mtp")
 
 
 def test_a_kind_that_has_no_depth_is_refused_one() -> None:
