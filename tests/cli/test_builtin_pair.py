@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from localspec.cli.services import Services
-from tests.builtin import DRAFT, TARGET
+from tests.builtin import DRAFT, ON_GPU, TARGET
 from tests.cli.conftest import Localspec
 from tests.cli.support import Done
 
@@ -44,7 +44,8 @@ def test_the_first_run_needs_nothing(real: Callable[..., Done]) -> None:
     assert (events[0]["pair"], events[0]["options"]["temperature"]) == ("builtin", 0)
     tokens = [token for event in events[1:-1] for token in event["tokens"]]
     assert "".join(token["text"] for token in tokens) == events[-1]["text"] != ""
-    assert events[-1]["timings"]["draft_n_accepted"] == sum(token["origin"] == "accepted" for token in tokens) > 0
+    assert events[-1]["timings"]["draft_n_accepted"] == sum(token["origin"] == "accepted" for token in tokens)
+    assert events[-1]["timings"]["draft_n_accepted"] or ON_GPU  # which may be too quick for guesses to pay
     assert done.err.rstrip().endswith("drafter draft, pair builtin")
 
 

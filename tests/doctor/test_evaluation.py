@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from localspec.doctor import examination
 from localspec.doctor.build_advice import advise
 from localspec.doctor.evaluation import Evaluation, try_evaluating
 from localspec.doctor.examination import examine
@@ -84,6 +85,7 @@ def test_one_that_never_answers_is_given_up() -> None:
 def test_it_is_a_problem_with_the_command_that_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Built for the same GPU again, if it was built for one."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(examination, "hardware", lambda: PLAIN)
 
     found = examine(lambda: BUILT, lambda: CRASHED)
     assert not found.healthy

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from localspec.base.paths import user_paths
+from localspec.doctor import examination
 from localspec.doctor.checks import check_cache, check_folders, check_large_pages, check_network, check_server
 from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.examination import examine
@@ -223,6 +224,8 @@ def test_a_build_without_the_functions_of_heads_is_told(
 ) -> None:
     """Everything else works with it."""
     monkeypatch.setenv("HF_ENDPOINT", NOBODY)
+    plain = dataclasses.replace(hardware(), cuda=False, rocm=False)
+    monkeypatch.setattr(examination, "hardware", lambda: plain)
 
     found = examine(lambda: dataclasses.replace(BUILT, heads=heads), Evaluation)
 

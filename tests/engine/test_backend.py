@@ -431,7 +431,7 @@ class TestOptions:
     def test_weights_can_stay_where_they_are(self, llama: LlamaModel) -> None:
         """Not copied into the CPU's own order, which some CPUs have and some have not."""
         with native().log.heard() as lines:
-            model = self.opened(repack=False)
+            model = self.opened(devices=(), repack=False)
         buffers = [line for _, line in lines if "model buffer size" in line]
         assert buffers
         assert all("CPU_Mapped" in line for line in buffers)
@@ -449,7 +449,7 @@ class TestOptions:
             self.opened(require_gpu=True, devices=())
 
     def test_threads_can_be_changed_while_loaded(self) -> None:
-        model = self.opened(threads=1)
+        model = self.opened(devices=(), threads=1)
         row = model.logits(tokens(9), 1).copy()
         model.set_threads(2)
         assert (model.threads, model.device) == (2, "CPU, 2 threads")

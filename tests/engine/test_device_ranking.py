@@ -18,9 +18,10 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.model import Likeliest, Ranking
 from localspec.engine.sampling import guesses
 from localspec.engine.settings import Sampling
-from tests.builtin import DRAFT
+from tests.builtin import DRAFT, ROUNDING
 from tests.tiny_models import write_tiny
 
+NOISE = 0.05 * ROUNDING
 SAMPLINGS = {
     "greedy": Sampling(temperature=0.0),
     "balanced": Sampling(0.8, 40, 0.95, 0.05),
@@ -82,11 +83,15 @@ def test_asking_either_way_in_any_order_gives_what_asking_one_way_gives(make: Ca
         asked[rank] += 1
         if rank:
             few, expected = few_of(both, context), few_of(ranked, context)
-            assert np.array_equal(few.ids, expected.ids)
-            assert np.allclose(few.scores, expected.scores, atol=0.05)
+            least = min(few.scores.min(), expected.scores.min())
+            for some, others in ((few, expected), (expected, few)):
+                theirs = dict(zip(others.ids.tolist(), others.scores.tolist(), strict=True))
+                # One of the last may be there, or not, by rounding.
+                same = [theirs.get(token, least) for token in some.ids.tolist()]
+                assert np.allclose(some.scores, same, atol=NOISE)
         else:
             last = dice.randint(0, min(4, len(context)))
-            assert np.allclose(both.logits(context, last), plain.logits(context, last), atol=0.05)
+            assert np.allclose(both.logits(context, last), plain.logits(context, last), atol=NOISE)
         assert both.held(context) == len(context)
     assert min(asked.values()) > 10
 
@@ -166,7 +171,7 @@ def test_a_device_that_cannot_rank_is_asked_once(
     monkeypatch.setattr(native().c, "llama_get_sampled_candidates_count_ith", none_kept)
     assert [model.likeliest(text(n)) for n in (5, 6)] == [None, None]
     assert len(asked) == 1
-    assert np.allclose(model.logits(text(6), 2), plain.logits(text(6), 2), atol=0.05)
+    assert np.allclose(model.logits(text(6), 2), plain.logits(text(6), 2), atol=NOISE)
 
 
 def test_tokens_that_cannot_be_are_no_error(make: Callable[..., LlamaModel], monkeypatch: pytest.MonkeyPatch) -> None:

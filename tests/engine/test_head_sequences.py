@@ -23,12 +23,13 @@ from localspec.engine.batching import ContinuousBatch, TextQuestion
 from localspec.engine.block_head import BlockModel
 from localspec.engine.cancel import Cancellation
 from localspec.engine.head import HeadInputs, HeadModel
+from tests.builtin import ROUNDING
 from tests.tiny_heads import TinyHead, write_head, write_mtp_target
 from tests.tiny_models import write_tiny
 
 SEQUENCES_N = 4
 N_CTX = 256
-NOISE = 0.05
+NOISE = 0.05 * ROUNDING
 """How far scores may differ between batches of other shapes."""
 KINDS = ("eagle3", "glm4moe", "dflash")
 """An EAGLE-3 head, an MTP layer, and a DFlash head."""

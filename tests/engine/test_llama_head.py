@@ -231,9 +231,13 @@ def finite(scores: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.where(np.isfinite(scores), scores, 0)
 
 
+@pytest.mark.parametrize("opened", [kind for kind in KINDS if kind != "gemma4"], indirect=True)
 @pytest.mark.parametrize("sizes", [[1] * 39 + [2], [30, 8, 3], [41]])
 def test_pairs_read_at_once_are_answered_as_one_by_one(opened: Opened, sizes: list[int]) -> None:
-    """As after a draft of which all was accepted, when several pairs are read before the next proposal."""
+    """As after a draft of which all was accepted, when several pairs are read before the next proposal.
+
+    An assistant, which looks into the target's cache, reads no more than one.
+    """
     text = prompts(1, seed=3)[0][:1] * 2 + [3 + (7 * n) % 87 for n in range(40)]
     opened.target.logits(text, 0)
     rows = opened.head.encode(opened.inputs.hidden.rows(text).rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 from dataclasses import replace
@@ -141,6 +142,7 @@ def parameters(shape: ContextShape) -> tuple[Any, Any, Any]:
     c = native().c
     model_params = c.llama_model_default_params()
     model_params.no_alloc = True
+    model_params.devices = ctypes.cast((ctypes.c_void_p * 1)(), ctypes.c_void_p)  # none: all in RAM
     model_params.load_mode = c.LLAMA_LOAD_MODE_NONE
     model_params.load_mtp = shape.mtp
     params = c.llama_context_default_params()

@@ -15,7 +15,7 @@ from localspec.engine.settings import Sampling
 from localspec.runtime.load import InspectablePair, open_pair
 from localspec.runtime.messages import Message, ReplyOptions, Role, TokenIds
 from localspec.runtime.options import LoadOptions
-from tests.builtin import DRAFT, NOISE, TARGET
+from tests.builtin import DRAFT, NOISE, ON_GPU, TARGET
 
 QUESTION = (Message(Role.USER, "Tell me a story about a fox."),)
 GREEDY = ReplyOptions(Sampling(temperature=0), depth=3, max_tokens=40)
@@ -55,7 +55,7 @@ def test_a_greedy_reply_is_the_targets_favourite_everywhere(pair: InspectablePai
         seen = pair.inspector.inspect(QUESTION, GREEDY, reply, position)
         assert (seen.greedy, seen.exact_context) == (True, True)
         assert (seen.target.rank, seen.target.filtered) == (1, 1.0)
-        assert seen.target.prob == pytest.approx(probs[position], abs=1e-3)
+        assert seen.target.prob == pytest.approx(probs[position], abs=1e-2 if ON_GPU else 1e-3)
         assert seen.target.top[0].id == seen.token == reply[position]
         assert seen.draft is not None
         assert seen.draft.filtered in (0.0, 1.0)

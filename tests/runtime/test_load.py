@@ -128,7 +128,7 @@ class TestInfo:
 
     def test_options_are_followed(self) -> None:
         seen: list[tuple[str, float]] = []
-        options = LoadOptions(TARGET, n_ctx=100, threads=1)
+        options = LoadOptions(TARGET, n_ctx=100, threads=1, device="none")
         pair = open_pair(options, Cancellation(), lambda what, fraction: seen.append((what, fraction)))
         assert (pair.info.n_ctx, pair.info.threads, pair.info.device) == (100, 1, "CPU, 1 thread")
         assert (pair.info.draft, pair.info.draft_name, pair.info.draft_size_bytes) == (None, None, 0)
