@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from localspec.engine.costs import Costs
-from localspec.engine.drafter import CERTAIN, NextProposal
+from localspec.engine.drafter import CERTAIN, Favourite, NextProposal
 from localspec.engine.drafting import DrafterQuery, Plan
 from localspec.engine.events import Round
 from localspec.engine.likelihood import Likelihoods
@@ -38,6 +38,9 @@ _HOPED = 0.9
 """The chance of its later proposals that is hoped for when it is tried again."""
 _TRY_WORTH_N = 64
 """A try may cost one in so many tokens' time, so a dear drafter is tried more seldom than that."""
+_SURE, _PROVEN_N = 0.9, 2
+"""On CUDA plain decoding is left for a guess with less than this chance only after so many guesses in a row that were
+right without being proposed."""
 _LANDMARK = re.compile(r"```|\n[ \t]{0,8}(?:[-*+]|\d+[.)])[ \t]|\n[ \t]{0,8}>|\n#{1,6} |\n\n")
 """The begin or end of a code block, of an item of a list, of a quotation, of a heading, of a paragraph."""
 _LOOK_BACK = 12
@@ -123,6 +126,8 @@ class AdaptiveDepth:
     _plan: _AdaptivePlan | None = None
     _first: bool = False
     """True until the first round of a reply is over."""
+    _right_n: int = 0
+    """Guesses of this reply in a row that were right without being proposed."""
     _read_s: float = 0.0
     """Time of the present round that drafters spent on reading the text."""
 
@@ -154,7 +159,7 @@ class AdaptiveDepth:
         self.costs.read_text()
         self.likelihoods.begin()
         self.reading.begin()
-        self._first = True
+        self._first, self._right_n = True, 0
         self._tokens, self._seconds = float(_PLAIN_BEFORE_N), _PLAIN_BEFORE_N * self.costs.plain_s
         self._structure_change = StructureChange()
 
@@ -187,6 +192,8 @@ class AdaptiveDepth:
         spent_s = round_.total_s - round_.draft_s
         self.costs.observe_round(round_.proposed_n + 1, spent_s, refused=bool(round_.rejected))
         self.likelihoods.observe(proposals, accepted)
+        if self._plan and (guess := self._plan.unproposed):
+            self._right_n = self._right_n + 1 if guess.token == round_.tokens[0].id else 0
         self._first = False
         self.latest_n = len(round_.tokens)
         # What drafters spent on reading says nothing about how fast the reply goes.
@@ -200,6 +207,13 @@ class AdaptiveDepth:
             if turned:
                 value.pause_n = _FIRST_PAUSE_N
                 value.idle_n = max(value.idle_n, _FIRST_PAUSE_N)
+
+    def wants_proof(self, chance: float) -> bool:
+        """True if a drafter with a price has to be right unproposed before a guess with this chance is proposed.
+
+        A wrong guess costs little. The change of size for it, and the one back, cost two to three tokens' time.
+        """
+        return self.costs.leaves_plain_at_a_price and chance < _SURE and self._right_n < _PROVEN_N
 
     def end(self, tokens_n: int, *, ended: bool) -> None:
         self.reading.end(tokens_n, ended=ended)
@@ -223,6 +237,8 @@ class _AdaptivePlan:
         """Drafters that computed a block of this round's proposals, with the number of places it covers."""
         self._refused = ""
         """The reason why a drafter was not queried for the proposal now in question."""
+        self.unproposed: Favourite | None = None
+        """The guess of a drafter with a price for the round's first token, if none is proposed."""
         self.paid: set[str] = set()
         """Drafters whose queries cost time."""
         self.limit = limit
@@ -292,6 +308,8 @@ class _AdaptivePlan:
             else:
                 value.saw(saved, chance, self._survival, first=first)
             self._paid = drafter
+            if first:
+                self.unproposed = proposal.favourite
         else:
             self._free = max(self._free, chance)
         return chance
@@ -304,6 +322,10 @@ class _AdaptivePlan:
             undoing = " and for taking back what is refused" if self._costs.rollback_s else ""
             self.reason = f"the next has {chance:.0%}, too little for the pass{undoing}{instead}"
             return False
+        if self.unproposed and chance > free and self._policy.wants_proof(chance):
+            self.reason = f"the next has {chance:.0%}, too little for a change of size before two guesses were right"
+            return False
+        self.unproposed = None
         self._refused = ""
         self._proposed_n += 1
         self._survival *= chance

@@ -199,6 +199,11 @@ class Costs:
         """True if each change of size is paid for by the round that makes it, as over a network."""
         return self.resize_s > 0 and not self.settle_s
 
+    @property
+    def leaves_plain_at_a_price(self) -> bool:
+        """True if a next batch of several tokens changes the size of plain decoding on CUDA."""
+        return self.settle_s > 0 and self._latest <= 1
+
     def one_is_dear(self, drafter: str, chance: float) -> bool:
         """True if one proposal of ``drafter`` costs more than it saves, though it has this chance, as with AMX."""
         return self.query_s(drafter, 1) + self.round_s(2) > (1 + chance) * self.plain_s

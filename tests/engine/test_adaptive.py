@@ -13,7 +13,7 @@ from localspec.engine.adaptive import AdaptiveDepth, StructureChange, expected_r
 from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.dist import Dist
-from localspec.engine.drafter import NextProposal
+from localspec.engine.drafter import Favourite, NextProposal
 from localspec.engine.drafting import DrafterQuery
 from localspec.engine.events import Origin, Proposal, Round, Token
 
@@ -26,6 +26,8 @@ AMX = {1: 1.0, 2: 2.2, 3: 2.6, 4: 2.95, 8: 3.8, 16: 5.7}
 EVEN = {1: 1.0, 2: 1.93, 3: 2.71, 4: 2.91, 5: 3.88, 8: 5.35, 9: 6.17, 12: 7.83, 16: 7.94, 17: 8.4}
 """Measured on an EPYC: a certain proposal alone pays for its evaluation, but not for the draft's step too."""
 STEP_S = 0.08
+WRONG, RIGHT = 0, 1
+"""Tokens: the draft guesses the second."""
 
 
 @dataclass
@@ -62,6 +64,7 @@ class World:
             drafted_s = 0.0
             proposals: list[NextProposal] = []
             right: list[bool] = []
+            own = WRONG
             plan = policy.plan(DEEPEST) if policy else None
             block_n = 0
             while len(proposals) < (plan.limit if plan else fixed):
@@ -78,18 +81,20 @@ class World:
                         plan.queried(DrafterQuery("draft", lag, spent_s, max(1, block_n)))
                     drafted_s += spent_s
                 sure = self.surenesses[(done_n + len(proposals)) % len(self.surenesses)]
-                proposal = NextProposal("draft", Dist.point(0), f"{sure:.1f}", sure)
+                proposal = NextProposal("draft", Dist.point(0), f"{sure:.1f}", sure, favourite=Favourite(RIGHT, sure))
+                guessed = chance.random() < sure
                 if plan and not plan.should_propose(plan.chance(proposal)):
+                    own = RIGHT if guessed else WRONG
                     break
                 proposals.append(proposal)
-                right.append(chance.random() < sure)
+                right.append(guessed)
             accepted = next((n for n, ok in enumerate(right) if not ok), len(right))
             evaluated = policy.costs.size(len(proposals) + 1) if policy else len(proposals) + 1
             verify_s = costs.round_s(evaluated)
             verify_s += self.resize_s if evaluated != size else self.settle_s * settling
             size, settling = evaluated, evaluated != size
             if policy:
-                round_ = made(index, accepted, len(proposals), drafted_s, verify_s)
+                round_ = made(index, accepted, len(proposals), drafted_s, verify_s, own)
                 policy.observe(round_, proposals[: accepted + 1], accepted)
             clock_s += drafted_s + verify_s + self.rollback_s * (accepted < len(proposals))
             done_n += accepted + 1
@@ -101,8 +106,9 @@ class World:
         return AdaptiveDepth(Costs(self.rounds_s, queries, self.rollback_s, self.resize_s, self.settle_s), DEEPEST)
 
 
-def made(index: int, accepted: int, proposed: int, draft_s: float, verify_s: float) -> Round:
-    tokens = (*[Token(0, "x", Origin.ACCEPTED, "draft")] * accepted, Token(0, "x", Origin.PLAIN))
+def made(index: int, accepted: int, proposed: int, draft_s: float, verify_s: float, own: int = WRONG) -> Round:
+    """A round whose last token is ``own``."""
+    tokens = (*[Token(RIGHT, "x", Origin.ACCEPTED, "draft")] * accepted, Token(own, "x", Origin.PLAIN))
     rejected = (Proposal(0, "x", "draft"),) * (proposed - accepted)
     return Round(index, "draft", proposed, tokens, rejected, (), draft_s, verify_s, draft_s + verify_s)
 
@@ -317,6 +323,42 @@ def test_where_taking_back_is_dear_it_keeps_up_too(surenesses: list[float]) -> N
     world = World(FLAT, surenesses, rollback_s=1.5)
     best = max(world.play(None, fixed) for fixed in (0, 1, 2, 3, 4, 5, 7, 11, 15))
     assert world.play(world.policy()) > 0.875 * best
+
+
+def looks(policy: AdaptiveDepth, chance: float, outcomes: Sequence[bool]) -> list[bool]:
+    """Round by round, True if a guess with this chance is proposed, in a reply whose guesses are right or wrong so."""
+    proposed = []
+    policy.begin()
+    policy.observe(made(0, 0, 0, 0.0, policy.costs.plain_s), [], 0)
+    for index, right in enumerate(outcomes, 1):
+        guess = NextProposal("draft", Dist.point(RIGHT), "kind", chance, favourite=Favourite(RIGHT, chance))
+        plan = policy.plan(DEEPEST)
+        assert plan.should_query("draft", 1, 0.0)
+        plan.queried(DrafterQuery("draft", 1, STEP_S))
+        proposed.append(plan.should_propose(plan.chance(guess)))
+        if proposed[-1]:
+            break
+        policy.observe(made(index, 0, 0, STEP_S, policy.costs.plain_s, RIGHT if right else WRONG), [], 0)
+    return proposed
+
+
+@pytest.mark.parametrize(
+    ("settle_s", "chance", "outcomes", "proposed"),
+    [
+        (1.2, 0.8, [True, True, True], [False, False, True]),
+        (1.2, 0.8, [True, False, True, True, True], [False, False, False, False, True]),
+        (1.2, 0.99, [True], [True]),
+        (0.0, 0.8, [True], [True]),
+    ],
+    ids=["two in a row", "a wrong one between", "sure", "not on CUDA"],
+)
+def test_plain_decoding_is_left_on_cuda_for_guesses_that_are_sure_or_proven(
+    settle_s: float, chance: float, outcomes: list[bool], proposed: list[bool]
+) -> None:
+    """Proven in this reply: the next one begins anew."""
+    policy = World({1: 1.0, 16: 1.6}, [], resize_s=0.3 if settle_s else 0.0, settle_s=settle_s).policy()
+    for _ in range(2):
+        assert looks(policy, chance, outcomes) == proposed
 
 
 @pytest.mark.parametrize("rounds_s", [FLAT, STEEP, STAIRS], ids=["flat", "steep", "stairs"])

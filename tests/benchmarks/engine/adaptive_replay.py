@@ -53,7 +53,8 @@ class _Adapted:
                 break
             if lag:
                 plan.queried(DrafterQuery(chain.drafter, lag, chain.spent_s - spent_s, max(1, given_n)))
-            proposal = _proposal(chain.drafter, top, len(self._proposed))
+            place = len(self._proposed)
+            proposal = _proposal(chain.drafter, Favourite(chain.place.chain[place], top), place)
             if not plan.should_propose(plan.chance(proposal)):
                 break
             self._proposed.append(proposal)
@@ -65,10 +66,11 @@ class _Adapted:
         self.policy.observe(_round(before, drafter), judged, before.accepted)
 
 
-def _proposal(drafter: str, top: float, place: int) -> NextProposal:
+def _proposal(drafter: str, guess: Favourite, place: int) -> NextProposal:
     """As the drafter gives it at temperature 0."""
     later = LATER if place and drafter != DRAFT else ""
-    return NextProposal(drafter, Dist.point(0), f"favourite {tenth(top)}{later}", chance_of(Favourite(0, top)))
+    evidence = f"favourite {tenth(guess.prob)}{later}"
+    return NextProposal(drafter, Dist.point(guess.token), evidence, chance_of(guess), favourite=guess)
 
 
 def _round(before: Before, drafter: str) -> Round:
@@ -78,7 +80,7 @@ def _round(before: Before, drafter: str) -> Round:
         index=0,
         drafter=drafter if before.depth else None,
         depth=before.depth,
-        tokens=tuple(Token(0, "", origin) for origin in origins),
+        tokens=tuple(Token(token, "", origin) for token, origin in zip(before.tokens, origins, strict=True)),
         rejected=(Proposal(0, ""),) * (before.depth - before.accepted),
         ignored=(),
         draft_s=before.draft_s,

@@ -30,6 +30,8 @@ class Before:
     accepted: int
     draft_s: float
     round_s: float
+    tokens: tuple[int, ...]
+    """What the text went on with."""
 
 
 @dataclass(slots=True)
@@ -118,7 +120,8 @@ def replay(trace: Trace, policy: Policy, costs: Costs) -> Outcome:
         chain = Chain(trace.places[at], len(trace.text) - at - 1, lag, before, costs, drafter)
         depth = min(policy(chain), chain.looked_n)
         accepted = min(depth, chain.place.matched)
-        before = Before(depth, accepted, chain.spent_s, clock.round_s(max(chain.size, depth + 1)))
+        round_s = clock.round_s(max(chain.size, depth + 1))
+        before = Before(depth, accepted, chain.spent_s, round_s, tuple(trace.text[at : at + accepted + 1]))
         at += accepted + 1
         # A draft model keeps what it has read of the accepted tokens; a look reads the proposal before it.
         kept_n = min(max(0, chain.looked_n - 1), accepted) if drafter == DRAFT else 0
