@@ -326,7 +326,10 @@ def test_where_taking_back_is_dear_it_keeps_up_too(surenesses: list[float]) -> N
 
 
 def looks(policy: AdaptiveDepth, chance: float, outcomes: Sequence[bool]) -> list[bool]:
-    """Round by round, True if a guess with this chance is proposed, in a reply whose guesses are right or wrong so."""
+    """For each round of a reply, up to the first that proposes: True if its guess, with this chance, is proposed.
+
+    ``outcomes`` say which guesses are right.
+    """
     proposed = []
     policy.begin()
     policy.observe(made(0, 0, 0, 0.0, policy.costs.plain_s), [], 0)
