@@ -36,6 +36,7 @@ from localspec.engine.loop import Request, generate
 from localspec.engine.model import Ranking, common_prefix
 from localspec.engine.sampling import Greedy, Sampler
 from localspec.engine.settings import Sampling
+from tests.builtin import ON_GPU
 from tests.engine.reference import briefly
 from tests.tiny_heads import (
     FAVOURED,
@@ -231,12 +232,12 @@ def finite(scores: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.where(np.isfinite(scores), scores, 0)
 
 
-@pytest.mark.parametrize("opened", [kind for kind in KINDS if kind != "gemma4"], indirect=True)
+@pytest.mark.parametrize("opened", [kind for kind in KINDS if not (ON_GPU and kind == "gemma4")], indirect=True)
 @pytest.mark.parametrize("sizes", [[1] * 39 + [2], [30, 8, 3], [41]])
 def test_pairs_read_at_once_are_answered_as_one_by_one(opened: Opened, sizes: list[int]) -> None:
     """As after a draft of which all was accepted, when several pairs are read before the next proposal.
 
-    An assistant, which looks into the target's cache, reads no more than one.
+    An assistant looks into the target's cache, which is empty here: on a GPU its scores are not numbers then.
     """
     text = prompts(1, seed=3)[0][:1] * 2 + [3 + (7 * n) % 87 for n in range(40)]
     opened.target.logits(text, 0)

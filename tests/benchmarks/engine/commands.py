@@ -152,11 +152,11 @@ def _names(patterns: Sequence[str], drafter: str) -> list[str]:
     """The usual configurations that match, and those named in full."""
     usual = [*default_own(drafter), *default_servers(drafter)]
     chosen = [name for name in usual if matches(name, patterns)]
-    named = [_full(name, drafter) for name in patterns if not set(name) & set("*?[")]
+    named = [full_name(name, drafter) for name in patterns if not set(name) & set("*?[")]
     return list(dict.fromkeys([*chosen, *named]))
 
 
-def _full(name: str, drafter: str) -> str:
+def full_name(name: str, drafter: str) -> str:
     """server:3 is server:3:0."""
     if name.startswith(PREFIX):
         return name

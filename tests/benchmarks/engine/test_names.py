@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.engine.case import Pair
-from tests.benchmarks.engine.commands import _full
+from tests.benchmarks.engine.commands import full_name
 from tests.benchmarks.engine.server import SPEC_TYPES, default_servers, parse_server
 
 
@@ -37,10 +37,10 @@ def test_a_head_is_named_to_the_server_and_layers_of_the_target_are_not() -> Non
 
 def test_a_depth_of_another_kind_than_that_of_the_files_is_refused() -> None:
     """llama-server would draft nothing, or take a head for a draft model, and look slow."""
-    assert _full("server:dflash:7:0.5", "dflash") == "server:dflash:7:0.5"
-    assert _full("server:plain", "mtp") == "server:plain"
+    assert full_name("server:dflash:7:0.5", "dflash") == "server:dflash:7:0.5"
+    assert full_name("server:plain", "mtp") == "server:plain"
     with pytest.raises(SystemExit, match="as in server:mtp:3"):
-        _full("server:3", "mtp")
+        full_name("server:3", "mtp")
 
 
 def test_a_kind_that_has_no_depth_is_refused_one() -> None:
