@@ -211,7 +211,7 @@ class AdaptiveDepth:
     def wants_proof(self, chance: float) -> bool:
         """True if a drafter with a price has to be right unproposed before a guess with this chance is proposed.
 
-        A wrong guess costs little. The change of the batch's size for it, and the one back, cost about three tokens' time.
+        A wrong guess costs little. Changing the batch's size for it, and back, costs about three tokens' time.
         """
         return self.costs.leaves_plain_at_a_price and chance < _SURE and self._right_n < _PROVEN_N
 
@@ -323,9 +323,7 @@ class _AdaptivePlan:
             self.reason = f"the next has {chance:.0%}, too little for the pass{undoing}{instead}"
             return False
         if self.unproposed and chance > free and self._policy.wants_proof(chance):
-            self.reason = (
-                f"the next has {chance:.0%}, too little to leave plain decoding before two guesses in a row were right"
-            )
+            self.reason = f"the next has {chance:.0%}, too little before two guesses in a row were right"
             return False
         self.unproposed = None
         self._refused = ""
