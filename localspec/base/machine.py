@@ -16,6 +16,9 @@ _BUSY_COLUMNS = (1, 3, 6, 7)
 
 Time that a host gives to other machines is left out: all processors lack it alike, so fewer threads gain nothing.
 """
+_LOW_PRIORITY_COLUMN = 2
+_HINDERED, _UNHINDERED = 0.25, 0.1
+"""Programs of low priority count once this process waits for so many processors beside them, until they use so few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,47 +55,83 @@ def on_battery(power: Path = _POWER) -> bool:
 
 def waited_s(proc: Path = _PROC) -> float:
     """Seconds that the calling thread has been ready to run without a processor; 0 where the system does not tell."""
-    try:
-        return int((proc / "thread-self" / "schedstat").read_text().split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        return 0.0
+    return _waited_s(proc / "thread-self")
+
+
+@dataclass(frozen=True, slots=True)
+class _ProcessorUse:
+    """Seconds of processors since some time in the past."""
+
+    at_s: float
+    """The clock."""
+    others_s: float
+    """Used by other programs."""
+    ordinary_s: float
+    """Used by other programs of ordinary priority; less where this one has a low one."""
+    waited_s: float
+    """Threads of this process were ready to run and had no processor."""
 
 
 class ProcessorWatch:
-    """Measures the processors that other programs leave free, from one call to the next."""
+    """Measures the processors that other programs leave free, from one call to the next.
+
+    A program of low priority makes way, but only for programs of its own group: Linux groups programs by session
+    (sched_autogroup) or by service, and shares processors fairly between groups, whatever the priorities in them. So
+    such programs count where threads of this process wait beside them.
+    """
 
     def __init__(self, proc: Path = _PROC) -> None:
         self._proc = proc
         self._allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
+        self._latest_s = time.perf_counter()
         self._latest = self._sample()
+        self._hindered = False
+        """True while programs of low priority do not make way."""
 
     @property
     def age_s(self) -> float:
         """Seconds since the latest call of ``free_n``."""
-        return time.perf_counter() - self._latest[0]
+        return time.perf_counter() - self._latest_s
 
     def free_n(self) -> float:
         """Processors that this process may use, less those that others used since the latest call.
 
         Infinite where the system does not tell. The system counts in hundredths of a second.
         """
-        before_s, before_others_s = self._latest
-        self._latest = now_s, others_s = self._sample()
-        if others_s is None or before_others_s is None or now_s <= before_s:
+        before = self._latest
+        self._latest_s = time.perf_counter()
+        self._latest = now = self._sample()
+        if now is None or before is None or now.at_s <= before.at_s:
             return math.inf
-        return len(self._allowed) - max(0.0, others_s - before_others_s) / (now_s - before_s)
+        elapsed_s = now.at_s - before.at_s
+        all_others = max(0.0, now.others_s - before.others_s) / elapsed_s
+        ordinary = max(0.0, now.ordinary_s - before.ordinary_s) / elapsed_s
+        waited = (now.waited_s - before.waited_s) / elapsed_s
+        self._hindered = all_others - ordinary >= _UNHINDERED and (self._hindered or waited >= _HINDERED)
+        return len(self._allowed) - (all_others if self._hindered else ordinary)
 
-    def _sample(self) -> tuple[float, float | None]:
-        """The clock, and seconds of processors used by other programs, those of lower priority left out."""
+    def _sample(self) -> _ProcessorUse | None:
+        """None where the system does not tell."""
         own_s, now_s = time.process_time(), time.perf_counter()
         try:
             lines = (self._proc / "stat").read_text().splitlines()
             names = {f"cpu{processor}" for processor in self._allowed}
-            rows = [fields for line in lines if (fields := line.split()) and fields[0] in names]
-            ticks = sum(int(fields[column]) for fields in rows for column in _BUSY_COLUMNS)
-            return now_s, ticks / os.sysconf("SC_CLK_TCK") - own_s if rows else None
+            rows = [[int(each) for each in line.split()[1:]] for line in lines if line.partition(" ")[0] in names]
+            hz = os.sysconf("SC_CLK_TCK")
+            ordinary_s = sum(row[column - 1] for row in rows for column in _BUSY_COLUMNS) / hz - own_s
+            low_priority_s = sum(row[_LOW_PRIORITY_COLUMN - 1] for row in rows) / hz
         except (OSError, ValueError, IndexError):
-            return now_s, None
+            return None
+        waited = sum(map(_waited_s, (self._proc / "self" / "task").glob("*")))
+        return _ProcessorUse(now_s, ordinary_s + low_priority_s, ordinary_s, waited) if rows else None
+
+
+def _waited_s(thread: Path) -> float:
+    """``waited_s`` of the thread that this folder of /proc is of."""
+    try:
+        return int((thread / "schedstat").read_text().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 def _system(proc: Path) -> MachineMemory:

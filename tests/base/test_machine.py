@@ -22,8 +22,13 @@ class Proc:
     programs_s: float = 0.0
     """Of all programs of ordinary priority together, on processors that this process may use."""
     nice_s: float = 0.0
+    """Of all programs of low priority together."""
     elsewhere_s: float = 0.0
     """On the third processor."""
+    waited_s: float = 0.0
+    """Of two threads of this process together."""
+    is_nice: bool = False
+    """True if this process has a low priority."""
 
     def write(self) -> None:
         def row(name: str, user_s: float, nice_s: float = 0.0) -> str:
@@ -32,12 +37,27 @@ class Proc:
 
         rows = [row("cpu", 0), row("cpu0", self.programs_s, self.nice_s), row("cpu1", 0), row("cpu2", self.elsewhere_s)]
         (self.folder / "stat").write_text("\n".join([*rows, "ctxt 12345", ""]))
+        for thread, part in (("7", 0.75), ("8", 0.25)):
+            task = self.folder / "self" / "task" / thread
+            task.mkdir(parents=True, exist_ok=True)
+            (task / "schedstat").write_text(f"5000000 {round(self.waited_s * part * 1e9)} 3\n")
 
-    def pass_s(self, seconds: float, *, own: float = 0.0, others: float = 0.0, elsewhere: float = 0.0) -> None:
-        """Let time pass with so many processors in use."""
+    def pass_s(
+        self,
+        seconds: float,
+        *,
+        own: float = 0.0,
+        others: float = 0.0,
+        nice: float = 0.0,
+        waited: float = 0.0,
+        elsewhere: float = 0.0,
+    ) -> None:
+        """Let time pass with so many processors in use, or waited for."""
         self.now_s += seconds
         self.own_s += own * seconds
-        self.programs_s += (own + others) * seconds
+        self.programs_s += (others if self.is_nice else own + others) * seconds
+        self.nice_s += (own + nice if self.is_nice else nice) * seconds
+        self.waited_s += waited * seconds
         self.elsewhere_s += elsewhere * seconds
         self.write()
 
@@ -62,10 +82,27 @@ def test_what_others_use_is_not_free(proc: Proc) -> None:
     assert watch.free_n() == pytest.approx(2)
 
 
-def test_programs_of_lower_priority_make_way(proc: Proc) -> None:
+def test_programs_of_low_priority_make_way(proc: Proc) -> None:
     watch = ProcessorWatch(proc.folder)
-    proc.nice_s = 9
-    proc.pass_s(10)
+    proc.pass_s(10, own=1.9, nice=0.1, waited=0.1)
+    assert watch.free_n() == pytest.approx(2)
+    proc.pass_s(10, own=1, nice=0.9)
+    assert watch.free_n() == pytest.approx(2)
+
+
+@pytest.mark.parametrize("is_nice", [False, True])
+def test_programs_of_low_priority_count_where_they_do_not_make_way(proc: Proc, is_nice: bool) -> None:
+    """Between sessions Linux shares processors fairly, whatever the priorities in them (sched_autogroup)."""
+    proc.is_nice = is_nice
+    watch = ProcessorWatch(proc.folder)
+    proc.pass_s(10, own=1, nice=0.9, waited=1)
+    assert watch.free_n() == pytest.approx(1.1)
+    # With one thread nothing is waited for, and with two it would be again.
+    proc.pass_s(10, own=1, nice=1)
+    assert watch.free_n() == pytest.approx(1)
+    proc.pass_s(10, own=1)
+    assert watch.free_n() == pytest.approx(2)
+    proc.pass_s(10, own=1, nice=0.9)
     assert watch.free_n() == pytest.approx(2)
 
 
