@@ -10,8 +10,8 @@ from queue import SimpleQueue
 from threading import Event
 
 from localspec.base.errors import DownloadError, LocalSpecError
-from localspec.chat.pairs.browser import Line
 from localspec.chat.pairs.entry import Entry
+from localspec.chat.pairs.entry_details import Line
 from localspec.chat.pairs.library import PairLibrary
 from localspec.models.discovery.drafts import DraftCandidate
 from localspec.models.discovery.page import ModelPage, Quantisation

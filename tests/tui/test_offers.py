@@ -9,7 +9,7 @@ import pytest
 
 from localspec.base.errors import LocalSpecError
 from localspec.chat.pacing import Pacer
-from localspec.chat.pairs.browser import details
+from localspec.chat.pairs.entry_details import details
 from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.offer import OfferKind
 from localspec.chat.session import ChatSession

@@ -5,7 +5,6 @@ The rows are the pairs that pass the filter and, while the Hub is searched, the 
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +14,10 @@ from localspec.base.errors import LocalSpecError
 from localspec.chat.pairs import facts, hub_words
 from localspec.chat.pairs.downloads import Download, Stage
 from localspec.chat.pairs.entry import Entry, PairAction
+from localspec.chat.pairs.entry_details import ERROR, NEWS, STRONG, Line, action_text, details, model_details, wrapped
 from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.model_files import typed_path
-from localspec.models.pairs.state import HERE, MISSING, NOT_HERE
-from localspec.models.pairs.suitability import RED
+from localspec.models.pairs.state import HERE, NOT_HERE
 from localspec.runtime.figures import size
 
 if TYPE_CHECKING:
@@ -27,12 +26,6 @@ if TYPE_CHECKING:
     from localspec.models.discovery.search import HubModel
     from localspec.models.pairs import PairDescription
 
-ERROR, STRONG, NEWS, FACT = "error", "strong", "news", ""
-Line = tuple[str, str, str]
-"""A name (or an empty one), a text, and the style; only a fact has its name in a column."""
-
-_FIRST = ("note", "speed-up", "source", "recommended", "fit", "speed", "state", "memory", "licence")
-_NAME_CELLS = 13
 _QUEUED: Mapping[str, Callable[[Download], bool]] = {
     "under way": lambda download: download.active,
     "waiting": lambda download: download.stage is Stage.WAITING,
@@ -184,7 +177,7 @@ class Browser:
 
     def details(self, cells: int, take: str, question: str) -> list[Line]:
         """All that is known of the highlighted row, in lines of ``cells``; ``take`` is the key for its action."""
-        lines = list(_wrapped("", self.refusal, cells, ERROR))
+        lines = list(wrapped("", self.refusal, cells, ERROR))
         if (model := self.marked_model) is not None:
             return [*lines, *model_details(model, cells)]
         entry = self.marked
@@ -192,7 +185,7 @@ class Browser:
             return lines
         calls = self._library.calls_tools(entry.pair)
         lines += details(entry, cells, take, question)
-        return [*lines, *_wrapped("calls tools", calls, cells)] if calls else lines
+        return [*lines, *wrapped("calls tools", calls, cells)] if calls else lines
 
     def action(self, entry: Entry | None) -> str:
         """The effect of Enter on a row of a pair, with its cost; empty if it has none."""
@@ -410,9 +403,9 @@ class DraftBrowser(Browser):
         each = next((each for each in self._search.found if each.name == row), None)
         if each is None:
             return []
-        lines: list[Line] = [("", each.name, STRONG), *_wrapped("", question, cells, NEWS)]
+        lines: list[Line] = [("", each.name, STRONG), *wrapped("", question, cells, NEWS)]
         for name, text in hub_words.draft_facts(each, self._pair.title):
-            lines += _wrapped(name, text, cells)
+            lines += wrapped(name, text, cells)
         return lines
 
     def action(self, entry: Entry | None) -> str:
@@ -449,87 +442,3 @@ class DraftBrowser(Browser):
 def _draft_words(each: DraftCandidate) -> str:
     """The text that a filter of drafts looks in."""
     return f"{each.name} {'here' if each.is_here else ''} {'' if each.fits else 'refused'}".lower()
-
-
-def action_text(entry: Entry | None) -> str:
-    """The effect of Enter on a pair, with its cost; empty if it has none."""
-    if entry is None or entry.action is PairAction.NOTHING:
-        return ""
-    if entry.action is PairAction.FETCH and entry.pair.missing_bytes:
-        return f"{entry.action} {size(entry.pair.missing_bytes)}"
-    if entry.action is PairAction.RESUME and (arrived := facts.arrived(entry.pair)):
-        return f"{entry.action}, {arrived} are here"
-    return str(entry.action)
-
-
-def details(entry: Entry, cells: int, take: str = "", question: str = "") -> list[Line]:
-    """The details of a pair, in lines of at most ``cells``: a question or the current state first.
-
-    ``take`` is the key for its action; empty if there is none.
-    """
-    news = question or _news(entry, take)
-    lines: list[Line] = [("", entry.pair.title, STRONG), *_wrapped("", news, cells, _look(entry))]
-    for name, text in _ordered(entry):
-        lines += _wrapped(name, text, cells)
-    return lines
-
-
-def model_details(model: HubModel, cells: int) -> list[Line]:
-    """All that the search says of a repository, in lines of at most ``cells``."""
-    lines: list[Line] = [("", model.name, STRONG)]
-    for name, text in hub_words.model_facts(model):
-        lines += _wrapped(name, text, cells)
-    return lines
-
-
-def _news(entry: Entry, take: str) -> str:
-    """The state of its download, or the obstacle to its use, with the next step; empty if there is nothing to say."""
-    download, pair = entry.download, entry.pair
-    if download is not None and not pair.available and download.stage is not Stage.DONE:
-        if download.error is not None:
-            return f"{download.error} {take} tries again." if take else str(download.error)
-        if download.stage is Stage.WAITING:
-            return f"{download.line.capitalize()}: it begins when those before it are done."
-        if not download.active:
-            kept = f"{download.line.capitalize()}. What has arrived is kept"
-            return f"{kept}; {take} goes on." if take else f"{kept}."
-        return download.line
-    if pair.state == MISSING:
-        return f"{pair.reason} {pair.hint}"
-    if entry.gone:
-        return "Its files are no longer on the disk. What is loaded goes on; to load it again, download it again."
-    if entry.action is PairAction.RESUME:
-        kept = f"A download of it was stopped; {facts.arrived(pair)} are here"
-        return f"{kept}, and {take} resumes." if take else f"{kept}."
-    if entry.action is PairAction.FETCH and pair.fit is not None and pair.fit.colour == RED:
-        return "It can be downloaded, but is too big to be used here."
-    return ""
-
-
-def _look(entry: Entry) -> str:
-    failed = entry.download is not None and entry.download.stage is Stage.FAILED
-    return ERROR if failed or entry.gone or entry.pair.state == MISSING else NEWS
-
-
-def _ordered(entry: Entry) -> facts.Facts:
-    """The facts, the most important for a choice first, without the command to get a pair: Enter does that."""
-    groups: list[tuple[str, facts.Facts]] = []
-    for name, text in facts.facts(entry.pair):
-        if name:
-            groups.append((name, []))
-        groups[-1][1].append((name, text))
-    groups = [group for group in groups if group[0] not in ("to get it", "arrived")]
-    groups.sort(key=lambda group: _FIRST.index(group[0]) if group[0] in _FIRST else len(_FIRST))
-    return [row for _, facts in groups for row in facts]
-
-
-def _wrapped(name: str, text: str, cells: int, look: str = FACT) -> Sequence[Line]:
-    room = max(20, cells - (_NAME_CELLS if look == FACT else 0))
-    parts = textwrap.wrap(text, room, break_on_hyphens=False)
-    return [(name if not n else "", part, look) for n, part in enumerate(parts)]
-
-
-def line_text(line: Line) -> tuple[str, str]:
-    """A line's name in its column, and its text."""
-    name, text, look = line
-    return (f"{name:<{_NAME_CELLS}}" if look == FACT else ""), text

@@ -9,8 +9,9 @@ from textual.widgets import Static
 
 from localspec.base.visible import visible_line
 from localspec.chat.commands.places import PAIR_TAKE
-from localspec.chat.pairs.browser import ERROR, FACT, NEWS, STRONG, Browser, line_text
+from localspec.chat.pairs.browser import Browser
 from localspec.chat.pairs.entry import Entry
+from localspec.chat.pairs.entry_details import ERROR, FACT, NEWS, STRONG, line_text
 from localspec.models.discovery.search import HubModel
 from localspec.tui.keys.bindings import key_of
 
