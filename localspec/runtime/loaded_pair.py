@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+from localspec.base.machine import ProcessorWatch
 from localspec.base.paths import user_paths
 from localspec.config.table import MAX_DEPTH
 from localspec.engine.adaptive import AdaptiveDepth
@@ -31,6 +32,7 @@ from localspec.runtime.placement import place_models
 from localspec.runtime.prompt_cache import KeptCaches
 from localspec.runtime.replier import Replier
 from localspec.runtime.speed.recording import SpeedRecorder
+from localspec.runtime.thread_governor import ThreadGovernor
 
 _SHORTEST_KEPT_N, _WORTH_S = 128, 2.0
 """Caches are kept from so many tokens on, if reading them would take so long."""
@@ -66,7 +68,7 @@ class LoadedPair:
     @staticmethod
     def open(options: LoadOptions, cancel: Cancellation, progress: Progress, *, why_fewer: str = "") -> LoadedPair:
         """As ``load.open_pair``, for one reply at a time; ``why_fewer`` says why, if several were asked for."""
-        started = time.perf_counter()
+        started, processors = time.perf_counter(), ProcessorWatch()
         progress("checking the files", 0.0)
         headers = check_headers(options)
         placement = place_models(options, headers.target, headers.draft, headers.projector)
@@ -77,7 +79,7 @@ class LoadedPair:
             calibration = calibration_file(options, target)
             memory = ReplyMemory.open(headers.target.fingerprint) if options.remember_replies else None
             drafters = opened.drafters(memory.automaton if memory else None)
-            costs, governor = fit_costs(options, target, drafters.models, calibration, cancel, progress)
+            costs, tuned = fit_costs(options, target, drafters.models, calibration, cancel, progress)
             if target.can_pad:
                 costs.pad()
                 target.pad(costs.size)
@@ -96,7 +98,7 @@ class LoadedPair:
                 memory=memory,
                 caches=caches,
                 speeds=SpeedRecorder.of(options, headers.target_parts),
-                governor=governor,
+                governor=ThreadGovernor(tuned, processors),
                 cancel=cancel,
                 plain_per_second=info.plain_per_second,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -23,7 +23,6 @@ from localspec.models.projectors import check_projector
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_info import PairInfo
-from localspec.runtime.thread_governor import ThreadGovernor
 from localspec.runtime.tuning import Tuning
 
 _MEASURING = "measuring this machine"
@@ -144,8 +143,8 @@ def fit_costs(
     file: CalibrationFile,
     cancel: Cancellation,
     progress: Progress,
-) -> tuple[Costs, ThreadGovernor]:
-    """The costs of rounds on this machine, measured or remembered, and whatever keeps the number of threads right.
+) -> tuple[Costs, Iterable[TunableModel]]:
+    """The costs of rounds on this machine, measured or remembered, and the models whose threads were chosen with them.
 
     ``models`` are those of drafters, by drafter.
     """
@@ -162,7 +161,7 @@ def fit_costs(
         _measuring_prompt(target), file, cancel, lambda what, fraction: progress(f"{_MEASURING} ({what})", fraction)
     )
     progress(_MEASURING, 1.0)
-    return costs, ThreadGovernor(tuning.tuned().values())
+    return costs, tuning.tuned().values()
 
 
 def _measuring_prompt(target: PairTarget) -> list[int]:

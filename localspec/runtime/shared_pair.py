@@ -15,6 +15,7 @@ from itertools import takewhile
 from typing import Any
 
 from localspec.base.errors import CapacityError
+from localspec.base.machine import ProcessorWatch
 from localspec.config.table import MAX_DEPTH
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.batching import PIECE_N, BatchEvaluation, BatchNetwork, ContinuousBatch
@@ -101,7 +102,7 @@ class SharedPair:
         progress: Progress,
     ) -> SharedPair:
         """Load the models with a sequence for each of ``replies_n`` replies and one for questions."""
-        started = time.perf_counter()
+        started, processors = time.perf_counter(), ProcessorWatch()
         with ExitStack() as resources:
             kind = drafter_kind(headers.draft) if headers.draft else DRAFT
             n_ctx = context_tokens(options, headers.target)
@@ -113,7 +114,7 @@ class SharedPair:
             sequences = [models.sequence(batch, number, past) for number in range(replies_n + 1)]
             target, measured = sequences[0].target, sequences[0].drafters.models
             calibration = calibration_file(options, target)
-            costs, governor = fit_costs(options, target, measured, calibration, cancel, progress)
+            costs, tuned = fit_costs(options, target, measured, calibration, cancel, progress)
             costs.pad()
             models.target.pad(costs.size)
             planner = GoodputPlanner(costs, MAX_DEPTH)
@@ -131,6 +132,7 @@ class SharedPair:
             slots = [_Slot(*slot) for slot in zip(repliers, policies, strict=False)]
             for slot in slots:
                 slot.replier.inspector = asked.inspector
+            governor = ThreadGovernor(tuned, processors)
             return SharedPair(info, batch, planner, slots, asked, calibration, governor, resources.pop_all())
 
     @property

@@ -7,7 +7,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from localspec.engine.cancel import Cancellation
+from localspec.runtime import loaded_pair
+from localspec.runtime.loaded_pair import LoadedPair
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.thread_governor import ThreadGovernor
+from tests.builtin import TARGET
 from tests.fakes import TableModel, letters
 
 
@@ -90,3 +95,18 @@ def test_models_of_one_thread_need_no_counting() -> None:
     processors = Processors()
     ThreadGovernor([model(1)], processors).adjust()
     assert processors.counted_n == 0
+
+
+def test_processors_are_watched_from_the_beginning_of_a_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the first text that is read has the right number of threads."""
+    order: list[str] = []
+
+    class Watch(Processors):
+        def __init__(self) -> None:
+            super().__init__()
+            order.append("watch")
+
+    monkeypatch.setattr(loaded_pair, "ProcessorWatch", Watch)
+    LoadedPair.open(LoadOptions(TARGET, n_ctx=256), Cancellation(), lambda what, fraction: order.append(what)).close()
+    assert order[0] == "watch"
+    assert len(order) > 2
