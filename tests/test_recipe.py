@@ -16,6 +16,7 @@ from typing import Any
 import jinja2
 import pytest
 
+from localspec.engine.backends.llama.json_schema import grammar_of_schema
 from localspec.runtime.messages import Message, Role
 from localspec.runtime.template import ChatTemplate
 
@@ -220,3 +221,40 @@ def test_no_chat_with_a_held_out_question_is_trained_on(recipe: Any) -> None:
             asked = [*item.opening, {"role": "user", "content": f"{item.turns[0].upper()} "}]
             assert not recipe.heldout.untouched(asked, keys), item.id
     assert any(recipe.heldout.untouched(chat, keys) for chat in sample(recipe, 50))
+
+
+def names_in(schema: dict[str, Any]) -> set[str]:
+    """The names of all properties of a schema."""
+    properties = schema.get("properties", {})
+    inner = [*properties.values(), *([schema["items"]] if "items" in schema else [])]
+    return set(properties).union(*map(names_in, inner))
+
+
+def test_no_reply_held_to_a_schema_of_the_benchmarks_is_trained_on(recipe: Any) -> None:
+    asked = [request["body"] for request in recipe.schemas.requests(400, 1)]
+    schemas = [body["response_format"]["json_schema"]["schema"] for body in asked]
+    for schema in schemas[:100]:
+        json.loads(grammar_of_schema(json.dumps(schema)))
+    measured = [
+        json.loads(file.read_text()) for file in (RECIPE.parents[1] / "tests/benchmarks/schemas").glob("*.json")
+    ]
+    assert len(measured) == 3
+    told = set().union(*map(names_in, schemas))
+    assert len(told) > 60
+    assert not told & set().union(*map(names_in, measured))
+    keys = recipe.heldout.held_out_keys()
+    assert all(recipe.heldout.untouched(body["messages"], keys) for body in asked)
+
+
+def test_the_answers_of_a_batch_become_conversations(recipe: Any, tmp_path: Path) -> None:
+    """Refused requests are left out."""
+    asked = list(recipe.schemas.requests(3, 1))
+    replies = [
+        {"custom_id": "2", "response": {"status_code": 200, "body": {"choices": [{"message": {"content": "{}"}}]}}},
+        {"custom_id": "0", "response": {"status_code": 400, "body": {"error": {}}}},
+        {"custom_id": "1", "response": None, "error": {}},
+    ]
+    for name, lines in (("asked", asked), ("replies", replies)):
+        (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    said = list(recipe.schemas.answered(tmp_path / "asked", tmp_path / "replies"))
+    assert said == [[*asked[2]["body"]["messages"], {"role": "assistant", "content": "{}"}]]

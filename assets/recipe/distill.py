@@ -7,12 +7,15 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from corpus import HEARD, Batch, Corpus
-from export import stored
+from export import stored, stored_tokenizer
 from network import Network, Shape, half_precision
-from tokenizer import VOCABULARY
+from schemas import answered
+from tokenizer import VOCABULARY, encode_all
 from torch import Tensor
 from train import Schedule, arguments, prepare, train
 
+SCHEMAS_COUNT = 2
+"""How often replies held to schemas are in the text: they are few."""
 DRAFT = Shape(vocab=VOCABULARY, width=128, layers=2, heads=2, ffn=352)
 
 
@@ -44,11 +47,18 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--target", type=Path, required=True)
     parser.add_argument("--resume", type=Path)
+    parser.add_argument(
+        "--schemas", type=Path, nargs=2, metavar=("REQUESTS", "REPLIES"), help="add replies held to schemas"
+    )
     options = parser.parse_args()
     schedule = prepare(options)
+    corpus = Corpus.load(options.corpus)
+    if options.schemas:
+        held = Corpus.of(encode_all(stored_tokenizer(options.target), list(answered(*options.schemas))))
+        corpus = sum([held] * SCHEMAS_COUNT, corpus)
     target = stored(options.target).eval().requires_grad_(False)
     draft = stored(options.resume) if options.resume else Network(DRAFT)
-    distill(Corpus.load(options.corpus), target, draft, schedule, options.out)
+    distill(corpus, target, draft, schedule, options.out)
 
 
 if __name__ == "__main__":
