@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +18,12 @@ _BUSY_COLUMNS = (1, 3, 6, 7)
 Time that a host gives to other machines is left out: all processors lack it alike, so fewer threads gain nothing.
 """
 _LOW_PRIORITY_COLUMN = 2
-_HINDERED, _UNHINDERED = 0.25, 0.1
-"""Programs of low priority count once this process waits for so many processors beside them, until they use so few."""
+_HINDERED = 0.2
+"""Programs of low priority count where a thread of this process waits for so large a part of its time beside them."""
+_LITTLE = 0.1
+"""Neither programs that use fewer processors than this hinder, nor does a thread that ran and waited for less tell."""
+_COUNTED_S = 15.0
+"""Seconds that they count after the latest hindrance: with fewer threads there may be none to see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ def on_battery(power: Path = _POWER) -> bool:
 
 def waited_s(proc: Path = _PROC) -> float:
     """Seconds that the calling thread has been ready to run without a processor; 0 where the system does not tell."""
-    return _waited_s(proc / "thread-self")
+    return _ran_and_waited_s(proc / "thread-self")[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +73,8 @@ class _ProcessorUse:
     """Used by other programs."""
     ordinary_s: float
     """Used by other programs of ordinary priority; less where this one has a low one."""
-    waited_s: float
-    """Threads of this process were ready to run and had no processor."""
+    threads: Mapping[str, tuple[float, float]]
+    """By thread of this process: it ran, and it was ready to run and had no processor."""
 
 
 class ProcessorWatch:
@@ -77,7 +82,7 @@ class ProcessorWatch:
 
     A program of low priority makes way, but only for programs of its own group: Linux groups programs by session
     (sched_autogroup) or by service, and shares processors fairly between groups, whatever the priorities in them. So
-    such programs count where threads of this process wait beside them.
+    such programs count where a thread of this process waits beside them.
     """
 
     def __init__(self, proc: Path = _PROC) -> None:
@@ -85,8 +90,8 @@ class ProcessorWatch:
         self._allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
         self._latest_s = time.perf_counter()
         self._latest = self._sample()
-        self._hindered = False
-        """True while programs of low priority do not make way."""
+        self._hindered_until_s = -math.inf
+        """Programs of low priority count until then."""
 
     @property
     def age_s(self) -> float:
@@ -106,9 +111,9 @@ class ProcessorWatch:
         elapsed_s = now.at_s - before.at_s
         all_others = max(0.0, now.others_s - before.others_s) / elapsed_s
         ordinary = max(0.0, now.ordinary_s - before.ordinary_s) / elapsed_s
-        waited = (now.waited_s - before.waited_s) / elapsed_s
-        self._hindered = all_others - ordinary >= _UNHINDERED and (self._hindered or waited >= _HINDERED)
-        return len(self._allowed) - (all_others if self._hindered else ordinary)
+        if all_others - ordinary >= _LITTLE and _most_waiting(before, now) >= _HINDERED:
+            self._hindered_until_s = now.at_s + _COUNTED_S
+        return len(self._allowed) - (all_others if now.at_s < self._hindered_until_s else ordinary)
 
     def _sample(self) -> _ProcessorUse | None:
         """None where the system does not tell."""
@@ -122,16 +127,27 @@ class ProcessorWatch:
             low_priority_s = sum(row[_LOW_PRIORITY_COLUMN - 1] for row in rows) / hz
         except (OSError, ValueError, IndexError):
             return None
-        waited = sum(map(_waited_s, (self._proc / "self" / "task").glob("*")))
-        return _ProcessorUse(now_s, ordinary_s + low_priority_s, ordinary_s, waited) if rows else None
+        threads = {thread.name: _ran_and_waited_s(thread) for thread in (self._proc / "self" / "task").glob("*")}
+        return _ProcessorUse(now_s, ordinary_s + low_priority_s, ordinary_s, threads) if rows else None
 
 
-def _waited_s(thread: Path) -> float:
-    """``waited_s`` of the thread that this folder of /proc is of."""
+def _most_waiting(before: _ProcessorUse, now: _ProcessorUse) -> float:
+    """The largest part of its time that a thread waited for a processor: a thread that others wait for is enough."""
+    most = 0.0
+    for thread in before.threads.keys() & now.threads.keys():
+        ran_s, waited_s = (new - old for new, old in zip(now.threads[thread], before.threads[thread], strict=True))
+        if ran_s + waited_s >= _LITTLE * (now.at_s - before.at_s):
+            most = max(most, waited_s / (ran_s + waited_s))
+    return most
+
+
+def _ran_and_waited_s(thread: Path) -> tuple[float, float]:
+    """Of the thread that this folder of /proc is of; 0 where the system does not tell."""
     try:
-        return int((thread / "schedstat").read_text().split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        return 0.0
+        ran, waited, *_ = (thread / "schedstat").read_text().split()
+        return int(ran) / 1e9, int(waited) / 1e9
+    except (OSError, ValueError):
+        return 0.0, 0.0
 
 
 def _system(proc: Path) -> MachineMemory:
