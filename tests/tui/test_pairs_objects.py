@@ -283,3 +283,21 @@ def test_what_an_app_before_this_one_has_fetched_is_gone_on_with() -> None:
     assert "stopped" in "".join(text for text, _ in row(pair, 90))
     under_way = Entry(begun, Download(BEST.id, "Q", Stage.PROVING))
     assert (under_way.action, under_way.state) == (PairAction.NOTHING, "begins")
+
+
+def test_the_highlight_follows_the_recommendation_until_it_is_moved() -> None:
+    """Speeds are measured while the list is open for the first time, and may speak for another pair."""
+
+    def recommend(pair_id: str) -> None:
+        library.pairs = tuple(replace(pair, recommended_here=pair.id == pair_id) for pair in library.pairs)
+
+    library = shelf_of()
+    browser = Browser(library, in_use="builtin")
+    assert browser.marked_row == "qwen3-8b"
+    recommend("llama-3.2-3b")
+    assert browser.marked_row == "llama-3.2-3b"
+    browser.mark("builtin")
+    recommend("qwen3-8b")
+    assert browser.marked_row == "builtin"
+    recommend("")
+    assert Browser(library, in_use="llama-3.2-3b").marked_row == "llama-3.2-3b"

@@ -42,7 +42,7 @@ class Browser:
     def __init__(
         self, library: PairLibrary, in_use: str | None = None, marked: str | None = None, *, text: str = ""
     ) -> None:
-        """``text`` is the initial filter."""
+        """``marked`` is highlighted first, else the recommended pair, else the one in use; ``text`` is the filter."""
         self.in_use = in_use
         self._library = library
         self._text = text
@@ -143,13 +143,18 @@ class Browser:
     def marked_row(self) -> str | None:
         """The id of the highlighted row: the user's choice, else the best match; None if there is no row."""
         entries = self.entries
-        gone_to = self._found if self._text.strip() else self._marked
+        gone_to = self._found if self._text.strip() else self._marked or self._recommended
         if self._entry(gone_to) is not None or gone_to in {row_of(model) for model in self.models}:
             return gone_to
         nearest = self._nearest(entries)
         if nearest is not None:
             return nearest.pair.id
         return row_of(self.models[0]) if self.models else None
+
+    @property
+    def _recommended(self) -> str | None:
+        """It changes when the speeds to expect have been measured."""
+        return next((entry.pair.id for entry in self.entries if entry.pair.recommended_here), self.in_use)
 
     @property
     def marked(self) -> Entry | None:

@@ -116,7 +116,7 @@ class PairController:
     def open(self, text: str = "") -> Browser:
         """The list of pairs, filtered by ``text`` at first."""
         in_use = None if self._session.phase is Phase.BROKEN else self.chat_config.pair_id
-        browser = Browser(self.library, in_use, self._of_interest() or in_use, text=text)
+        browser = Browser(self.library, in_use, self._of_interest(in_use), text=text)
         self.library.look()
         self.library.seen()
         return browser
@@ -125,14 +125,20 @@ class PairController:
         """True if this pair replies, or is about to."""
         return self._session.phase is not Phase.BROKEN and self.chat_config.pair_id == pair_id
 
-    def _of_interest(self) -> str | None:
-        """The pair to show first in the list: one whose download failed or is under way, or the one offered."""
+    def _of_interest(self, in_use: str | None) -> str | None:
+        """The pair to show first: one whose download failed or is under way, the one that is offered, or ``in_use``.
+
+        None if the recommended pair is offered: which one that is may change while the list is open.
+        """
         failed, pending, on_offer = self.library.failed, self.library.downloads.pending, self.offer
         if failed is not None:
             return failed.pair_id
         if pending:
             return pending[0].pair_id
-        return on_offer.pair_id if on_offer else None
+        offered = self.library.find(on_offer.pair_id) if on_offer and on_offer.pair_id else None
+        if offered is not None and offered.recommended_here:
+            return None
+        return on_offer.pair_id if on_offer else in_use
 
     def use(self, chat_config: ChatConfig) -> str:
         """Change to another pair; returns the notice."""
