@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,6 +36,25 @@ from tests.tui.pairs_support import (
 from tests.tui.support import LAUNCH, Clock, FakeEngine
 
 TOUR_LAUNCH = replace(LAUNCH, pair_id="builtin", title="LocalSpec tour")
+
+
+def test_speed_is_measured_after_a_load_even_if_the_list_was_opened_during_it() -> None:
+    """It is not measured while models are loaded."""
+    asked: list[str] = []
+
+    class World(FakeWorld):
+        def measure(self, may_go_on: Callable[[], bool]) -> bool:
+            asked.append(moment)
+            return False
+
+    controller, _, later = desk_of(World())
+    moment = "loading"
+    controller.open()
+    later.run()
+    moment = "loaded"
+    controller.begin()
+    later.run()
+    assert asked == ["loading", "loaded"]
 
 
 def test_a_recommended_pair_that_is_here_is_offered_for_use() -> None:

@@ -92,9 +92,12 @@ class PairController:
         return parting_words(len(pending), self.keymap.way(QUIT)) if pending else ""
 
     def begin(self) -> None:
-        """Go on with earlier downloads, and look for a pair to offer on the tour: the engine has loaded, or failed."""
+        """The engine has loaded, or failed: go on with earlier downloads, and look for a pair to offer on the tour.
+
+        Only now is this machine's speed measured, on which the offer depends.
+        """
         self.library.resume()
-        if self._session.chat_config.tour and not self.library.judged:
+        if self._session.chat_config.tour:
             self.library.look()
 
     def conversation_opened(self) -> str:
