@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,6 +27,7 @@ from localspec.models.pairs import ModelFile, Pair, load_catalogue
 from localspec.models.pairs.expectation import EXPECTED, MEASURED
 from localspec.models.token_work import TokenWork, mtp_work, token_work, work_of_size
 from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.speed import measurement
 from localspec.runtime.speed.expectation import DraftWork, expect_pair, expected_chance, expected_speed
 from localspec.runtime.speed.kernels import CONTEXT_N, KernelSpeeds
 from localspec.runtime.speed.measurement import MeasuredKernels, known_speed, measure_kernels
@@ -343,3 +346,24 @@ def test_every_shipped_pair_has_an_expectation() -> None:
     assert known["smollm2-1.7b"].per_second > known["qwen3-8b"].per_second > known["llama-3.3-70b"].per_second
     assert known["qwen3-coder-30b-a3b"].plain_per_second > 2 * known["qwen3-32b"].plain_per_second
     assert all(speed.per_second >= speed.plain_per_second for speed in known.values())
+
+
+@pytest.mark.parametrize(
+    ("free_n", "load", "idle"),
+    [(1.9, 8.0, True), (1.1, 0.0, False), (math.inf, 0.5, True), (math.inf, 8.0, False)],
+)
+def test_a_machine_is_idle_if_others_leave_most_processors_free_now(
+    free_n: float, load: float, idle: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The load of the last minute tells only where nothing else does: a compilation that has just ended is in it."""
+
+    class Watch:
+        def free_n(self) -> float:
+            return free_n
+
+    monkeypatch.setattr(measurement, "ProcessorWatch", Watch)
+    monkeypatch.setattr(measurement, "_WATCH_S", 0)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0), raising=False)
+    assert measurement.machine_is_idle() is idle

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from localspec.base.machine import ProcessorWatch
 from localspec.runtime.speed.kernels import KernelSpeeds
 from localspec.runtime.speed.speed_file import MachineSpeed, SpeedFile
 
@@ -17,8 +19,9 @@ _CHILD = (sys.executable, "-P", "-m", "localspec.runtime.speed.measuring_child")
 _TIMEOUT_S = 15.0
 """On a quiet machine it takes two or three seconds."""
 _LOOK_S = 0.05
-_IDLE_LOAD = 0.6
-"""Running programs for each core, on average over a minute, below which a machine counts as idle."""
+_WATCH_S = 0.25
+_IDLE_LOAD = 0.4
+"""Processors in use by others, or running programs on average over a minute, for each core of an idle machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,14 @@ Measure = Callable[[int], MeasuredKernels | None]
 
 
 def machine_is_idle() -> bool:
-    """True if programs leave at least part of the cores free; also where the system does not tell."""
+    """True if other programs leave most of the processors free just now; also where the system does not tell.
+
+    The load of the last minute is not asked where more is known: after ``make chat`` it has the compilation in it.
+    """
+    processors = ProcessorWatch()
+    time.sleep(_WATCH_S)
+    if math.isfinite(free_n := processors.free_n()):
+        return free_n > (1 - _IDLE_LOAD) * len(os.sched_getaffinity(0))
     try:
         return os.getloadavg()[0] < _IDLE_LOAD * (os.cpu_count() or 1)
     except OSError:
