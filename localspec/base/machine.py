@@ -21,7 +21,7 @@ _LOW_PRIORITY_COLUMN = 2
 _HINDERED = 0.2
 """Programs of low priority count where a thread of this process waits for so large a part of its time beside them."""
 _LITTLE = 0.1
-"""Neither programs that use fewer processors than this hinder, nor does a thread that ran and waited for less tell."""
+"""Programs that use fewer processors than this do not hinder; a thread that ran and waited for less tells nothing."""
 _COUNTED_S = 15.0
 """Seconds that they count after the latest hindrance: with fewer threads there may be none to see."""
 
@@ -74,7 +74,7 @@ class _ProcessorUse:
     ordinary_s: float
     """Used by other programs of ordinary priority; less where this one has a low one."""
     threads: Mapping[str, tuple[float, float]]
-    """By thread of this process: it ran, and it was ready to run and had no processor."""
+    """By thread of this process: how long it ran, and how long it was ready to run and had no processor."""
 
 
 class ProcessorWatch:
@@ -142,7 +142,7 @@ def _most_waiting(before: _ProcessorUse, now: _ProcessorUse) -> float:
 
 
 def _ran_and_waited_s(thread: Path) -> tuple[float, float]:
-    """Of the thread that this folder of /proc is of; 0 where the system does not tell."""
+    """Seconds that the thread of this folder of /proc ran, and waited to run; 0 where the system does not tell."""
     try:
         ran, waited, *_ = (thread / "schedstat").read_text().split()
         return int(ran) / 1e9, int(waited) / 1e9

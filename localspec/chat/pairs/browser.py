@@ -153,7 +153,7 @@ class Browser:
 
     @property
     def _recommended(self) -> str | None:
-        """It changes when the speeds to expect have been measured."""
+        """The recommended pair, which may change when speeds have been measured, else the one in use."""
         return next((entry.pair.id for entry in self.entries if entry.pair.recommended_here), self.in_use)
 
     @property

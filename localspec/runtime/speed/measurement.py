@@ -21,7 +21,7 @@ _TIMEOUT_S = 15.0
 _LOOK_S = 0.05
 _WATCH_S = 0.25
 _IDLE_LOAD = 0.4
-"""Processors in use by others, or running programs on average over a minute, for each core of an idle machine."""
+"""The part of its processors that others use on an idle machine at most; or programs for each, over a minute."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,9 +92,9 @@ class PairController:
         return parting_words(len(pending), self.keymap.way(QUIT)) if pending else ""
 
     def begin(self) -> None:
-        """The engine has loaded, or failed: go on with earlier downloads, and look for a pair to offer on the tour.
+        """Go on with earlier downloads, and look for a pair to offer on the tour: the engine has loaded, or failed.
 
-        Only now is this machine's speed measured, on which the offer depends.
+        The offer depends on this machine's speed, which is not measured while models are loaded.
         """
         self.library.resume()
         if self._session.chat_config.tour:
