@@ -85,12 +85,13 @@ class ProcessorWatch:
     such programs count where a thread of this process waits beside them.
     """
 
-    def __init__(self, proc: Path = _PROC) -> None:
+    def __init__(self, proc: Path = _PROC, *, all_priorities: bool = False) -> None:
+        """``all_priorities``: programs of low priority always count."""
         self._proc = proc
         self._allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
         self._latest_s = time.perf_counter()
         self._latest = self._sample()
-        self._hindered_until_s = -math.inf
+        self._hindered_until_s = math.inf if all_priorities else -math.inf
         """Programs of low priority count until then."""
 
     @property
@@ -112,7 +113,7 @@ class ProcessorWatch:
         all_others = max(0.0, now.others_s - before.others_s) / elapsed_s
         ordinary = max(0.0, now.ordinary_s - before.ordinary_s) / elapsed_s
         if all_others - ordinary >= _LITTLE and _most_waiting(before, now) >= _HINDERED:
-            self._hindered_until_s = now.at_s + _COUNTED_S
+            self._hindered_until_s = max(self._hindered_until_s, now.at_s + _COUNTED_S)
         return len(self._allowed) - (all_others if now.at_s < self._hindered_until_s else ordinary)
 
     def _sample(self) -> _ProcessorUse | None:

@@ -108,6 +108,14 @@ def test_programs_of_low_priority_count_where_they_do_not_make_way(proc: Proc, i
     assert watch.free_n() == pytest.approx(2)
 
 
+def test_programs_of_low_priority_count_always_where_that_is_asked_for(proc: Proc) -> None:
+    """A machine that they use is not idle, although this process runs nothing that would have to wait for them."""
+    watch = ProcessorWatch(proc.folder, all_priorities=True)
+    for waited in (0, 0.5, 0, 0):
+        proc.pass_s(10, own=1, nice=0.9, waited=waited)
+        assert watch.free_n() == pytest.approx(1.1)
+
+
 def test_its_age_is_the_time_since_the_latest_count(proc: Proc) -> None:
     watch = ProcessorWatch(proc.folder)
     proc.pass_s(3)

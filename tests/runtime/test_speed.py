@@ -358,6 +358,9 @@ def test_a_machine_is_idle_if_others_leave_most_processors_free_now(
     """The load of the last minute tells only where nothing else does: a compilation that has just ended is in it."""
 
     class Watch:
+        def __init__(self, *, all_priorities: bool) -> None:
+            assert all_priorities
+
         def free_n(self) -> float:
             return free_n
 

@@ -42,7 +42,7 @@ def machine_is_idle() -> bool:
 
     The load of the last minute is not asked where more is known: after ``make chat`` it has the compilation in it.
     """
-    processors = ProcessorWatch()
+    processors = ProcessorWatch(all_priorities=True)
     time.sleep(_WATCH_S)
     if math.isfinite(free_n := processors.free_n()):
         return free_n > (1 - _IDLE_LOAD) * len(os.sched_getaffinity(0))
