@@ -24,11 +24,11 @@ _RATE_MEMORY = 0.95
 """The factor by which a round's weight in the going rate shrinks with every further round."""
 _PLAIN_BEFORE_N = 4
 """A reply begins as if so many tokens had been decoded plainly before it: a lucky start sets no rate."""
-_VALUE_RATE = 0.3
+_VALUE_RATE = 0.25
 """The weight of the latest query in what is expected of a drafter's next one."""
 _CHANCE_RATE = 0.1
 """The weight of the latest proposal in the chance that is expected of later ones."""
-_FIRST_VALUE = 1.0
+_FIRST_VALUE = 0.5
 """The assumed worth of queries before the first, in plain tokens' time."""
 _FIRST_PAUSE_N, _LONGEST_PAUSE_N = 16, 64
 """Tokens until a drafter that did not pay is tried again: the first time, and at most."""
