@@ -146,7 +146,8 @@ class Costs:
 
     def round_s(self, batch: int) -> float:
         """Seconds for a round that verifies ``batch`` tokens."""
-        return self._table[min(batch, self.largest)]
+        table = self._table
+        return table[batch] if batch < len(table) else table[-1]
 
     def next_s(self, batch: int, n: int) -> Sequence[float]:
         """Seconds for the next round if it has ``batch`` tokens, one more, up to ``n`` more, a change of size included.

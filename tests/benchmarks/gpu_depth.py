@@ -95,8 +95,8 @@ def made_up() -> None:
             for text in TEXTS:
                 world = replace(prices, surenesses=text)
                 rate = world.play(world.policy(), tokens_n=tokens_n)
-                of_best.append(rate / max(world.play(None, depth, tokens_n=tokens_n) for depth in DEPTHS))
-                of_plain.append(rate / world.play(None, tokens_n=tokens_n))
+                of_best.append(rate / world.best(DEPTHS, tokens_n))
+                of_plain.append(rate / world.at_depth(0, tokens_n))
             mean = math.exp(sum(map(math.log, of_best)) / len(of_best))
             print(f"| {name} | {tokens_n} | {mean:.3f} | {min(of_best):.3f} | {min(of_plain):.3f} |")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -28,6 +28,7 @@ EVEN = {1: 1.0, 2: 1.93, 3: 2.71, 4: 2.91, 5: 3.88, 8: 5.35, 9: 6.17, 12: 7.83, 
 STEP_S = 0.08
 WRONG, RIGHT = 0, 1
 """Tokens: the draft guesses the second."""
+GUESS = Dist.point(0)
 
 
 @dataclass
@@ -51,51 +52,74 @@ class World:
     catch_up_s: float = 0.0
     """The price of each token that a query reads besides the latest."""
 
-    def play(self, policy: AdaptiveDepth | None, fixed: int = 0, tokens_n: int = 3000) -> float:
-        """Tokens a second under a policy, or at a fixed depth."""
+    def at_depth(self, depth: int, tokens_n: int = 3000) -> float:
+        """Tokens a second at a fixed depth."""
         costs, chance = Costs(self.rounds_s), random.Random(self.seed)
-        if policy:
-            policy.begin()
-            # The first token waits for no proposals.
-            policy.observe(made(0, 0, 0, 0.0, costs.round_s(1)), [], 0)
-            policy.costs.pad()
+        depth = depth if self.row_s is None else min(depth, self.longest)
+        further_s = self.step_s if self.row_s is None else self.row_s
+        drafting_s = self.step_s + (depth - 1) * further_s if depth else 0.0
+        verify_s = costs.round_s(depth + 1)
+        surenesses_n = len(self.surenesses)
+        done_n, clock_s, size, settling, read_n = 0, 0.0, 1, False, 0
+        while done_n < tokens_n:
+            right = [chance.random() < self.surenesses[at % surenesses_n] for at in range(done_n, done_n + depth)]
+            accepted = right.index(False) if False in right else depth
+            clock_s += drafting_s + verify_s + self.rollback_s * (accepted < depth)
+            if depth:
+                clock_s += max(0, done_n - read_n - 1) * self.catch_up_s
+                read_n = done_n
+            clock_s += self.resize_s if depth + 1 != size else self.settle_s * settling
+            size, settling = depth + 1, depth + 1 != size
+            done_n += accepted + 1
+        return done_n / clock_s
+
+    def best(self, depths: Iterable[int], tokens_n: int = 3000) -> float:
+        """Tokens a second at the best of these depths, chosen afterwards."""
+        return max(self.at_depth(depth, tokens_n) for depth in depths)
+
+    def play(self, policy: AdaptiveDepth, tokens_n: int = 3000) -> float:
+        """Tokens a second under a policy."""
+        costs, chance = Costs(self.rounds_s), random.Random(self.seed)
+        policy.begin()
+        # The first token waits for no proposals.
+        policy.observe(made(0, 0, 0, 0.0, costs.round_s(1)), [], 0)
+        policy.costs.pad()
         done_n, clock_s, index, size, settling, read_n = 0, 0.0, 0, 1, False, 0
         while done_n < tokens_n:
             drafted_s = 0.0
             proposals: list[NextProposal] = []
             right: list[bool] = []
             own = WRONG
-            plan = policy.plan(DEEPEST) if policy else None
+            plan = policy.plan(DEEPEST)
             block_n = 0
-            while len(proposals) < (plan.limit if plan else fixed):
+            while len(proposals) < plan.limit:
                 if len(proposals) >= block_n:
                     lag = max(1, done_n - read_n) if self.catch_up_s else 1
-                    if block_n or (plan and not plan.should_query("draft", lag, 0.0)):
+                    if block_n or not plan.should_query("draft", lag, 0.0):
                         break
                     spent_s = self.step_s + (lag - 1) * self.catch_up_s
                     read_n = done_n
                     if self.row_s is not None:
-                        block_n = min(self.longest, plan.block("draft") if plan else fixed)
+                        block_n = min(self.longest, plan.block("draft"))
                         spent_s += (block_n - 1) * self.row_s
-                    if plan:
-                        plan.queried(DrafterQuery("draft", lag, spent_s, max(1, block_n)))
+                    plan.queried(DrafterQuery("draft", lag, spent_s, max(1, block_n)))
                     drafted_s += spent_s
                 sure = self.surenesses[(done_n + len(proposals)) % len(self.surenesses)]
-                proposal = NextProposal("draft", Dist.point(0), f"{sure:.1f}", sure, favourite=Favourite(RIGHT, sure))
+                proposal = NextProposal("draft", GUESS, f"{sure:.1f}", sure, favourite=Favourite(RIGHT, sure))
                 guessed = chance.random() < sure
-                if plan and not plan.should_propose(plan.chance(proposal)):
+                if not plan.should_propose(plan.chance(proposal)):
                     own = RIGHT if guessed else WRONG
                     break
                 proposals.append(proposal)
                 right.append(guessed)
             accepted = next((n for n, ok in enumerate(right) if not ok), len(right))
-            evaluated = policy.costs.size(len(proposals) + 1) if policy else len(proposals) + 1
+            evaluated = policy.costs.size(len(proposals) + 1)
             verify_s = costs.round_s(evaluated)
             verify_s += self.resize_s if evaluated != size else self.settle_s * settling
             size, settling = evaluated, evaluated != size
-            if policy:
-                round_ = made(index, accepted, len(proposals), drafted_s, verify_s, own)
-                policy.observe(round_, proposals[: accepted + 1], accepted)
+            policy.observe(
+                made(index, accepted, len(proposals), drafted_s, verify_s, own), proposals[: accepted + 1], accepted
+            )
             clock_s += drafted_s + verify_s + self.rollback_s * (accepted < len(proposals))
             done_n += accepted + 1
             index += 1
@@ -118,7 +142,7 @@ def made(index: int, accepted: int, proposed: int, draft_s: float, verify_s: flo
 def test_it_keeps_up_with_the_best_fixed_depth(rounds_s: dict[int, float], surenesses: list[float]) -> None:
     """In every world within an eighth of the depth one would pick in hindsight, plain decoding among them."""
     world = World(rounds_s, surenesses)
-    best = max(world.play(None, fixed) for fixed in (0, 1, 2, 3, 4, 5, 7, 11, 15))
+    best = world.best((0, 1, 2, 3, 4, 5, 7, 11, 15))
     assert world.play(world.policy()) > 0.875 * best
 
 
@@ -126,7 +150,7 @@ def test_it_keeps_up_with_the_best_fixed_depth(rounds_s: dict[int, float], suren
 def test_a_short_reply_is_drafted_for_where_one_proposal_alone_hardly_pays(sureness: float) -> None:
     """It takes hope for the later ones, which are never seen if the first is not made."""
     world = World(EVEN, [sureness], step_s=0.097)
-    best = max(world.play(None, fixed, tokens_n=60) for fixed in range(DEEPEST + 1))
+    best = world.best(range(DEEPEST + 1), tokens_n=60)
     assert world.play(world.policy(), tokens_n=60) > 0.95 * best
 
 
@@ -146,7 +170,7 @@ def test_a_good_stretch_does_not_keep_a_drafter_from_the_next(chance: float, roo
 def test_it_beats_every_fixed_depth_where_texts_differ() -> None:
     """Stretches where the draft is sure, and stretches where it is lost."""
     world = World(STAIRS, [0.97] * 120 + [0.05] * 120)
-    assert world.play(world.policy()) > 1.1 * max(world.play(None, fixed) for fixed in range(16))
+    assert world.play(world.policy()) > 1.1 * world.best(range(DEEPEST + 1))
 
 
 @pytest.mark.parametrize("rounds_s", [FLAT, STEEP, STAIRS], ids=["flat", "steep", "stairs"])
@@ -163,7 +187,7 @@ def test_with_blocks_it_keeps_up_with_the_best_fixed_block(
     ratios = []
     for seed in range(4):
         world = World(rounds_s, surenesses, step_s=step_s, row_s=row_s, seed=seed)
-        best = max(world.play(None, fixed, 1000) for fixed in (0, 2, 3, 5, 7, 15))
+        best = world.best((0, 2, 3, 5, 7, 15), tokens_n=1000)
         ratios.append(world.play(world.policy(), tokens_n=1000) / best)
     assert sum(ratios) / len(ratios) > 0.875
     assert min(ratios) > 0.8
@@ -185,7 +209,7 @@ def test_tokens_that_were_put_off_keep_no_drafter_away(
     """Their price grows with every round without a query, and has to be paid once in any case."""
     surenesses = [0.97] * 40 + [0.1] * 10 if rounds_s is FLAT else [0.9]
     world = World(rounds_s, surenesses, step_s=step_s, catch_up_s=catch_up_s)
-    assert world.play(world.policy()) > 0.93 * max(world.play(None, fixed) for fixed in (0, 1, 2, 3, 5, 7, 11))
+    assert world.play(world.policy()) > 0.93 * world.best((0, 1, 2, 3, 5, 7, 11))
 
 
 def test_only_the_first_query_of_a_block_is_paid_for() -> None:
@@ -280,8 +304,8 @@ def test_a_draft_far_behind_is_tried_again_all_the_same(catch_up_s: float) -> No
 def test_it_comes_back_when_the_text_gets_easy(row_s: float | None) -> None:
     """After two thousand lost tokens, most of the gain of the next two thousand is had."""
     world = World(FLAT, [0.03] * 2000 + [0.98] * 2000, row_s=row_s)
-    hard = World(FLAT, [0.03], row_s=row_s).play(None, 0)
-    easy = World(FLAT, [0.98], row_s=row_s).play(None, 15)
+    hard = World(FLAT, [0.03], row_s=row_s).at_depth(0)
+    easy = World(FLAT, [0.98], row_s=row_s).at_depth(15)
     harmonic = 2 / (1 / hard + 1 / easy)
     assert world.play(world.policy(), tokens_n=4000) > 0.8 * harmonic
 
@@ -321,7 +345,7 @@ def test_no_look_is_tried_beside_a_free_proposal_that_it_could_not_better() -> N
 def test_where_taking_back_is_dear_it_keeps_up_too(surenesses: list[float]) -> None:
     """A recurrent state has to read again what was refused: as good as the best depth for that price."""
     world = World(FLAT, surenesses, rollback_s=1.5)
-    best = max(world.play(None, fixed) for fixed in (0, 1, 2, 3, 4, 5, 7, 11, 15))
+    best = world.best((0, 1, 2, 3, 4, 5, 7, 11, 15))
     assert world.play(world.policy()) > 0.875 * best
 
 
@@ -374,10 +398,10 @@ def test_where_a_change_of_size_is_dear_it_keeps_up_too(
     under plain decoding.
     """
     world = World(rounds_s, surenesses, resize_s=resize_s, settle_s=settle_s)
-    best = max(world.play(None, fixed) for fixed in (0, 1, 2, 3, 4, 5, 7, 11, 15))
+    best = world.best((0, 1, 2, 3, 4, 5, 7, 11, 15))
     got = world.play(world.policy())
     assert got > 0.85 * best
-    assert got > 0.97 * world.play(None, 0)
+    assert got > 0.97 * world.at_depth(0)
 
 
 @pytest.mark.parametrize(("chance", "cheap", "dear"), [(0.2, True, False), (0.6, True, False), (0.97, True, True)])
@@ -441,7 +465,7 @@ def test_a_look_is_worth_no_more_than_a_certain_proposal() -> None:
 def test_a_drafter_whose_query_is_as_dear_as_a_token_is_asked_at_once_where_its_blocks_may_pay() -> None:
     """A head that gives a block on a GPU: short replies cannot wait for its turn to be tried."""
     world = World({1: 1.0, 8: 2.0, 16: 2.3}, [0.97], step_s=1.0, row_s=0.02, longest=7)
-    assert world.play(world.policy(), tokens_n=60) > 0.9 * world.play(None, 7, tokens_n=60)
+    assert world.play(world.policy(), tokens_n=60) > 0.9 * world.at_depth(7, tokens_n=60)
 
 
 def test_every_plan_says_why() -> None:

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import pytest
 
 from localspec.engine.costs import Costs, QueryCost
-from localspec.engine.dist import Dist
 from localspec.engine.drafter import NextProposal
 from localspec.engine.drafting import DrafterQuery, Plan
 from localspec.engine.goodput import GoodputPlanner, SharedDepth, SharedPlan
-from tests.engine.test_adaptive import FLAT, STEEP, made
+from tests.engine.test_adaptive import FLAT, GUESS, STEEP, made
 
 DEEPEST = 15
 STEP_S, ROW_S = 0.08, 0.01
@@ -33,11 +32,24 @@ class Hall:
     drafted_s: float = 0.0
     """The time of the latest round's drafts."""
 
-    def play(self, *, fixed: int | None = None, rounds_n: int = 300) -> tuple[float, list[int]]:
-        """Tokens a second of all, and the tokens of each."""
-        cost = QueryCost(BLOCK_S, ROW_S, row_s=PLACE_S) if self.blocks else QueryCost(STEP_S, ROW_S)
-        costs = Costs(self.rounds_s, {"draft": cost})
-        planner, chance = GoodputPlanner(costs, DEEPEST), random.Random(1)
+    def at_depth(self, depth: int, rounds_n: int = 300) -> tuple[float, list[int]]:
+        """Tokens a second of all, and the tokens of each, where every draft has this depth."""
+        chance, replies_n = random.Random(1), len(self.chances)
+        if self.blocks:
+            drafted_s = BLOCK_S + (replies_n * depth - 1) * PLACE_S if depth else 0.0
+        else:
+            drafted_s = depth * (STEP_S + (replies_n - 1) * ROW_S)
+        round_s = drafted_s + self._planner().round_s(replies_n * (1 + depth))
+        tokens = [0] * replies_n
+        for _ in range(rounds_n):
+            for number, likely in enumerate(self.chances):
+                right = [chance.random() < likely for _ in range(depth)]
+                tokens[number] += (right.index(False) if False in right else depth) + 1
+        return sum(tokens) / (rounds_n * round_s), tokens
+
+    def play(self, rounds_n: int = 300) -> tuple[float, list[int]]:
+        """Tokens a second of all, and the tokens of each, where the depths are planned."""
+        planner, chance = self._planner(), random.Random(1)
         policies = [planner.policy() for _ in self.chances]
         price = planner.round_s
         for policy in policies:
@@ -47,7 +59,7 @@ class Hall:
             policy.observe(made(0, 0, 0, 0.0, price(len(policies))), [], 0)
         clock_s, tokens = 0.0, [0] * len(policies)
         for index in range(rounds_n):
-            drafts = self._blocks(policies, fixed) if self.blocks else self._drafts(policies, fixed)
+            drafts = self._blocks(policies) if self.blocks else self._drafts(policies)
             drafted_s = self.drafted_s
             verify_s = price(sum(1 + len(draft) for draft in drafts))
             clock_s += drafted_s + verify_s
@@ -58,50 +70,51 @@ class Hall:
                 policy.observe(made(index, accepted, len(draft), drafted_s, verify_s), draft[: accepted + 1], accepted)
         return sum(tokens) / clock_s, tokens
 
-    def _drafts(self, policies: Sequence[SharedDepth], fixed: int | None) -> list[list[NextProposal]]:
+    def _planner(self) -> GoodputPlanner:
+        cost = QueryCost(BLOCK_S, ROW_S, row_s=PLACE_S) if self.blocks else QueryCost(STEP_S, ROW_S)
+        return GoodputPlanner(Costs(self.rounds_s, {"draft": cost}), DEEPEST)
+
+    def _drafts(self, policies: Sequence[SharedDepth]) -> list[list[NextProposal]]:
         """Proposal by proposal, since the replies share the passes of the draft."""
         plans = [policy.plan(DEEPEST) for policy in policies]
         drafts: list[list[NextProposal]] = [[] for _ in policies]
         going = list(range(len(policies)))
         while going:
             for number in list(going):
-                if not self._goes_on(plans[number], drafts[number], self.chances[number], fixed):
+                if not self._goes_on(plans[number], drafts[number], self.chances[number]):
                     going.remove(number)
         passes = [sum(len(made_by) > step for made_by in drafts) for step in range(DEEPEST)]
         self.drafted_s = sum(STEP_S + (n - 1) * ROW_S for n in passes if n)
         return drafts
 
-    def _blocks(self, policies: Sequence[SharedDepth], fixed: int | None) -> list[list[NextProposal]]:
+    def _blocks(self, policies: Sequence[SharedDepth]) -> list[list[NextProposal]]:
         """A block for each reply, all in one pass."""
         plans = [policy.plan(DEEPEST) for policy in policies]
-        asking = [fixed is not None or plan.should_query("draft", 1, 0.0) for plan in plans]
+        asking = [plan.should_query("draft", 1, 0.0) for plan in plans]
         sizes = [0] * len(plans)
         for number, plan in enumerate(plans):
             if asking[number] and plan.limit:
-                sizes[number] = plan.block("draft") if fixed is None else min(fixed, plan.limit)
+                sizes[number] = plan.block("draft")
                 plan.queried(DrafterQuery("draft", 1, BLOCK_S, sizes[number]))
         drafts: list[list[NextProposal]] = [[] for _ in plans]
         for number, (plan, chance) in enumerate(zip(plans, self.chances, strict=True)):
-            proposal = NextProposal("draft", Dist.point(0), f"{chance:.1f}", chance)
+            proposal = NextProposal("draft", GUESS, f"{chance:.1f}", chance)
             while len(drafts[number]) < sizes[number]:
-                if fixed is None and not plan.should_propose(plan.chance(proposal)):
+                if not plan.should_propose(plan.chance(proposal)):
                     break
                 drafts[number].append(proposal)
         self.drafted_s = BLOCK_S + (sum(sizes) - 1) * PLACE_S if any(sizes) else 0.0
         return drafts
 
     @staticmethod
-    def _goes_on(plan: Plan, draft: list[NextProposal], chance: float, fixed: int | None) -> bool:
+    def _goes_on(plan: Plan, draft: list[NextProposal], chance: float) -> bool:
         """True if a proposal was added."""
-        if len(draft) >= (plan.limit if fixed is None else fixed):
+        if len(draft) >= plan.limit or not plan.should_query("draft", 1, 0.0):
             return False
-        proposal = NextProposal("draft", Dist.point(0), f"{chance:.1f}", chance)
-        if fixed is None:
-            if not plan.should_query("draft", 1, 0.0):
-                return False
-            plan.queried(DrafterQuery("draft", 1, STEP_S))
-            if not plan.should_propose(plan.chance(proposal)):
-                return False
+        plan.queried(DrafterQuery("draft", 1, STEP_S))
+        proposal = NextProposal("draft", GUESS, f"{chance:.1f}", chance)
+        if not plan.should_propose(plan.chance(proposal)):
+            return False
         draft.append(proposal)
         return True
 
@@ -112,7 +125,7 @@ class Hall:
 def test_it_keeps_up_with_the_best_common_depth(rounds_s: dict[int, float], chances: list[float], blocks: bool) -> None:
     """And nobody whose drafts are as good as others' gets less than half of what they get."""
     hall = Hall(rounds_s, chances, blocks)
-    fixed = {depth: hall.play(fixed=depth)[0] for depth in (0, 1, 2, 3, 5, 11)}
+    fixed = {depth: hall.at_depth(depth)[0] for depth in (0, 1, 2, 3, 5, 11)}
     got, tokens = hall.play()
     assert got > 0.9 * max(fixed.values())
     assert got > (0.97 if blocks else 0.98) * fixed[0]
@@ -125,7 +138,7 @@ def test_it_keeps_up_with_the_best_common_depth(rounds_s: dict[int, float], chan
 def test_replies_with_worse_drafts_are_not_left_behind(rounds_s: dict[int, float], blocks: bool) -> None:
     """The slowest is hardly slower than at the common depth that is best for all together."""
     hall = Hall(rounds_s, [0.97, 0.97, 0.85, 0.85], blocks)
-    best = max((hall.play(fixed=depth) for depth in (0, 1, 2, 3, 5, 11)), key=lambda played: played[0])
+    best = max((hall.at_depth(depth) for depth in (0, 1, 2, 3, 5, 11)), key=lambda played: played[0])
     shares = [rate * min(tokens) / sum(tokens) for rate, tokens in (hall.play(), best)]
     assert shares[0] > 0.8 * shares[1]
 
