@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -68,8 +69,12 @@ class Duo:
         self.target.close()
         self.draft.close()
 
+    @cached_property
+    def prompter(self) -> Prompter:
+        return Prompter(self.target.vocab, self.target.n_ctx)
+
     def prompt(self, question: str) -> list[int]:
-        return Prompter(self.target.vocab, self.target.n_ctx).chat([Message(Role.USER, question)]).tokens
+        return self.prompter.chat([Message(Role.USER, question)]).tokens
 
     def sampler(self, settings: Sampling, prompt: Sequence[int] = ()) -> Sampler:
         return make_sampler(settings, self.target.vocab.n_vocab, self.target.vocab, prompt)

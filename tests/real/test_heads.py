@@ -18,7 +18,6 @@ from localspec.runtime.messages import Message, Role
 from localspec.runtime.opened_models import open_models
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.placement import place_models
-from localspec.runtime.prompting import Prompter
 from tests.builtin import HEADS, TARGET, write_with_mtp
 from tests.real.duo import Duo, Reply
 from tests.real.prompts import hundred_prompts
@@ -86,7 +85,7 @@ def test_a_conversation_goes_as_from_a_fresh_start(headed: Headed, targets: dict
         messages: list[Message] = []
         for _ in range(TURNS):
             messages = _changed(messages, rng, questions)
-            prompt = Prompter(headed.target.vocab, headed.target.n_ctx).chat(messages).tokens
+            prompt = headed.prompter.chat(messages).tokens
             depth, limit = rng.choice(DEPTHS), rng.choice((5, 24, 24, 48))
             reply = headed.ask(prompt, depth, drafter=headed.drafter, max_tokens=limit)
             with ExitStack() as resources:
