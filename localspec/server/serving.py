@@ -15,9 +15,10 @@ from localspec.insight.observers.metering import Metering
 from localspec.insight.observers.observers import Observers
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.pair_info import PairInfo
-from localspec.server import status
+from localspec.server import embeddings, status
 from localspec.server.access import AccessRules
 from localspec.server.app import make_app
+from localspec.server.embeddings import Embeddings
 from localspec.server.engines import Engines, ServiceLimits
 from localspec.server.http_server import HttpServer, connections_for, logged
 from localspec.server.keys import RateLimits
@@ -62,13 +63,9 @@ async def serve(chat_config: ChatConfig, options: ServerOptions, listening: sock
     metering = Metering()
     with listening, logged(user_paths().logs / "serve.log"), closing(Observers([metering])) as observers:
         observers.use(chat_config)
-        engines = Engines(
-            ServedPairs(chat_config),
-            options.limits,
-            observers,
-            meters=metering.meters,
-            rates=RateLimits(options.access.keys),
-        )
+        rates = RateLimits(options.access.keys)
+        engines = Engines(ServedPairs(chat_config), options.limits, observers, meters=metering.meters, rates=rates)
+        vectors = Embeddings(rates)
         try:
             info = await _load(engines, operator)
             freeze_heap()
@@ -76,13 +73,14 @@ async def serve(chat_config: ChatConfig, options: ServerOptions, listening: sock
             tending = asyncio.create_task(_tend(observers, operator))
             app = make_app(
                 engines,
-                routes=status.routes(engines.figures, engines.meters.page),
+                routes=[*status.routes(engines.figures, engines.meters.page), *embeddings.routes(vectors)],
                 middleware=options.access.middleware(),
             )
             connections = connections_for(options.limits.queue)
             await HttpServer(app, engines, operator.stopping, connections=connections).serve([listening])
             tending.cancel()
         finally:
+            await vectors.close()
             await engines.close()
 
 

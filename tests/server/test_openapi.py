@@ -15,9 +15,11 @@ from starlette.requests import Request
 from localspec.engine.events import FinishReason
 from localspec.runtime.worker.messages import Tokenized
 from localspec.server.app import make_app
+from localspec.server.embeddings import Embeddings, routes
 from localspec.server.fields import Fields, fields_of_json
 from localspec.server.openai.openapi import POSTS
 from tests.server.fakes import PAIR, FakeService, said
+from tests.server.test_embeddings import Started, two_files
 
 NUMBERS: tuple[Any, ...] = (-5, 1, 1.5, 1.0, 10**9, 3 * 10**9, 5e9, 10**17, 10**20, [5], [3 * 10**9], [[5], [10**20]])
 OBJECTS: tuple[Any, ...] = ({"a": 5}, [{"a": 5}], [{"type": None, "name": "a"}], {"type": "text", "json_schema": {}})
@@ -42,7 +44,8 @@ class Noted(dict[str, Any]):
 
 def client() -> httpx2.AsyncClient:
     service = FakeService([said("Yes", reason=FinishReason.LENGTH)], [Tokenized(0, (1,), (b"Once",))] * 9)
-    return httpx2.AsyncClient(transport=httpx2.ASGITransport(make_app(service)), base_url="http://localhost")
+    app = make_app(service, routes=routes(Embeddings(start=Started(), find=two_files)))
+    return httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://localhost")
 
 
 @by_path
@@ -82,7 +85,7 @@ async def test_the_page_and_the_server_refuse_the_same(path: str, fields: dict[s
             for value in map(json.dumps, (each for each in CANDIDATES if Draft202012Validator(schema).is_valid(each))):
                 sent = f'{{"{first}": {json.dumps(FIRST[first])}, "{name}": {value}}}'
                 answer = await http.post(path, content=sent)
-                unsaid = name in ("model", "grammar", "json_schema", "best_of", "suffix")
+                unsaid = name in ("model", "grammar", "json_schema", "best_of", "suffix", "dimensions")
                 allowed = answer.status_code == 200 or (value == "null" and name == first)
                 assert allowed or (unsaid and answer.status_code < 500), (name, value, answer.text)
 

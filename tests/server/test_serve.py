@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import plistlib
 import re
 import signal
@@ -25,14 +26,16 @@ from starlette.routing import Route
 
 from localspec.engine.events import Round
 from localspec.runtime.messages import ReplyOptions
-from localspec.server import http_server, status
+from localspec.server import embeddings, http_server, status
 from localspec.server.app import make_app
+from localspec.server.embeddings import Embeddings
 from localspec.server.engines import Engines
 from localspec.server.http_server import HttpServer
 from localspec.server.service import BusyError, ReplyRequest
 from tests.readme import DOCS
 from tests.server.fakes import FakeService
 from tests.server.test_engines import service, until
+from tests.tiny_embedders import write_embedder
 from tests.tiny_heads import write_step35_target
 
 PATIENCE_S = 120.0
@@ -53,9 +56,10 @@ def served(*arguments: str, env: Mapping[str, str] | None = None) -> Iterator[tu
             process.kill()
 
 
-def test_the_built_in_pair_is_served() -> None:
-    """A page, figures and metrics; one signal, and the process and its engine are gone, with exit code 0."""
-    with served() as (process, url):
+def test_the_built_in_pair_is_served(tmp_path: Path) -> None:
+    """A page, figures, metrics and vectors; one signal, and the process and its engine are gone, with exit code 0."""
+    write_embedder(tmp_path / "embed.gguf")
+    with served(env={**os.environ, "LLAMA_CACHE": str(tmp_path)}) as (process, url):
         page = httpx2.get(url)
         assert page.headers["content-type"].startswith("text/html")
         assert "default-src 'none'" in page.headers["content-security-policy"]
@@ -65,6 +69,8 @@ def test_the_built_in_pair_is_served() -> None:
         scraped = httpx2.get(f"{url}/metrics")
         families = text_string_to_metric_families(scraped.text)  # type: ignore[no-untyped-call]
         assert "vllm:num_requests_waiting" in {family.name for family in families}
+        vectors = httpx2.post(f"{url}/v1/embeddings", json={"input": ["car", "sea"]}, timeout=PATIENCE_S).json()
+        assert (vectors["model"], len(vectors["data"])) == ("embed", 2)
         asked = {"messages": [{"role": "user", "content": "Tell me a story about a fox."}], "seed": 1, "max_tokens": 60}
         with ThreadPoolExecutor() as threads:
             replies = list(threads.map(lambda _: httpx2.post(f"{url}/v1/chat/completions", json=asked), range(6)))
@@ -136,7 +142,7 @@ def replying(engines: Engines) -> Callable[[Request], Awaitable[Response]]:
 
 def test_the_page_in_docs_names_every_endpoint() -> None:
     """Those of all APIs, and those of the state; and none that there is not."""
-    app = make_app(FakeService(), routes=status.routes(dict, str))
+    app = make_app(FakeService(), routes=[*status.routes(dict, str), *embeddings.routes(Embeddings())])
     paths = {route.path.partition("/{")[0] for route in app.routes if isinstance(route, Route)} - {"/"}
     table = "".join(
         line for line in (DOCS / "serve.md").read_text(encoding="utf-8").splitlines() if line.startswith("| ")

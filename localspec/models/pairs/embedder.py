@@ -1,4 +1,4 @@
-"""The embedding model of this machine, by whose vectors passages of attached files are found."""
+"""The embedding models of this machine: passages of attached files are found by the vectors of the smallest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,12 @@ _TRACE = re.compile(rb"pooling_type|general\.architecture[\s\S]{12}(?:[a-z-]*ber
 
 
 def find_embedder(environ: Mapping[str, str]) -> Path | None:
-    """The smallest embedding model in the folders of programs that keep models, and beside the user's own pairs."""
+    """The smallest embedding model."""
+    return next(iter(find_embedders(environ)), None)
+
+
+def find_embedders(environ: Mapping[str, str]) -> list[Path]:
+    """Those in the folders of programs that keep models, and beside the user's own pairs, the smallest first."""
     found = {resolved(path): path for path in _files(environ) if _may_be(path)}
     sizes = {}
     for path in found.values():
@@ -31,7 +36,7 @@ def find_embedder(environ: Mapping[str, str]) -> Path | None:
             (header,) = read_parts(path)
             if is_embedder(header):
                 sizes[path] = header.size_bytes
-    return min(sizes, key=lambda path: (sizes[path], path), default=None)
+    return sorted(sizes, key=lambda path: (sizes[path], path))
 
 
 def passages_found_by(embedder: Path | None) -> str:

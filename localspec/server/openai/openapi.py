@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, Response
 from localspec import __version__
 from localspec.config.kinds import LARGEST_WHOLE, Number
 from localspec.config.table import find_key
+from localspec.server.embeddings import MOST_TEXTS
 from localspec.server.failures import STATUSES
 from localspec.server.fields import LARGEST, LARGEST_ID, LARGEST_SEED
 from localspec.server.openai.options import MOST_ALTERNATIVES, MOST_PROMPTS, MOST_REPLIES
@@ -186,11 +187,19 @@ RESPONSE: dict[str, Schema] = {
     "parallel_tool_calls": _FLAG,
 }
 """The fields of ``/v1/responses``."""
+EMBEDDINGS: dict[str, Schema] = {
+    "input": {"anyOf": [_TEXT, _list_of(_TEXT, MOST_TEXTS)]},
+    "model": {**_SOME_TEXT, "description": "The file of an embedding model; the smallest if there is none so named."},
+    "encoding_format": {"enum": ["float", "base64", None]},
+    "dimensions": {**_whole(1, LARGEST), "description": "Those that the model's vectors have."},
+}
+"""The fields of ``/v1/embeddings``."""
 
 POSTS: tuple[tuple[str, str, dict[str, Schema]], ...] = (
     ("/v1/chat/completions", "Reply to a conversation.", CHAT),
     ("/v1/completions", "Go on with a text.", TEXT),
     ("/v1/responses", "Reply to a conversation; nothing is stored.", RESPONSE),
+    ("/v1/embeddings", "Give the vectors of texts.", EMBEDDINGS),
 )
 """Path, sentence and fields of each; the first field must be there."""
 
@@ -217,7 +226,7 @@ def _post(about: str, fields: dict[str, Schema]) -> Schema:
     return {
         "summary": about,
         "requestBody": {"required": True, "content": content},
-        "responses": _answers("text/event-stream"),
+        "responses": _answers("text/event-stream") if "stream" in fields else _answers(),
     }
 
 

@@ -72,10 +72,28 @@ def test_no_model_and_a_broken_one(folder: Path) -> None:
         EmbeddingProcess()
 
 
-@pytest.mark.parametrize("line", ["", "no json", "[1]", '{"model": "a", "width": 0}', '{"model": "a", "width": 4}'])
-def test_a_process_that_is_taken_over_gives_nothing_but_numbers(line: str) -> None:
+HELLO = '{"model": "a", "width": 2, "most_tokens": 9}'
+"""What a process with a model begins with."""
+VECTOR = '{"vector": "AACAPwAAAAA=", "tokens": 3}'
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("", ""),
+        ("no json", ""),
+        ("[1]", ""),
+        ('{"model": "a", "width": 0, "most_tokens": 9}', ""),
+        (HELLO, ""),
+        (HELLO, '"AAAA"'),
+        (HELLO, '{"vector": "AAAA", "tokens": 1}'),
+        (HELLO, '{"vector": "no base64", "tokens": 1}'),
+        (HELLO, '{"vector": "AAAAAAAAAAA=", "tokens": "1"}'),
+    ],
+)
+def test_a_process_that_is_taken_over_gives_nothing_but_numbers(line: str, answer: str) -> None:
     """Whatever it writes is refused in a sentence, or is a vector."""
-    program = f"import sys; print({line!r}); sys.stdin.readline(); print('\"AAAA\"')"
+    program = f"import sys; print({line!r}, flush=True); sys.stdin.readline(); print({answer!r})"
     with pytest.raises(EngineError, match="by their words alone"):
         EmbeddingProcess((sys.executable, "-c", program)).embed("text", question=True)
 
@@ -113,9 +131,17 @@ def test_a_cache_that_another_process_holds_is_left_to_it(tmp_path: Path) -> Non
     cache.close()
 
 
+def test_a_vector_has_the_numbers_of_the_answer() -> None:
+    program = f"import sys; print({HELLO!r}, flush=True); sys.stdin.readline(); print({VECTOR!r})"
+    process = EmbeddingProcess((sys.executable, "-c", program))
+    vector = process.vector("text")
+    process.close()
+    assert (vector.values.tolist(), vector.tokens_n) == ([1, 0], 3)
+
+
 def test_a_process_that_has_died_can_be_closed() -> None:
     """What it did not read any more is lost."""
-    program = """import os; os.close(0); print('{"model": "a", "width": 2}')"""
+    program = f"import os; os.close(0); print({HELLO!r})"
     process = EmbeddingProcess((sys.executable, "-c", program))
     with pytest.raises(EngineError):
         process.embed("text", question=True)

@@ -16,22 +16,26 @@ from localspec.engine.backends.llama.native import Native, reason
 from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.cancel import Cancellation
 
-_MOST_TOKENS = 512
-"""Of a text so many count: passages are shorter, and many models were trained on no more."""
+MOST_TOKENS = 512
+"""Of a passage so many count: most are shorter, and many models were trained on no more."""
 _MEAN = 1
 
 
 class LlamaEmbedder:
     """Owns the weights and a context that keeps nothing from one text to the next."""
 
-    def __init__(self, native: Native, path: Path, threads: int) -> None:
-        """Load the file. Raises ModelFileError, CapacityError."""
+    def __init__(self, native: Native, path: Path, threads: int, most_tokens: int = MOST_TOKENS) -> None:
+        """Load the file. Of a text ``most_tokens`` count, or as many as the model was trained on.
+
+        Raises ModelFileError, CapacityError.
+        """
         self._c = native.c
+        self.most_tokens = most_tokens
         self._model, _ = load_model(native, LoadSettings(path, 1, gpu_layers=0, devices=()), Cancellation(), None)
         self._context, pooled = self._make_context(native, path, threads)
         self.vocab = LlamaVocab(native, self._model)
         self.width = int(self._c.llama_model_n_embd_out(self._model))
-        self._batch = Batch(self._c, self._n_tokens)
+        self._batch = Batch(self._c, self.most_tokens)
         self._native = native
         if not pooled:
             self.close()
@@ -42,7 +46,9 @@ class LlamaEmbedder:
 
         Raises EngineError.
         """
-        tokens = self._tokens(text)
+        tokens = self.tokens(text)
+        if len(tokens) > self.most_tokens:
+            tokens = [*tokens[: self.most_tokens - 1], tokens[-1]]  # the last stands for the end
         self._batch.fill(tokens, 0, len(tokens), self.vocab.n_vocab)
         if memory := self._c.llama_get_memory(self._context):
             self._c.llama_memory_clear(memory, False)
@@ -60,22 +66,21 @@ class LlamaEmbedder:
         self._c.llama_free(self._context)
         self._c.llama_model_free(self._model)
 
-    def _tokens(self, text: str) -> list[int]:
-        """The tokens with those that the model expects at the ends, the last of which stays when the rest is cut."""
+    def tokens(self, text: str) -> list[int]:
+        """The tokens of a text, with those that the model expects at the ends."""
         data = text.encode("utf-8", errors="replace")
         room = len(data) + 16
         tokens = (ctypes.c_int32 * room)()
         n = self._c.llama_tokenize(self.vocab.handle, data, len(data), tokens, room, True, False)
-        found = list(tokens[: max(0, n)]) or [0]
-        return found if len(found) <= self._n_tokens else [*found[: self._n_tokens - 1], found[-1]]
+        return list(tokens[: max(0, n)]) or [0]
 
     def _make_context(self, native: Native, path: Path, threads: int) -> tuple[Any, bool]:
         """The context, and True if it gives one vector for a text. Raises ModelFileError."""
         c = self._c
-        self._n_tokens = max(1, min(_MOST_TOKENS, int(c.llama_model_n_ctx_train(self._model))))
+        self.most_tokens = max(1, min(self.most_tokens, int(c.llama_model_n_ctx_train(self._model))))
         params = c.llama_context_default_params()
         # A text is read in both directions, so all of it at once.
-        params.n_ctx = params.n_batch = params.n_ubatch = params.n_outputs_max = self._n_tokens
+        params.n_ctx = params.n_batch = params.n_ubatch = params.n_outputs_max = self.most_tokens
         params.n_threads = params.n_threads_batch = threads
         params.embeddings = True
         with native.log.heard() as lines:

@@ -1,0 +1,230 @@
+"""Vectors of texts for other programs: OpenAI's ``/v1/embeddings`` and Ollama's ``/api/embed``.
+
+They come from an embedding model in a process of its own, beside the pairs: the one that a request names by its file,
+or else the smallest on this machine. It ends when nothing was asked of it for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from localspec.base.errors import InputError, NotFoundError
+from localspec.models.pairs.embedder import find_embedders
+from localspec.runtime.embedding.process import EmbeddingProcess, Vector
+from localspec.server.failures import InvalidFieldError
+from localspec.server.fields import Fields
+from localspec.server.keys import RateLimits
+from localspec.server.ollama_models import pair_id
+from localspec.server.service import CLIENT
+
+MOST_TEXTS = 2048
+"""Of a request, as OpenAI has it."""
+IDLE_S = 300.0
+_CLOSED = 499
+"""The status of an answer that nobody waits for, as in other servers' logs."""
+_NONE = "There is no embedding model on this machine."
+_NONE_HINT = "Put one (a small GGUF such as bge-small or nomic-embed-text) where `localspec pairs scan` looks."
+
+
+class Embedder(Protocol):
+    """As ``EmbeddingProcess``."""
+
+    most_tokens: int
+
+    def vector(self, text: str) -> Vector: ...
+    def close(self) -> None: ...
+
+
+class Embeddings:
+    """The embedding models of this machine, one of which is loaded at a time. To be used in one event loop."""
+
+    def __init__(
+        self,
+        rates: RateLimits | None = None,
+        start: Callable[[Path], Embedder] = EmbeddingProcess.of,
+        find: Callable[[Mapping[str, str]], Sequence[Path]] = find_embedders,
+        *,
+        idle_s: float = IDLE_S,
+    ) -> None:
+        self._rates = rates or RateLimits()
+        self._start, self._find, self._idle_s = start, find, idle_s
+        # Its one thread asks one text after the other, so that requests take turns.
+        self._thread = ThreadPoolExecutor(1, "embeddings")
+        self._process: Embedder | None = None
+        self._path: Path | None = None
+        self._idle: asyncio.TimerHandle | None = None
+
+    async def vectors(
+        self, model: str, texts: Sequence[str], *, cut: bool, request: Request
+    ) -> tuple[str, list[Vector]]:
+        """The name of the model that answers, and a vector for each text. With ``cut`` long texts are cut.
+
+        The list is shorter if the client has hung up. Raises LocalSpecError.
+        """
+        client, loop = CLIENT.get(), asyncio.get_running_loop()
+        self._rates.admit(client)
+        if self._idle:
+            self._idle.cancel()
+        path = await loop.run_in_executor(self._thread, self._chosen, model)
+        found: list[Vector] = []
+        try:
+            for number, text in enumerate(texts):
+                if await request.is_disconnected():
+                    break
+                vector, most_n = await loop.run_in_executor(self._thread, self._vector, path, text)
+                if vector.tokens_n > most_n and not cut:
+                    raise InputError(
+                        f"Text {number} has {vector.tokens_n} tokens, but {path.stem} reads {most_n} at most.",
+                        "Send it in pieces.",
+                    )
+                found.append(replace(vector, tokens_n=min(vector.tokens_n, most_n)))
+        finally:
+            self._rates.spend(client, sum(vector.tokens_n for vector in found))
+            self._idle = loop.call_later(self._idle_s, self._thread.submit, self._end)
+        return path.stem, found
+
+    async def close(self) -> None:
+        """End the model's process. Texts that are waited for fail."""
+        if self._idle:
+            self._idle.cancel()
+        if self._process:
+            self._process.close()  # its thread may be waiting for an answer
+        await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
+
+    # In the thread
+
+    def _chosen(self, model: str) -> Path:
+        """The file of the model that answers for a name. Raises NotFoundError if there is none."""
+        if self._path and model in (self._path.stem, self._path.name):
+            return self._path
+        paths = self._find(os.environ)
+        if not paths:
+            raise NotFoundError(_NONE, _NONE_HINT)
+        return next((path for path in paths if model in (path.stem, path.name)), paths[0])
+
+    def _vector(self, path: Path, text: str) -> tuple[Vector, int]:
+        """The vector of a text, and the most tokens that count of one. Raises EngineError."""
+        if self._process is None or path != self._path:
+            self._end()
+            self._process, self._path = self._start(path), path
+        try:
+            return self._process.vector(text), self._process.most_tokens
+        except BaseException:
+            self._end()
+            raise
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.close()
+
+
+def routes(embeddings: Embeddings) -> list[Route]:
+    """The endpoints over ``embeddings``."""
+    endpoints: dict[str, Callable[[Embeddings, Request], Awaitable[Response]]] = {
+        "/v1/embeddings": _openai,
+        "/embeddings": _openai,
+        "/api/embed": _ollama,
+        "/api/embeddings": _ollama_single,
+    }
+    return [Route(path, partial(answer, embeddings), methods=["POST"]) for path, answer in endpoints.items()]
+
+
+async def _openai(embeddings: Embeddings, request: Request) -> Response:
+    fields = await Fields.of(request)
+    texts = _texts(fields)
+    if (form := fields.text("encoding_format", "float")) not in ("float", "base64"):
+        fields.refuse("encoding_format", '"float" or "base64"')
+    model, vectors = await embeddings.vectors(fields.text("model", ""), texts, cut=False, request=request)
+    if len(vectors) < len(texts):
+        return Response(status_code=_CLOSED)
+    _check_width(fields, model, vectors)
+    tokens_n = sum(vector.tokens_n for vector in vectors)
+    rest = {"object": "list", "model": model, "usage": {"prompt_tokens": tokens_n, "total_tokens": tokens_n}}
+    shape = '{{"object": "embedding", "index": {index}, "embedding": {vector}}}'
+    return await _answer("data", vectors, rest, shape, _base64 if form == "base64" else _numbers)
+
+
+async def _ollama(embeddings: Embeddings, request: Request) -> Response:
+    started, fields = time.monotonic_ns(), await Fields.of(request)
+    texts, cut = _texts(fields), fields.flag("truncate", default=True)
+    model, vectors = await embeddings.vectors(pair_id(fields), texts, cut=cut, request=request)
+    if len(vectors) < len(texts):
+        return Response(status_code=_CLOSED)
+    _check_width(fields, model, vectors)
+    rest = {
+        "model": model,
+        "total_duration": time.monotonic_ns() - started,
+        "load_duration": 0,
+        "prompt_eval_count": sum(vector.tokens_n for vector in vectors),
+    }
+    return await _answer("embeddings", vectors, rest)
+
+
+async def _ollama_single(embeddings: Embeddings, request: Request) -> Response:
+    """The older endpoint, with one text and its vector."""
+    fields = await Fields.of(request)
+    _, vectors = await embeddings.vectors(pair_id(fields), [fields.text("prompt")], cut=True, request=request)
+    return JSONResponse({"embedding": vectors[0].values.tolist()}) if vectors else Response(status_code=_CLOSED)
+
+
+def _texts(fields: Fields) -> Sequence[str]:
+    listed = fields.raw("input")
+    if isinstance(listed, list) and listed and not any(isinstance(each, str) for each in listed):
+        raise InvalidFieldError(
+            "input has to be a text or a list of texts; tokens of another model's vocabulary say nothing here.",
+            "With LangChain, set check_embedding_ctx_length=False.",
+            param="input",
+        )
+    texts = fields.texts("input")
+    if not 1 <= len(texts) <= MOST_TEXTS:
+        fields.refuse("input", f"a text or a list of 1 to {MOST_TEXTS} texts")
+    return texts
+
+
+def _check_width(fields: Fields, model: str, vectors: Sequence[Vector]) -> None:
+    width = len(vectors[0].values)
+    if fields.whole("dimensions") not in (None, width):
+        raise InvalidFieldError(
+            f"The vectors of {model} have {width} numbers.", "Leave dimensions out.", param="dimensions"
+        )
+
+
+async def _answer(
+    name: str,
+    vectors: Sequence[Vector],
+    rest: Mapping[str, Any],
+    shape: str = "{vector}",
+    written: Callable[[Vector], str] | None = None,
+) -> Response:
+    """A JSON object of ``rest`` and a list of vectors, written in a thread, one by one, so that replies go on."""
+    write = written or _numbers
+
+    def text() -> str:
+        listed = ", ".join(shape.format(index=index, vector=write(vector)) for index, vector in enumerate(vectors))
+        return f'{json.dumps(rest)[:-1]}, "{name}": [{listed}]}}'
+
+    return Response(await asyncio.to_thread(text), media_type="application/json")
+
+
+def _numbers(vector: Vector) -> str:
+    return json.dumps(vector.values.tolist())
+
+
+def _base64(vector: Vector) -> str:
+    """The numbers with 32 bits each, the lowest byte first, as the client of OpenAI asks for."""
+    return json.dumps(base64.b64encode(vector.values.astype("<f4").tobytes()).decode("ascii"))
