@@ -49,8 +49,8 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Tests wait for processes and timers: two more than there are cores keep the cores busy."""
-    return (os.cpu_count() or 1) + 2
+    """Tests wait for processes and timers: one more than there are cores keeps the cores busy."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(autouse=True)
