@@ -53,6 +53,7 @@ from localspec.tui.screens.commands import ActionCommands, CommandSearch, ThemeC
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.terminal.clipboard import Copier
 from localspec.tui.textual_fixes import caches
+from localspec.tui.textual_fixes.joiner_widths import measure_joiners
 from localspec.tui.textual_fixes.typed_joiners import take_joiners
 from localspec.tui.textual_fixes.visible_text import make_text_visible
 from localspec.tui.theme import OWN_THEMES, made_theme, quiet_colour, theme_for
@@ -164,6 +165,7 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
         """
         make_text_visible()
         take_joiners()
+        measure_joiners()
         super().__init__()
         self._tending = gc_scheduler.GcScheduler(clock) if tends_heap else None
         self.failure: Exception | None = None

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 
-from rich.cells import split_graphemes
-
 from localspec.base.visible import visible
 from localspec.chat.tokens.inspectable_reply import InspectableReply
 from localspec.engine.events import Origin, Proposal
+from localspec.tui.textual_fixes.joiner_widths import split_graphemes
 
 TAB_CELLS = 4
 END_MARK = "∎"
