@@ -34,6 +34,7 @@ from tests.tui.support import (
     make_app,
     make_round,
     notice_text,
+    ready,
     rounds_of,
     send,
     session,
@@ -417,6 +418,26 @@ async def test_examples_can_be_clicked() -> None:
         await pilot.click(chat(pilot).query(".example").first())
         await pilot.pause()
         assert chat(pilot).query_one(Prompt).text == TOUR_EXAMPLES[0]
+
+
+async def test_examples_are_reached_by_the_key_that_the_page_names() -> None:
+    """From an empty prompt, until the first message is sent; then the page and its examples are gone."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        await ready(pilot, engine)
+        prompt = chat(pilot).query_one(Prompt)
+        assert "Try one of these (Down)" in shown(pilot, "Welcome .heading")
+        seen = []
+        for key in ("down", "down", "down", "down", "up"):
+            await pilot.press(key)
+            seen.append(prompt.text)
+        assert seen == [*TOUR_EXAMPLES, TOUR_EXAMPLES[-1], TOUR_EXAMPLES[-2]]
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: bool(engine.prompts))
+        await pilot.press("down")
+        assert prompt.text == ""
+        await pilot.press("up")
+        assert prompt.text == TOUR_EXAMPLES[-2]
 
 
 async def test_the_cursor_is_still_while_the_model_computes() -> None:

@@ -33,7 +33,7 @@ LATER = WRITING.add(
         "later",
         "down",
         "later message",
-        "In the last line: the next message sent, and after the newest what was being written.",
+        "In the last line: the next message sent, after the newest what was being written, then messages to try.",
         in_prompt=True,
         in_palette=False,
     )

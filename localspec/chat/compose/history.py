@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -95,47 +95,55 @@ class PromptHistory:
 
 
 class HistoryCursor:
-    """A walk back through the history, and forth again to the unsent message."""
+    """A walk back through the history, forth again to the unsent message, and on to examples of messages."""
 
-    def __init__(self, messages: Sequence[WrittenMessage]) -> None:
+    def __init__(self, messages: Sequence[WrittenMessage], examples: Sequence[str] = ()) -> None:
         self._messages = messages
+        self._examples = examples
         self._at = len(messages)
         self._unsent = WrittenMessage("")
 
-    @property
-    def begun(self) -> bool:
-        return self._at < len(self._messages)
-
     def older(self, current: WrittenMessage) -> WrittenMessage | None:
         """The message before; None at the oldest. ``current`` is the message in the prompt."""
-        if not self._at:
-            return None
-        if not self.begun:
-            self._unsent = current
-        self._at -= 1
-        return self._messages[self._at]
+        return self._step(-1, current)
 
-    def newer(self) -> WrittenMessage | None:
-        """The message after, at last the unsent one; None behind that."""
-        if not self.begun:
+    def newer(self, current: WrittenMessage) -> WrittenMessage | None:
+        """The message after, at last the unsent one, then the examples; None behind them."""
+        return self._step(1, current)
+
+    def _step(self, direction: int, current: WrittenMessage) -> WrittenMessage | None:
+        own_n = len(self._messages)
+        at = self._at + direction
+        if not 0 <= at <= own_n + len(self._examples):
             return None
-        self._at += 1
-        return self._messages[self._at] if self.begun else self._unsent
+        if self._at == own_n:
+            self._unsent = current
+        self._at = at
+        if at > own_n:
+            return WrittenMessage(self._examples[at - own_n - 1])
+        return self._unsent if at == own_n else self._messages[at]
 
 
 class Recall:
-    """Steps through a history from the text that stands there; another text begins another walk."""
+    """Steps through a history from the text that stands there; another text or another history begins another walk.
 
-    def __init__(self, history: PromptHistory) -> None:
+    From an empty prompt it also steps on, to the examples of messages that the screen shows.
+    """
+
+    def __init__(self, history: PromptHistory, examples: Callable[[], Sequence[str]] = tuple) -> None:
         self._history = history
+        self._examples = examples
+        self._messages: Sequence[WrittenMessage] = ()
         self._cursor = HistoryCursor(())
         self._led_to: str | None = None
 
     def step(self, direction: int, current: WrittenMessage) -> WrittenMessage | None:
         """The message before (-1) or after (1); None if there is none."""
-        if current.text != self._led_to:
-            self._cursor = HistoryCursor(self._history.messages)
-        found = self._cursor.older(current) if direction < 0 else self._cursor.newer()
+        messages = self._history.messages
+        if current.text != self._led_to or messages is not self._messages:
+            self._messages = messages
+            self._cursor = HistoryCursor(messages, () if current.text else self._examples())
+        found = self._cursor.older(current) if direction < 0 else self._cursor.newer(current)
         if found is not None:
             self._led_to = found.text
         return found

@@ -7,7 +7,7 @@ This widget brings them together with the text area, and keeps what is unsent on
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -91,11 +91,13 @@ class Prompt(Vertical):
         ask: Callable[[str], bool] = _busy,
         withdraw: Callable[[], WrittenMessage | None] = _nothing,
         paused: Callable[[WrittenMessage], None] = _unheard,
+        examples: Callable[[], Sequence[str]] = tuple,
         meaning: Meaning | None = None,
         data_folder: Path | None = None,
     ) -> None:
         """``ask`` has the engine count a text, if it is free; ``withdraw`` takes back the last message that waits;
-        ``paused`` is told the message when the user pauses; ``meaning`` ranks passages of what is attached.
+        ``paused`` is told the message when the user pauses; ``examples`` are messages to try that the screen shows;
+        ``meaning`` ranks passages of what is attached.
         """
         super().__init__()
         folder = data_folder or user_paths().data
@@ -116,7 +118,7 @@ class Prompt(Vertical):
         self._trouble = Static("", id="trouble")
         self._mark = Static("› ")
         self._offers = Offers(self)
-        self._recall = Recall(self.history)
+        self._recall = Recall(self.history, examples)
         self._put = False
         """True while the next change of the text is one that was made all at once."""
         self._aside: WrittenMessage | None = None
@@ -343,7 +345,7 @@ class Prompt(Vertical):
         return self._offers.move(direction)
 
     def step(self, direction: int) -> bool:
-        """Up and down through the messages sent before; up in an empty prompt first takes back one that waits."""
+        """Up and down through messages sent and examples; up in an empty prompt first takes back one that waits."""
         if direction < 0 and not self.written.text and (withdrawn := self._withdraw()) is not None:
             self.put(withdrawn)
             return True

@@ -23,7 +23,7 @@ from localspec.chat.commands.conversations import CONVERSATIONS, IMPORT, SEARCH
 from localspec.chat.commands.moving import READ, TOUR
 from localspec.chat.commands.slash import command_parts, find_command, is_command, refusal
 from localspec.chat.commands.watching import STOP
-from localspec.chat.commands.writing import SEND
+from localspec.chat.commands.writing import LATER, SEND
 from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.importing import Importing
 from localspec.chat.papers.meaning import Meaning
@@ -116,6 +116,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
             ask=session.count_tokens,
             withdraw=self._withdraw,
             paused=self._read_ahead,
+            examples=lambda: [example for welcome in self.query(Welcome) for example in welcome.examples],
             meaning=self._meaning,
         )
         self._foot = Foot(session, controller, palette, self._prompt)
@@ -433,7 +434,8 @@ class ChatScreen(RowScreen[None], CommandTarget):
         self._wake()
 
     def _welcome(self) -> Welcome:
-        return Welcome(self._session.chat_config, self._palette, self._controller.welcome())
+        key = self._controller.keymap.label(LATER)
+        return Welcome(self._session.chat_config, self._palette, self._controller.welcome(), key)
 
 
 def _ask(

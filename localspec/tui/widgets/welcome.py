@@ -75,8 +75,12 @@ class Welcome(Vertical):
             super().__init__()
             self.text = text
 
-    def __init__(self, chat_config: ChatConfig, palette: Callable[[], Palette], offer: str = "") -> None:
+    def __init__(
+        self, chat_config: ChatConfig, palette: Callable[[], Palette], offer: str = "", example_key: str = ""
+    ) -> None:
+        """``example_key`` puts the examples into the prompt, one after the other."""
         super().__init__()
+        self._example_key = example_key
         self._chat_config = chat_config
         self._palette = palette
         self._legend = Static("", id="legend")
@@ -99,7 +103,8 @@ class Welcome(Vertical):
         yield self._pair
         yield self._offer
         yield self._legend
-        yield Static("Try one of these, or type /tour to be shown around in a minute", classes="heading")
+        key = f" ({self._example_key})" if self._example_key else ""
+        yield Static(Content(f"Try one of these{key}, or take the one-minute /tour"), classes="heading")
         for example in self.examples:
             yield Example(example)
 
@@ -124,7 +129,7 @@ class Welcome(Vertical):
 
 
 class Example(Static):
-    """A question to try; a click puts it into the prompt."""
+    """A question to try; a click puts it into the prompt, and so does the key in the heading."""
 
     def __init__(self, text: str) -> None:
         super().__init__(Content.assemble(("› ", "$accent"), text), classes="example")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from localspec.chat.compose import history as history_module
-from localspec.chat.compose.history import HistoryCursor, PromptHistory, search
+from localspec.chat.compose.history import HistoryCursor, PromptHistory, Recall, search
 from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.compose.unsent import UnsentMessages
 
@@ -83,15 +83,34 @@ def test_where_nothing_can_be_kept_the_session_still_has_its_history(tmp_path: P
 
 def test_a_walk_goes_back_and_returns_to_what_was_being_written() -> None:
     """Past neither end."""
-    cursor = HistoryCursor([WrittenMessage("one"), WrittenMessage("two")])
-    assert cursor.newer() is None
-    walked = [
-        cursor.older(WrittenMessage("unsent")),
-        cursor.older(WrittenMessage("two")),
-        cursor.older(WrittenMessage("one")),
-    ]
-    assert walked == [WrittenMessage("two"), WrittenMessage("one"), None]
-    assert [cursor.newer(), cursor.newer(), cursor.newer()] == [WrittenMessage("two"), WrittenMessage("unsent"), None]
+    unsent, one, two = (WrittenMessage(text) for text in ("unsent", "one", "two"))
+    cursor = HistoryCursor([one, two])
+    assert cursor.newer(unsent) is None
+    assert [cursor.older(each) for each in (unsent, two, one)] == [two, one, None]
+    assert [cursor.newer(each) for each in (one, two, unsent)] == [two, unsent, None]
+
+
+def test_a_walk_goes_on_to_examples() -> None:
+    """And back to the messages sent before."""
+    unsent, one, tried = WrittenMessage(""), WrittenMessage("one"), WrittenMessage("try this")
+    cursor = HistoryCursor([one], ["try this", "or this"])
+    assert cursor.newer(unsent) == tried
+    assert [cursor.newer(tried), cursor.newer(tried)] == [WrittenMessage("or this"), None]
+    assert [cursor.older(tried) for _ in range(4)] == [tried, unsent, one, None]
+
+
+def test_a_message_just_sent_is_the_first_of_the_next_walk(tmp_path: Path) -> None:
+    """Also where the walk before ended at the empty prompt that there is again; a text in it leads to no examples."""
+    history = PromptHistory(tmp_path / "sent")
+    history.add(WrittenMessage("one"))
+    recall = Recall(history, lambda: ["try this"])
+    empty = WrittenMessage("")
+    assert recall.step(-1, empty) == WrittenMessage("one")
+    assert recall.step(1, WrittenMessage("one")) == empty
+    history.add(WrittenMessage("two"))
+    assert recall.step(-1, empty) == WrittenMessage("two")
+    assert recall.step(1, WrittenMessage("typed")) is None
+    assert recall.step(1, empty) == WrittenMessage("try this")
 
 
 def test_a_search_finds_the_newest_first_and_each_text_once() -> None:
