@@ -23,6 +23,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from localspec.base.errors import InputError, NotFoundError
+from localspec.base.visible import visible_line
 from localspec.models.pairs.embedder import find_embedders
 from localspec.runtime.embedding.process import EmbeddingProcess, Vector
 from localspec.server.failures import InvalidFieldError
@@ -34,6 +35,8 @@ from localspec.server.service import CLIENT
 MOST_TEXTS = 2048
 """Of a request, as OpenAI has it."""
 IDLE_S = 300.0
+_FOUND_S = 60.0
+"""Seconds for which the models that were found are taken to be all."""
 _CLOSED = 499
 """The status of an answer that nobody waits for, as in other servers' logs."""
 _NONE = "There is no embedding model on this machine."
@@ -66,7 +69,10 @@ class Embeddings:
         self._thread = ThreadPoolExecutor(1, "embeddings")
         self._process: Embedder | None = None
         self._path: Path | None = None
+        self._found: Sequence[Path] = ()
+        self._found_at = 0.0
         self._idle: asyncio.TimerHandle | None = None
+        self._closed = False
 
     async def vectors(
         self, model: str, texts: Sequence[str], *, cut: bool, request: Request
@@ -77,9 +83,8 @@ class Embeddings:
         """
         client, loop = CLIENT.get(), asyncio.get_running_loop()
         self._rates.admit(client)
-        if self._idle:
-            self._idle.cancel()
         path = await loop.run_in_executor(self._thread, self._chosen, model)
+        name = visible_line(path.stem)
         found: list[Vector] = []
         try:
             for number, text in enumerate(texts):
@@ -88,33 +93,42 @@ class Embeddings:
                 vector, most_n = await loop.run_in_executor(self._thread, self._vector, path, text)
                 if vector.tokens_n > most_n and not cut:
                     raise InputError(
-                        f"Text {number} has {vector.tokens_n} tokens, but {path.stem} reads {most_n} at most.",
+                        f"Text {number} has {vector.tokens_n} tokens, but {name} reads {most_n} at most.",
                         "Send it in pieces.",
                     )
                 found.append(replace(vector, tokens_n=min(vector.tokens_n, most_n)))
         finally:
             self._rates.spend(client, sum(vector.tokens_n for vector in found))
+            self._wait_for_more(loop)
+        return name, found
+
+    def _wait_for_more(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Have the process ended if nothing is asked for a while."""
+        if self._idle:
+            self._idle.cancel()
+        if not self._closed:
             self._idle = loop.call_later(self._idle_s, self._thread.submit, self._end)
-        return path.stem, found
 
     async def close(self) -> None:
         """End the model's process. Texts that are waited for fail."""
+        self._closed = True
         if self._idle:
             self._idle.cancel()
         if self._process:
             self._process.close()  # its thread may be waiting for an answer
         await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
+        self._end()
 
     # In the thread
 
     def _chosen(self, model: str) -> Path:
         """The file of the model that answers for a name. Raises NotFoundError if there is none."""
-        if self._path and model in (self._path.stem, self._path.name):
-            return self._path
-        paths = self._find(os.environ)
-        if not paths:
+        now = time.monotonic()
+        if not self._found or now > self._found_at + _FOUND_S:
+            self._found, self._found_at = self._find(os.environ), now
+        if not self._found:
             raise NotFoundError(_NONE, _NONE_HINT)
-        return next((path for path in paths if model in (path.stem, path.name)), paths[0])
+        return next((path for path in self._found if model in (path.stem, path.name)), self._found[0])
 
     def _vector(self, path: Path, text: str) -> tuple[Vector, int]:
         """The vector of a text, and the most tokens that count of one. Raises EngineError."""

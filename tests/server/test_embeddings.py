@@ -69,6 +69,7 @@ class Started:
 
 
 def two_files(environ: Mapping[str, str]) -> Sequence[Path]:
+    """The models of a machine, the smallest first."""
     return FILES
 
 
@@ -131,6 +132,20 @@ async def test_a_model_is_chosen_by_its_file() -> None:
         assert [each.path for each in start.embedders] == [FILES[1], FILES[0]]
         assert [each.closed for each in start.embedders] == [True, False]
     assert start.latest.closed
+
+
+async def test_the_disk_is_not_searched_for_every_request() -> None:
+    """Nor believed to be empty: a model that is put there is found by the next request."""
+    searched: list[Sequence[Path]] = []
+
+    def search(environ: Mapping[str, str]) -> Sequence[Path]:
+        searched.append(FILES if searched else ())
+        return searched[-1]
+
+    async with client_of(Started(), find=search) as client:
+        answers = [await client.post("/v1/embeddings", json={"model": "other", "input": "a"}) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [404, 200, 200]
+    assert len(searched) == 2
 
 
 async def test_without_a_model_the_answer_says_where_one_belongs() -> None:

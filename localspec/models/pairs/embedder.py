@@ -23,12 +23,15 @@ _TRACE = re.compile(rb"pooling_type|general\.architecture[\s\S]{12}(?:[a-z-]*ber
 
 
 def find_embedder(environ: Mapping[str, str]) -> Path | None:
-    """The smallest embedding model."""
+    """The smallest of them; None if there is none."""
     return next(iter(find_embedders(environ)), None)
 
 
 def find_embedders(environ: Mapping[str, str]) -> list[Path]:
-    """Those in the folders of programs that keep models, and beside the user's own pairs, the smallest first."""
+    """The embedding models in the folders of programs that keep models, and beside the user's own pairs.
+
+    The smallest comes first.
+    """
     found = {resolved(path): path for path in _files(environ) if _may_be(path)}
     sizes = {}
     for path in found.values():
