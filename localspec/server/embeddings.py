@@ -1,4 +1,4 @@
-"""Vectors of texts for other programs: OpenAI's ``/v1/embeddings`` and Ollama's ``/api/embed``.
+"""Embeddings of texts for other programs: OpenAI's ``/v1/embeddings`` and Ollama's ``/api/embed``.
 
 They come from an embedding model in a process of its own, beside the pairs: the one that a request names by its file,
 or else the smallest on this machine. It ends when nothing was asked of it for a while.
@@ -43,7 +43,7 @@ _NONE = "There is no embedding model on this machine."
 _NONE_HINT = "Put one (a small GGUF such as bge-small or nomic-embed-text) where `localspec pairs scan` looks."
 
 
-class Embedder(Protocol):
+class TextEmbedder(Protocol):
     """As ``EmbeddingProcess``."""
 
     most_tokens: int
@@ -58,7 +58,7 @@ class Embeddings:
     def __init__(
         self,
         rates: RateLimits | None = None,
-        start: Callable[[Path], Embedder] = EmbeddingProcess.of,
+        start: Callable[[Path], TextEmbedder] = EmbeddingProcess.of,
         find: Callable[[Mapping[str, str]], Sequence[Path]] = find_embedders,
         *,
         idle_s: float = IDLE_S,
@@ -67,7 +67,7 @@ class Embeddings:
         self._start, self._find, self._idle_s = start, find, idle_s
         # Its one thread asks one text after the other, so that requests take turns.
         self._thread = ThreadPoolExecutor(1, "embeddings")
-        self._process: Embedder | None = None
+        self._process: TextEmbedder | None = None
         self._path: Path | None = None
         self._found: Sequence[Path] = ()
         self._found_at = 0.0
@@ -214,7 +214,7 @@ def _check_width(fields: Fields, model: str, vectors: Sequence[Vector]) -> None:
     width = len(vectors[0].values)
     if fields.whole("dimensions") not in (None, width):
         raise InvalidFieldError(
-            f"The vectors of {model} have {width} numbers.", "Leave dimensions out.", param="dimensions"
+            f"The embeddings of {model} have {width} dimensions.", "Leave dimensions out.", param="dimensions"
         )
 
 

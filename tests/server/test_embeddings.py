@@ -1,4 +1,4 @@
-"""Vectors of texts over HTTP, as the clients of OpenAI and Ollama ask for them."""
+"""Embeddings over HTTP, as the clients of OpenAI and Ollama ask for them."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from localspec.server.embeddings import MOST_TEXTS, Embeddings, routes
 from localspec.server.keys import ApiKey, RateLimits
 from tests.builtin import TARGET
 from tests.server.fakes import FakeService, served
+from tests.server.test_engines import until
 from tests.tiny_embedders import N_CTX, WIDTH, write_embedder
 
 MOST_TOKENS = 4
@@ -84,11 +85,6 @@ async def client_of(
     ):
         yield client
     await embeddings.close()
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    while not holds():
-        await asyncio.sleep(0.005)
 
 
 async def test_words_of_one_meaning_are_near(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +161,7 @@ async def test_without_a_model_the_answer_says_where_one_belongs() -> None:
         ({"input": [1, 2]}, "tokens of another model's vocabulary"),
         ({"input": [[1, 2], [3]]}, "check_embedding_ctx_length=False"),
         ({"input": "a", "encoding_format": "int8"}, "encoding_format"),
-        ({"input": "a", "dimensions": 3}, "vectors of small have 2 numbers"),
+        ({"input": "a", "dimensions": 3}, "embeddings of small have 2 dimensions"),
         ({"input": "one two three four five"}, "Text 0 has 5 tokens, but small reads 4 at most"),
     ],
 )

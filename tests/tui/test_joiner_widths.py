@@ -43,12 +43,9 @@ def test_only_emoji_are_joined(text: str, width: int) -> None:
     assert cells.split_graphemes(text)[1] == width
 
 
-@pytest.mark.parametrize("as_tokens", [False, True])
-async def test_a_reply_of_joiners_does_not_end_the_app(as_tokens: bool) -> None:
+async def test_a_reply_of_joiners_does_not_end_the_app() -> None:
     """Wrapped as Markdown it did."""
     engine = FakeEngine()
     async with make_app(engine).run_test(size=(40, 20)) as pilot:
         await ready(pilot, engine)
-        if as_tokens:
-            await pilot.press("ctrl+t")
         await say(pilot, engine, "Hello", "word " + "\u200d\u200d漢" * 40)

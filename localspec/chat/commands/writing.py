@@ -33,7 +33,7 @@ LATER = WRITING.add(
         "later",
         "down",
         "later message",
-        "In the last line: the next message sent, after the newest what was being written, then messages to try.",
+        "In the last line: the next message sent, then what was being written, then the examples of the first page.",
         in_prompt=True,
         in_palette=False,
     )

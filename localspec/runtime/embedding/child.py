@@ -25,7 +25,7 @@ from localspec.base.errors import LocalSpecError
 from localspec.base.file_identity import sample_digest
 from localspec.base.paths import user_paths
 from localspec.engine.backends.llama.cores import physical_cores
-from localspec.engine.backends.llama.embedder import MOST_TOKENS, LlamaEmbedder
+from localspec.engine.backends.llama.embedder import MOST_PASSAGE_TOKENS, LlamaEmbedder
 from localspec.engine.backends.llama.native import native
 from localspec.gguf import read_header
 from localspec.models.embedders import instructions
@@ -51,12 +51,12 @@ class _Model:
     def vector(self, text: str, kind: str) -> tuple[NDArray[np.float32], int]:
         """The vector of a question, a passage or a plain text, and the number of its tokens; of a passage 0."""
         if kind != PASSAGE:
-            text = self._instructions.question + text if kind == QUESTION else text
-            return self._embedder.embed(text), len(self._embedder.tokens(text))
+            tokens = self._embedder.tokens(self._instructions.question + text if kind == QUESTION else text)
+            return self._embedder.embed(tokens), len(tokens)
         text = self._instructions.passage + text
         vector = self._cache.get(text)
         if vector is None:
-            vector = self._embedder.embed(text)
+            vector = self._embedder.embed(self._embedder.tokens(text))
             self._cache.keep(text, vector)
         return vector, 0
 
@@ -69,7 +69,7 @@ def main() -> None:
         os.nice(_NICE)
     with suppress(BrokenPipeError, KeyboardInterrupt):
         try:
-            file, most_tokens = sys.argv[1:] or ("", MOST_TOKENS)
+            file, most_tokens = sys.argv[1:] or ("", MOST_PASSAGE_TOKENS)
             path = Path(file) if file else find_embedder(dict(os.environ))
             if path is None:
                 _write(out, {"error": ""})

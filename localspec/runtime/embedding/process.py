@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 COMMAND = (sys.executable, "-P", "-m", "localspec.runtime.embedding.child")
 QUESTION, PASSAGE, TEXT = "question", "passage", "text"
-MOST_TOKENS = 2048
+MOST_TEXT_TOKENS = 2048
 """Of a plain text, where the model was trained on as many."""
 _MAX_WIDTH = 65_536
 _MAX_LINE_BYTES = 8 * _MAX_WIDTH
@@ -71,7 +71,7 @@ class EmbeddingProcess:
     @classmethod
     def of(cls, path: Path) -> EmbeddingProcess:
         """The process of the model in a file, for plain texts. Raises EngineError."""
-        return cls((*COMMAND, str(path), str(MOST_TOKENS)), _FAILED)
+        return cls((*COMMAND, str(path), str(MOST_TEXT_TOKENS)), _FAILED)
 
     def embed(self, text: str, *, question: bool) -> NDArray[np.float32]:
         """The vector of a question or a passage, of length 1, shape (width,). Raises EngineError."""

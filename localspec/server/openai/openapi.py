@@ -191,7 +191,7 @@ EMBEDDINGS: dict[str, Schema] = {
     "input": {"anyOf": [_TEXT, _list_of(_TEXT, MOST_TEXTS)]},
     "model": {**_SOME_TEXT, "description": "The file of an embedding model; the smallest if there is none so named."},
     "encoding_format": {"enum": ["float", "base64", None]},
-    "dimensions": {**_whole(1, LARGEST), "description": "Those that the model's vectors have."},
+    "dimensions": {**_whole(1, LARGEST), "description": "Those that the model's embeddings have."},
 }
 """The fields of ``/v1/embeddings``."""
 
@@ -199,7 +199,7 @@ POSTS: tuple[tuple[str, str, dict[str, Schema]], ...] = (
     ("/v1/chat/completions", "Reply to a conversation.", CHAT),
     ("/v1/completions", "Go on with a text.", TEXT),
     ("/v1/responses", "Reply to a conversation; nothing is stored.", RESPONSE),
-    ("/v1/embeddings", "Give the vectors of texts.", EMBEDDINGS),
+    ("/v1/embeddings", "Give the embeddings of texts.", EMBEDDINGS),
 )
 """Path, sentence and fields of each; the first field must be there."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from localspec.engine.backends.llama.native import Native, reason
 from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.cancel import Cancellation
 
-MOST_TOKENS = 512
+MOST_PASSAGE_TOKENS = 512
 """Of a passage so many count: most are shorter, and many models were trained on no more."""
 _MEAN = 1
 
@@ -24,7 +25,7 @@ _MEAN = 1
 class LlamaEmbedder:
     """Owns the weights and a context that keeps nothing from one text to the next."""
 
-    def __init__(self, native: Native, path: Path, threads: int, most_tokens: int = MOST_TOKENS) -> None:
+    def __init__(self, native: Native, path: Path, threads: int, most_tokens: int = MOST_PASSAGE_TOKENS) -> None:
         """Load the file. Of a text ``most_tokens`` count, or as many as the model was trained on.
 
         Raises ModelFileError, CapacityError.
@@ -41,12 +42,11 @@ class LlamaEmbedder:
             self.close()
             raise ModelFileError(f"{path.name} gives no vector for a text.", "Choose an embedding model.")
 
-    def embed(self, text: str) -> NDArray[np.float32]:
-        """The vector of a text, of length 1, shape (width,); of a long text, that of its beginning.
+    def embed(self, tokens: Sequence[int]) -> NDArray[np.float32]:
+        """The vector of a text by its ``tokens``, of length 1, shape (width,); of a long text, that of its beginning.
 
         Raises EngineError.
         """
-        tokens = self.tokens(text)
         if len(tokens) > self.most_tokens:
             tokens = [*tokens[: self.most_tokens - 1], tokens[-1]]  # the last stands for the end
         self._batch.fill(tokens, 0, len(tokens), self.vocab.n_vocab)
