@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from textual.app import App, ComposeResult
+from textual.screen import Screen
 from textual.widgets import Static
 
 from localspec.tui.widgets.notice import Notice
@@ -62,6 +65,30 @@ async def test_a_sentence_longer_than_the_row_is_read_to_its_end(cued: bool) -> 
         notice.say("Short.")
         await pilot.pause()
         assert not long.display
+
+
+async def test_a_figure_that_changes_beside_a_long_sentence_arranges_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sentence may stand there for the whole of a reply, and the figure changes with every token."""
+    arranged: list[bool] = []
+    async with Page().run_test(size=(40, 8)) as pilot:
+        notice = pilot.app.query_one(Notice)
+        notice.measure("1,234 / 40,960 tokens")
+        notice.say("There is no setting of that name. " * 3)
+        await pilot.pause()
+        usual = Screen._refresh_layout
+
+        def counted(self: Screen[object], *arguments: Any, **options: Any) -> None:
+            arranged.append(True)
+            usual(self, *arguments, **options)
+
+        monkeypatch.setattr(Screen, "_refresh_layout", counted)
+        notice.measure("1,235 / 40,960 tokens")
+        await pilot.pause()
+        assert not arranged
+        notice.say("There is no command of that name. " * 3)
+        await pilot.pause()
+        assert arranged
+        assert "command" in str(notice.query_one("#notice-long", Static).render())
 
 
 async def test_a_sentence_beside_the_pointer_is_not_cut_off() -> None:

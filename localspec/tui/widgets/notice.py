@@ -86,7 +86,9 @@ class Notice(Horizontal):
             self._long.display = False
             return
         rows = text.wrap(width)[:rows_n]
+        shown = Content("\n").join(rows)
         self._long.styles.width = self.outer_size.width
         self._long.styles.offset = (-self.gutter.left, 1 - len(rows))
-        self._long.update(Content("\n").join(rows))
+        if self._long.content != shown:  # an update has the whole screen arranged
+            self._long.update(shown)
         self._long.display = True
