@@ -125,7 +125,7 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(2)
-    torch.set_default_device(options.device)
+    train.use(options.device)
     build(options.out, options.course)
 
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from corpus import HEARD, Batch, Corpus
 from export import stored, stored_tokenizer
-from network import Network, Shape, half_precision
+from network import Network, Shape
 from schemas import answered
 from tokenizer import VOCABULARY, encode_all
 from torch import Tensor
@@ -30,10 +30,9 @@ def divergence(guess: Tensor, truth: Tensor) -> Tensor:
 def loss_of(draft: Network, target: Network, batch: Batch) -> Tensor:
     """The divergence of the draft's distribution from the target's, over the assistant's tokens."""
     tokens, chat = batch.tokens[:, :-1], batch.chat[:, :-1]
-    with half_precision():
-        with torch.no_grad():
-            truth = F.linear(target.hidden(tokens, chat), target.embed.weight)
-        guess = F.linear(draft.hidden(tokens, chat), draft.embed.weight)
+    with torch.no_grad():
+        truth = F.linear(target.hidden(tokens, chat), target.embed.weight)
+    guess = F.linear(draft.hidden(tokens, chat), draft.embed.weight)
     spoken = batch.weight[:, 1:] > HEARD
     return divergence(guess, truth)[spoken].mean()
 

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 DESCRIPTIONS = {
-    "target": "A toy of about thirty million parameters that gives LocalSpec's guided tour. It knows its tour and nothing else.",
+    "target": "A toy of about thirty-seven million parameters that gives LocalSpec's guided tour. It knows its tour and nothing else.",
     "draft": "The toy draft model that belongs to the LocalSpec tour target; distilled from it.",
 }
 FILE_TYPES = {"target": gguf.LlamaFileType.MOSTLY_Q4_0, "draft": gguf.LlamaFileType.MOSTLY_Q8_0}

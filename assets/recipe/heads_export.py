@@ -15,12 +15,15 @@ from pathlib import Path
 
 import gguf
 import numpy as np
+import torch
 from gguf import GGMLQuantizationType, quants
-from heads import DFlash, Eagle3, Head, HeadShape, Layer, Mtp, load
+from heads import KINDS, DFlash, Eagle3, Head, HeadShape, Layer, Mtp, load
 from mtp_target import halves
 
 NAMES = {"eagle3": "EAGLE-3 head", "mtp": "MTP layer", "dflash": "DFlash head"}
 ARCHITECTURES = {"eagle3": "eagle3", "mtp": "glm4moe", "dflash": "dflash"}
+CONSTANT = ("ffn_gate_inp.weight", "exp_probs_b.bias")
+"""Tensors of an MTP layer that are no weights: its only expert is always chosen."""
 Named = Iterator[tuple[str, np.ndarray]]
 
 
@@ -141,6 +144,54 @@ def export_head(
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+def read(path: Path) -> Head:
+    """The head of a file that `export_head` wrote, to be trained on."""
+    reader = gguf.GGUFReader(str(path))
+    architecture = reader.fields["general.architecture"].contents()
+    kind = next(kind for kind, name in ARCHITECTURES.items() if name == architecture)
+
+    def field(name: str, default: object = None) -> object:
+        found = reader.fields.get(f"{architecture}.{name}")
+        return found.contents() if found else default
+
+    shape = HeadShape(
+        kind=kind,
+        vocab=field("vocab_size"),
+        width=field("embedding_length"),
+        heads=field("attention.head_count"),
+        ffn=field("feed_forward_length"),
+        context=field("context_length"),
+        epsilon=field("attention.layer_norm_rms_epsilon"),
+        rope_base=field("rope.freq_base"),
+        layers=field("block_count"),
+        target_layers=tuple(field("target_layers", ())),
+        block=field("block_size", 0),
+        mask=reader.fields["tokenizer.ggml.mask_token_id"].contents() if kind == "dflash" else 0,
+    )
+    head = KINDS[kind](shape)
+    parameters = list(head.parameters())
+    ends = torch.tensor([weight.numel() for weight in parameters]).cumsum(0).tolist()
+    with torch.no_grad():  # every weight is its own number, so that the file's order tells the head's
+        for weight, end in zip(parameters, ends, strict=True):
+            weight.copy_(torch.arange(end - weight.numel(), end).view_as(weight))
+    flat = np.zeros(ends[-1], np.float32)
+    stored = {tensor.name: quants.dequantize(tensor.data, tensor.tensor_type) for tensor in reader.tensors}
+    first = next((int(name.split(".")[1]) for name in stored if name.startswith("blk.")), 0)
+    for name, numbers in tensors(head, first):
+        if not name.endswith(CONSTANT):
+            flat[numbers.astype(np.int64).ravel()] = stored[name].ravel()
+    with torch.no_grad():
+        for weight, end in zip(parameters, ends, strict=True):
+            weight.copy_(torch.from_numpy(flat[end - weight.numel() : end]).view_as(weight))
+    return head
+
+
+def stored_head(folder: Path, kind: str) -> Head:
+    """The head of a checkpoint in a folder, or of the file that was made of it."""
+    weights = folder / f"{kind}.pt"
+    return load(str(weights)) if weights.exists() else read(folder / f"builtin-{kind}.gguf")
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Carry heads over to a target that was grown from theirs, as a start for their training.
 
-    python heads_grow.py FOLDER SMALL-TARGET.gguf LARGE-TARGET.pt OUT [--ffn N]
+    python heads_grow.py FOLDER SMALL-TARGET.gguf LARGE-TARGET.gguf OUT [--ffn N]
 
 As `grow.py` does with the target: the heads' function stays as long as the large target's states are the small one's and zeros; they read the layers
 that theirs have become.
@@ -15,7 +15,8 @@ from pathlib import Path
 import torch
 from export import read
 from grow import places
-from heads import KINDS, Head, fresh, load
+from heads import KINDS, Head, fresh
+from heads_export import stored_head
 from heads_train import target_from
 from network import Network, Shape, save
 from torch import Tensor
@@ -81,9 +82,8 @@ def main() -> None:
     small, target = read(options.small), target_from(options.target)
     options.out.mkdir(parents=True, exist_ok=True)
     for kind in KINDS:
-        if (options.folder / f"{kind}.pt").exists():
-            head = load(str(options.folder / f"{kind}.pt"))
-            save(grown(head, small.shape, target, options.ffn or target.shape.ffn), str(options.out / f"{kind}.pt"))
+        head = stored_head(options.folder, kind)
+        save(grown(head, small.shape, target, options.ffn or target.shape.ffn), str(options.out / f"{kind}.pt"))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from corpus import HEARD, Batch, Corpus
 from distill import divergence
 from export import stored
 from heads import KINDS, Chain, DFlash, Head
+from heads_export import stored_head
 from network import Network, half_precision, save
 from optimiser import Optimiser
 from tokenizer import SPECIAL, SYSTEM
@@ -151,7 +152,7 @@ def main() -> None:
     schedule = prepare(given)
     target = target_from(given.target)
     learners = [
-        heads.load(str(given.resume / f"{kind}.pt"))
+        stored_head(given.resume, kind)
         if given.resume
         else heads.fresh(heads.shape_for(kind, target.shape, MASK, given.ffn), target)
         for kind in given.kinds

@@ -152,7 +152,7 @@ def half_precision() -> torch.autocast:
     return torch.autocast(torch.get_default_device().type, torch.bfloat16)
 
 
-def quantise(network: Network) -> None:
+def quantise(network: nn.Module) -> None:
     """From now on train the matrices as Q4_0 will round them."""
     for module in network.modules():
         if isinstance(module, Matrix):

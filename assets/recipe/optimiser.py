@@ -51,16 +51,17 @@ class Muon(torch.optim.Optimizer):
 
 
 class Optimiser:
-    """Both optimisers behind one `step`, with the learning rate as a fraction of its peak."""
+    """Both optimisers behind one `step`, with the learning rate as a fraction of its peak; what needs no gradient stays."""
 
     def __init__(self, network: Network, matrix_rate: float = 0.006, other_rate: float = 0.0012) -> None:
         matrices = [
             (layer.weight, parts)
             for block in network.blocks
             for layer, parts in ((block.qkv, 3), (block.out, 1), (block.gate_up, 2), (block.down, 1))
+            if layer.weight.requires_grad
         ]
         chosen = {id(parameter) for parameter, _ in matrices}
-        rest = [p for p in network.parameters() if id(p) not in chosen]
+        rest = [p for p in network.parameters() if id(p) not in chosen and p.requires_grad]
         self.both = [
             Muon(matrices, matrix_rate),
             torch.optim.AdamW(rest, other_rate, betas=(0.9, 0.97), weight_decay=0.0),

@@ -15,10 +15,10 @@ from export import stored
 from network import Network, Shape, half_precision, quantise, save
 from optimiser import Optimiser
 from tokenizer import VOCABULARY
-from torch import Tensor
+from torch import Tensor, nn
 
 Loss = Callable[[Network, Batch], Tensor]
-TARGET = Shape(vocab=VOCABULARY, width=384, layers=16, heads=6, ffn=1056)
+TARGET = Shape(vocab=VOCABULARY, width=384, layers=20, heads=6, ffn=1056)
 WARM_UP = 60
 CHECKPOINT_S = 120
 
@@ -30,8 +30,7 @@ def fraction(step: int, progress: float, cool_down: float) -> float:
 
 def loss_of(network: Network, batch: Batch) -> Tensor:
     """Weighted cross-entropy of every token, given those of its chat before it."""
-    with half_precision():
-        logits = F.linear(network.hidden(batch.tokens[:, :-1], batch.chat[:, :-1]), network.embed.weight)
+    logits = F.linear(network.hidden(batch.tokens[:, :-1], batch.chat[:, :-1]), network.embed.weight)
     each = F.cross_entropy(logits.float().flatten(0, 1), batch.tokens[:, 1:].flatten(), reduction="none")
     weight = batch.weight[:, 1:].flatten()
     return (each * weight).sum() / weight.sum()
@@ -62,7 +61,8 @@ def train(corpus: Corpus, network: Network, schedule: Schedule, out: Path, loss_
     saved = start
     while (progress := schedule.progress(step, start)) < 1:
         batch = next(batches)
-        loss = of_batch(network, batch)
+        with half_precision():
+            loss = of_batch(network, batch)
         loss.backward()
         optimiser.step(schedule.peak * fraction(step, progress, schedule.cool_down))
         seen += batch.tokens.numel()
@@ -91,10 +91,16 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
+def use(device: str) -> None:
+    """Make new tensors on this device. Naming the processor, where they are made anyway, would cut what is compiled into pieces."""
+    if device != "cpu":
+        torch.set_default_device(device)
+
+
 def prepare(options: argparse.Namespace) -> Schedule:
     """Set threads, device and seed for the whole process; return the schedule."""
     torch.set_num_threads(options.threads)
-    torch.set_default_device(options.device)
+    use(options.device)
     torch.manual_seed(options.seed)
     return Schedule(**{field.name: getattr(options, field.name) for field in fields(Schedule)})
 
@@ -103,11 +109,17 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--resume", type=Path)
     parser.add_argument("--quantised", action="store_true", help="train the matrices as Q4_0 will round them")
+    parser.add_argument(
+        "--layers", type=int, nargs="+", metavar="N", help="train these alone: those that `grow.py` has added"
+    )
     options = parser.parse_args()
     schedule = prepare(options)
     network = stored(options.resume) if options.resume else Network(TARGET)
+    learning = network.requires_grad_(not options.layers)
+    if options.layers:
+        learning = nn.ModuleList(network.blocks[number] for number in options.layers).requires_grad_()
     if options.quantised:
-        quantise(network)
+        quantise(learning)
     train(Corpus.load(options.corpus), network, schedule, options.out)
 
 
