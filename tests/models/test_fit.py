@@ -315,7 +315,7 @@ class TestCheck:
         check_fits([wanted(2_000_000_000)], Room(MachineMemory(None, None)))
 
     def test_the_figures_are_named(self) -> None:
-        with pytest.raises(CapacityError, match=r"context of 8192 tokens.*cache 0\.2 GB.*there are 40 MB free"):
+        with pytest.raises(CapacityError, match=r"context of 8192 tokens.*cache 0\.3 GB.*there are 40 MB free"):
             check_fits([wanted()], Room(MachineMemory(10**9, 40_000_000)))
 
     def test_the_longest_context_that_fits_is_named(self) -> None:

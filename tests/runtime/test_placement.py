@@ -233,7 +233,7 @@ class TestRefusals:
         self, devices: list[Device], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Room for the target alone is not room for the pair."""
-        monkeypatch.setattr("localspec.runtime.placement.memory", lambda: MachineMemory(10**9, 31_500_000))
+        monkeypatch.setattr("localspec.runtime.placement.memory", lambda: MachineMemory(10**9, 38_500_000))
         plan(draft=None)
         with pytest.raises(CapacityError, match=r"builtin-target\.gguf and builtin-draft\.gguf.*--ctx \d+"):
             plan()
@@ -279,7 +279,7 @@ class TestRefusals:
     ) -> None:
         """llama.cpp would copy them into another order, and run out of memory doing it."""
         assert plan().target.repack
-        monkeypatch.setattr("localspec.runtime.placement.memory", lambda: MachineMemory(10**9, 36_000_000))
+        monkeypatch.setattr("localspec.runtime.placement.memory", lambda: MachineMemory(10**9, 44_000_000))
         made = plan()
         assert made.draft is not None
         assert not made.target.repack
@@ -295,8 +295,8 @@ class TestRefusals:
         self, tmp_path: Path, devices: list[Device], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         first = write(tmp_path / "big-00001-of-00002.gguf", TARGET.read_bytes())
-        monkeypatch.setattr("localspec.runtime.placement.memory", lambda: MachineMemory(50_000_000, 50_000_000))
+        monkeypatch.setattr("localspec.runtime.placement.memory", lambda: MachineMemory(65_000_000, 65_000_000))
         plan(first, None)
         write(tmp_path / "big-00002-of-00002.gguf", TARGET.read_bytes())
-        with pytest.raises(CapacityError, match="weights 34 MB"):
+        with pytest.raises(CapacityError, match="weights 42 MB"):
             plan(first, None)
