@@ -173,7 +173,7 @@ def read(path: Path) -> Head:
     head = KINDS[kind](shape)
     parameters = list(head.parameters())
     ends = torch.tensor([weight.numel() for weight in parameters]).cumsum(0).tolist()
-    with torch.no_grad():  # every weight is its own number, so that the file's order tells the head's
+    with torch.no_grad():  # each weight holds its index (exact below 2**24), and `tensors` shows where the file has it
         for weight, end in zip(parameters, ends, strict=True):
             weight.copy_(torch.arange(end - weight.numel(), end).view_as(weight))
     flat = np.zeros(ends[-1], np.float32)
