@@ -14,8 +14,8 @@ from tokenizer import VOCABULARY, encode_all
 from torch import Tensor
 from train import Schedule, arguments, prepare, train
 
-SCHEMAS_COUNT = 2
-"""How often replies held to schemas are in the text: they are few."""
+REPLIES_COUNT = 2
+"""How often the target's own replies are in the text: they are few."""
 DRAFT = Shape(vocab=VOCABULARY, width=128, layers=2, heads=2, ffn=352)
 
 
@@ -47,14 +47,20 @@ def main() -> None:
     parser.add_argument("--target", type=Path, required=True)
     parser.add_argument("--resume", type=Path)
     parser.add_argument(
-        "--schemas", type=Path, nargs=2, metavar=("REQUESTS", "REPLIES"), help="add replies held to schemas"
+        "--replies",
+        type=Path,
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("REQUESTS", "REPLIES"),
+        help="add the target's own replies to a batch of schemas.py; can be given several times",
     )
     options = parser.parse_args()
     schedule = prepare(options)
     corpus = Corpus.load(options.corpus)
-    if options.schemas:
-        held = Corpus.of(encode_all(stored_tokenizer(options.target), list(answered(*options.schemas))))
-        corpus = sum([held] * SCHEMAS_COUNT, corpus)
+    for batch in options.replies:
+        own = Corpus.of(encode_all(stored_tokenizer(options.target), list(answered(*batch))))
+        corpus = sum([own] * REPLIES_COUNT, corpus)
     target = stored(options.target).eval().requires_grad_(False)
     draft = stored(options.resume) if options.resume else Network(DRAFT)
     distill(corpus, target, draft, schedule, options.out)
