@@ -107,6 +107,21 @@ async def test_a_newcomer_walks_through_it() -> None:
         assert engine.prompts[-1].options.tools == (), "the tool was lent for the tour"
 
 
+async def test_a_question_goes_with_its_step() -> None:
+    """Unsent, it gives way to what the next step has, and a text of the user's own to nothing."""
+    app = make_app(FakeEngine())
+    async with app.run_test(size=(80, 24)) as pilot:
+        area = chat(pilot).query_one(Prompt).area
+        await pilot.press("f10")
+        assert area.text == QUESTION
+        await pilot.press("f10")
+        assert area.text == ""
+        await pilot.press("f10", "f10", "f10", "f10", "f10")
+        assert area.text == STEPS[6].question
+        await pilot.press("!", "f10")
+        assert area.text == STEPS[6].question + "!"
+
+
 async def test_it_is_left_at_any_time() -> None:
     """With the key that stops, where nothing is to be stopped; what is written stays."""
     engine = FakeEngine()
