@@ -31,6 +31,7 @@ _RESET, _CLOSED = struct.pack("ii", 1, 0), struct.pack("ii", 0, 0)
 end it (SIGPIPE) where the connection was closed, and does not where it was reset."""
 ANSWER_S = 5.0
 """Seconds that a server may take to accept a connection, and to greet."""
+_PORT_MOST = 65_535
 _SERVERS_MOST = 16
 """llama.cpp's GGML_RPC_MAX_SERVERS."""
 _BUILD = "Build ggml-rpc-server there from the same version of llama.cpp: docs/guide.md says how."
@@ -80,7 +81,9 @@ def greet(addresses: Sequence[str], answer_s: float = ANSWER_S) -> None:
 
 
 def _connect(host: str, port: int, answer_s: float) -> socket.socket:
-    """A connection as llama.cpp makes it, which knows IPv4 alone. Raises OSError."""
+    """A connection as llama.cpp makes it, which knows IPv4 alone. Raises OSError, and OverflowError for no port."""
+    if port > _PORT_MOST:  # its lower 16 bits would be taken for one
+        raise OverflowError(f"ports end at {_PORT_MOST}")
     found = socket.getaddrinfo(host, port, socket.AF_INET, socket.SOCK_STREAM)
     connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
