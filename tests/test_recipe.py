@@ -246,6 +246,16 @@ def test_no_reply_held_to_a_schema_of_the_benchmarks_is_trained_on(recipe: Any) 
     assert all(recipe.heldout.untouched(body["messages"], keys) for body in asked)
 
 
+def test_the_draft_learns_from_replies_to_no_question_that_is_held_out(recipe: Any) -> None:
+    """Three of five requests ask for a story, and each has a seed of its own."""
+    asked = [request["body"] for request in recipe.replies.requests(10, 1)]
+    keys = recipe.heldout.held_out_keys()
+    assert all(recipe.heldout.untouched(body["messages"], keys) for body in asked)
+    assert [body["seed"] for body in asked] == list(range(10))
+    questions = [body["messages"][-1]["content"].lower() for body in asked]
+    assert sum("story" in question or "tale" in question for question in questions) >= 6
+
+
 def test_the_answers_of_a_batch_become_conversations(recipe: Any, tmp_path: Path) -> None:
     """Refused requests are left out."""
     asked = list(recipe.schemas.requests(3, 1))
@@ -256,5 +266,5 @@ def test_the_answers_of_a_batch_become_conversations(recipe: Any, tmp_path: Path
     ]
     for name, lines in (("asked", asked), ("replies", replies)):
         (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
-    said = list(recipe.schemas.answered(tmp_path / "asked", tmp_path / "replies"))
+    said = list(recipe.replies.answered(tmp_path / "asked", tmp_path / "replies"))
     assert said == [[*asked[2]["body"]["messages"], {"role": "assistant", "content": "{}"}]]

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from corpus import HEARD, Batch, Corpus
 from export import stored, stored_tokenizer
 from network import Network, Shape
-from schemas import answered
+from replies import answered
 from tokenizer import VOCABULARY, encode_all
 from torch import Tensor
 from train import Schedule, arguments, prepare, train
@@ -53,7 +53,7 @@ def main() -> None:
         action="append",
         default=[],
         metavar=("REQUESTS", "REPLIES"),
-        help="add the target's own replies to a batch of schemas.py; can be given several times",
+        help="add the target's own replies (replies.py, schemas.py); can be given several times",
     )
     options = parser.parse_args()
     schedule = prepare(options)

@@ -149,6 +149,21 @@ def export_head(
 def read(path: Path) -> Head:
     """The head of a file that `export_head` wrote, to be trained on."""
     reader = gguf.GGUFReader(str(path))
+    shape = _stored_shape(reader)
+    head = KINDS[shape.kind](shape)
+    stored = {tensor.name: quants.dequantize(tensor.data, tensor.tensor_type) for tensor in reader.tensors}
+    first = next(int(name.split(".")[1]) for name in stored if name.startswith("blk."))
+    count = sum(weight.numel() for weight in head.parameters())
+    _fill(head, torch.arange(count))  # exact as float32: heads have fewer than 2**24 weights
+    flat = torch.zeros(count)
+    for name, indices in tensors(head, first):
+        if not name.endswith(CONSTANT):
+            flat[indices.astype(np.int64).ravel()] = torch.from_numpy(stored[name].ravel())
+    _fill(head, flat)
+    return head
+
+
+def _stored_shape(reader: gguf.GGUFReader) -> HeadShape:
     architecture = reader.fields["general.architecture"].contents()
     kind = next(kind for kind, name in ARCHITECTURES.items() if name == architecture)
 
@@ -156,7 +171,7 @@ def read(path: Path) -> Head:
         found = reader.fields.get(f"{architecture}.{name}")
         return found.contents() if found else default
 
-    shape = HeadShape(
+    return HeadShape(
         kind=kind,
         vocab=field("vocab_size"),
         width=field("embedding_length"),
@@ -170,22 +185,14 @@ def read(path: Path) -> Head:
         block=field("block_size", 0),
         mask=reader.fields["tokenizer.ggml.mask_token_id"].contents() if kind == "dflash" else 0,
     )
-    head = KINDS[kind](shape)
+
+
+def _fill(head: Head, flat: torch.Tensor) -> None:
+    """Give the head's weights these values, one weight after the other."""
     parameters = list(head.parameters())
-    ends = torch.tensor([weight.numel() for weight in parameters]).cumsum(0).tolist()
-    with torch.no_grad():  # each weight holds its index (exact below 2**24), and `tensors` shows where the file has it
-        for weight, end in zip(parameters, ends, strict=True):
-            weight.copy_(torch.arange(end - weight.numel(), end).view_as(weight))
-    flat = np.zeros(ends[-1], np.float32)
-    stored = {tensor.name: quants.dequantize(tensor.data, tensor.tensor_type) for tensor in reader.tensors}
-    first = next((int(name.split(".")[1]) for name in stored if name.startswith("blk.")), 0)
-    for name, numbers in tensors(head, first):
-        if not name.endswith(CONSTANT):
-            flat[numbers.astype(np.int64).ravel()] = stored[name].ravel()
     with torch.no_grad():
-        for weight, end in zip(parameters, ends, strict=True):
-            weight.copy_(torch.from_numpy(flat[end - weight.numel() : end]).view_as(weight))
-    return head
+        for weight, values in zip(parameters, flat.split([each.numel() for each in parameters]), strict=True):
+            weight.copy_(values.view_as(weight))
 
 
 def stored_head(folder: Path, kind: str) -> Head:

@@ -78,10 +78,11 @@ def main() -> None:
     for name in ("folder", "small", "target", "out"):
         parser.add_argument(name, type=Path)
     parser.add_argument("--ffn", type=int, default=0, help="as wide as the target's where it is not given")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     options = parser.parse_args()
     small, target = read(options.small), target_from(options.target)
     options.out.mkdir(parents=True, exist_ok=True)
-    for kind in KINDS:
+    for kind in options.kinds:
         head = stored_head(options.folder, kind)
         save(grown(head, small.shape, target, options.ffn or target.shape.ffn), str(options.out / f"{kind}.pt"))
 

@@ -142,7 +142,7 @@ def options() -> argparse.Namespace:
     parser = arguments(__doc__)
     parser.add_argument("--target", type=Path, required=True)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
-    parser.add_argument("--resume", type=Path, help="a folder of an earlier training")
+    parser.add_argument("--resume", type=Path, help="a folder with checkpoints of heads, or with their files")
     parser.add_argument("--ffn", type=int, default=0, help="as wide as the target's where it is not given")
     return parser.parse_args()
 

@@ -1,11 +1,8 @@
-"""Questions with JSON Schemas, in OpenAI's batch format, and the conversations that their answers make.
+"""Questions with JSON Schemas, in OpenAI's batch format: requests for replies that the draft learns from (`replies.py`).
 
     python assets/recipe/schemas.py requests.jsonl
     localspec batch requests.jsonl --target builtin-target.gguf --draft builtin-draft.gguf --out replies.jsonl
     python assets/recipe/distill.py ... --replies requests.jsonl replies.jsonl
-
-The target writes the replies itself. With ``--free`` there are no schemas: the draft learns what the target says at the
-tour's temperature, which is less varied than its training text.
 
 The target was not trained on schemas, and says in a string what it would say at that place: a draft that never saw
 such places guesses badly there. No property has a name that the schemas of the benchmarks have
@@ -14,18 +11,15 @@ such places guesses badly there. No property has a name that the schemas of the 
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Callable, Iterator
 from itertools import islice
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import words
 from chats import Text, chats
 from heldout import held_out_keys, untouched
-from turns import Chat
+from replies import Request, main, request
 
 Schema = dict[str, Any]
 LONG = (
@@ -80,8 +74,6 @@ WORDINGS = (
 )
 TEMPERATURES = (0.0, 0.3, 0.8, 0.8)
 LONGEST = 160
-STORY_LENGTH, STORY_WORDS = 250, ("story", "tale")
-"""A reply of more characters to a question with one of these words is taken for a story."""
 """Tokens a reply may have; one that is cut there is kept."""
 
 
@@ -147,7 +139,7 @@ def fields(rng: Random, count: int, kinds: tuple[Field, ...] = FIELDS) -> Schema
     }
 
 
-def requests(count: int, seed: int) -> Iterator[dict[str, Any]]:
+def requests(count: int, seed: int) -> Iterator[Request]:
     """Questions of the training text, each with a schema, as lines of OpenAI's batch format."""
     rng, keys = Random(seed), held_out_keys()
     asked = (chat for chat in chats(Text(count * 2, seed, single=1.0)) if untouched(chat, keys))
@@ -158,57 +150,13 @@ def requests(count: int, seed: int) -> Iterator[dict[str, Any]]:
             "messages": [*before, {"role": "user", "content": wording}],
             "max_tokens": LONGEST,
             "temperature": rng.choice(TEMPERATURES),
-            "seed": line,
             "response_format": {
                 "type": "json_schema",
                 "json_schema": {"name": "reply", "schema": fields(rng, rng.randint(1, 5))},
             },
         }
-        yield {"custom_id": str(line), "method": "POST", "url": "/v1/chat/completions", "body": body}
-
-
-def free(count: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Questions of the training text as they are, to be answered as in the tour; three of five ask for a story."""
-    keys, left = held_out_keys(), {True: count * 3 // 5, False: count - count * 3 // 5}
-    asked = (chat for chat in chats(Text(count * 200, seed, single=1.0)) if untouched(chat, keys))
-    line = 0
-    for *before, question, reply in asked:
-        told = len(reply["content"]) > STORY_LENGTH and any(word in question["content"].lower() for word in STORY_WORDS)
-        if not left[told]:
-            continue
-        left[told] -= 1
-        body = {"messages": [*before, question], "max_tokens": 200, "temperature": 0.3, "top_p": 0.9, "seed": line}
-        yield {"custom_id": str(line), "method": "POST", "url": "/v1/chat/completions", "body": body}
-        line += 1
-        if not any(left.values()):
-            return
-
-
-def answered(asked: Path, replies: Path) -> Iterator[Chat]:
-    """The conversations of a batch, each with its reply; refused requests are left out."""
-    requests_of = {request["custom_id"]: request["body"] for request in _lines(asked)}
-    for reply in _lines(replies):
-        if reply["response"] and reply["response"]["status_code"] == 200:
-            said = reply["response"]["body"]["choices"][0]["message"]["content"]
-            yield [*requests_of[reply["custom_id"]]["messages"], {"role": "assistant", "content": said}]
-
-
-def _lines(path: Path) -> Iterator[Any]:
-    with path.open(encoding="utf-8") as file:
-        yield from map(json.loads, file)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--count", type=int, default=6_000)
-    parser.add_argument("--seed", type=int, default=41)
-    parser.add_argument("--free", action="store_true", help="questions without a schema, most of them for stories")
-    options = parser.parse_args()
-    lines = (free if options.free else requests)(options.count, options.seed)
-    with options.out.open("w", encoding="utf-8") as out:
-        out.writelines(json.dumps(line) + "\n" for line in lines)
+        yield request(line, body)
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, requests, 6_000, 41)

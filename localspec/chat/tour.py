@@ -44,8 +44,8 @@ STEPS: tuple[Step, ...] = (
     ),
     Step(PAIRS, "lists real pairs, and which fit this machine.", opens=True),
 )
-PROMPTS = frozenset(step.question for step in STEPS)
-"""What the tour leaves in the prompt: one of its questions, or nothing."""
+QUESTIONS = frozenset(step.question for step in STEPS)
+"""The texts that the tour puts into the prompt, the empty one of steps without a question among them."""
 END = "That was the tour. /help lists all keys and commands, /tour begins again."
 
 

@@ -14,7 +14,7 @@ from localspec.chat.settings.controller import SettingsController
 from localspec.chat.tools.approvals import Approval
 from localspec.chat.tools.browser import ToolBrowser
 from localspec.chat.tools.chain import ActiveCall
-from localspec.chat.tour import PROMPTS, Tour
+from localspec.chat.tour import QUESTIONS, Tour
 from localspec.chat.turn import Turn
 from localspec.config import Config, read_config
 from localspec.tui.controllers.turns import TurnController
@@ -85,7 +85,7 @@ class CallController:
     def prepare(self, tour: Tour) -> None:
         """Write the question of the tour's step in place of another of its own, and lend its tools."""
         self._session.tool_use.lent = tour.tools
-        if tour.step is not None and self._prompt.area.text in PROMPTS:
+        if tour.step is not None and self._prompt.area.text in QUESTIONS:
             self._prompt.set_text(tour.step.question)
 
     def begun(self, turn: Turn) -> None:
