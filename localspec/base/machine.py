@@ -24,6 +24,8 @@ _LITTLE = 0.1
 """Programs that use fewer processors than this do not hinder; a thread that ran and waited for less tells nothing."""
 _COUNTED_S = 15.0
 """Seconds that they count after the latest hindrance: with fewer threads there may be none to see."""
+_LONG_S = 2.0
+"""In a longer time programs come and go, so that their use in it does not tell whether they still run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,8 @@ class _ProcessorUse:
     """Used by other programs of ordinary priority; less where this one has a low one."""
     threads: Mapping[str, tuple[float, float]]
     """By thread of this process: how long it ran, and how long it was ready to run and had no processor."""
+    running_n: float
+    """Threads of all programs that run or wait for a processor at this moment; infinite where that is not known."""
 
 
 class ProcessorWatch:
@@ -102,7 +106,8 @@ class ProcessorWatch:
     def free_n(self) -> float:
         """Processors that this process may use, less those that others used since the latest call.
 
-        Infinite where the system does not tell. The system counts in hundredths of a second.
+        If that was long ago, they count as used by others only if they are at this moment, too. Infinite where the
+        system does not tell. The system counts in hundredths of a second.
         """
         before = self._latest
         self._latest_s = time.perf_counter()
@@ -114,7 +119,10 @@ class ProcessorWatch:
         ordinary = max(0.0, now.ordinary_s - before.ordinary_s) / elapsed_s
         if all_others - ordinary >= _LITTLE and _most_waiting(before, now) >= _HINDERED:
             self._hindered_until_s = max(self._hindered_until_s, now.at_s + _COUNTED_S)
-        return len(self._allowed) - (all_others if now.at_s < self._hindered_until_s else ordinary)
+        used = all_others if now.at_s < self._hindered_until_s else ordinary
+        if elapsed_s > _LONG_S:
+            used = min(used, now.running_n - 1)  # this thread runs, too
+        return len(self._allowed) - used
 
     def _sample(self) -> _ProcessorUse | None:
         """None where the system does not tell."""
@@ -126,10 +134,11 @@ class ProcessorWatch:
             hz = os.sysconf("SC_CLK_TCK")
             ordinary_s = sum(row[column - 1] for row in rows for column in _BUSY_COLUMNS) / hz - own_s
             low_priority_s = sum(row[_LOW_PRIORITY_COLUMN - 1] for row in rows) / hz
+            running_n = next((int(line.split()[1]) for line in lines if line.startswith("procs_running ")), math.inf)
         except (OSError, ValueError, IndexError):
             return None
         threads = {thread.name: _ran_and_waited_s(thread) for thread in (self._proc / "self" / "task").glob("*")}
-        return _ProcessorUse(now_s, ordinary_s + low_priority_s, ordinary_s, threads) if rows else None
+        return _ProcessorUse(now_s, ordinary_s + low_priority_s, ordinary_s, threads, running_n) if rows else None
 
 
 def _most_waiting(before: _ProcessorUse, now: _ProcessorUse) -> float:

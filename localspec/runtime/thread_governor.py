@@ -15,6 +15,8 @@ from localspec.engine.model import TunableModel
 
 _EVERY_S = 0.5
 """Processors are counted so often at most: the system tells their use in hundredths of a second."""
+_PAUSE_S, _SOON_S = 2.0, 0.1
+"""After so long a pause, as between two replies, they are counted again soon: the pause tells little about now."""
 _TAKEN, _FREE = 0.6, 0.35
 """The part of a processor that others have to use for it to count as taken, and may use for it to count as free again.
 
@@ -38,11 +40,15 @@ class ThreadGovernor:
         """``models`` have the number of threads that they take when nothing else wants the processors."""
         self._best_n = [(model, model.threads) for model in models if model.threads > 1]
         self._processors = processors or ProcessorWatch()
+        self._wait_s = _EVERY_S
+        """Seconds between the latest count and the next."""
 
     def adjust(self) -> None:
         """To be called between evaluations, as often as there is occasion."""
-        if not self._best_n or self._processors.age_s < _EVERY_S:
+        age_s = self._processors.age_s
+        if not self._best_n or age_s < self._wait_s:
             return
+        self._wait_s = _SOON_S if age_s > _PAUSE_S else _EVERY_S
         free_n = self._processors.free_n()
         for model, best_n in self._best_n:
             if free_n < model.threads - _TAKEN:

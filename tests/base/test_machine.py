@@ -29,6 +29,8 @@ class Proc:
     """Of one of the two threads of this process, which run equally long."""
     is_nice: bool = False
     """True if this process has a low priority."""
+    running_n: int | None = None
+    """Threads that run at this moment, that of the test among them; None where the system does not tell."""
 
     def write(self) -> None:
         def row(name: str, user_s: float, nice_s: float = 0.0) -> str:
@@ -36,7 +38,8 @@ class Proc:
             return f"{name} {round(user_s * 100)} {round(nice_s * 100)} 0 {idle} 5 0 0 {given_away} 0 0"
 
         rows = [row("cpu", 0), row("cpu0", self.programs_s, self.nice_s), row("cpu1", 0), row("cpu2", self.elsewhere_s)]
-        (self.folder / "stat").write_text("\n".join([*rows, "ctxt 12345", ""]))
+        running = [] if self.running_n is None else [f"procs_running {self.running_n}"]
+        (self.folder / "stat").write_text("\n".join([*rows, "ctxt 12345", *running, ""]))
         for thread in ("7", "8"):
             task = self.folder / "self" / "task" / thread
             task.mkdir(parents=True, exist_ok=True)
@@ -81,6 +84,23 @@ def test_what_others_use_is_not_free(proc: Proc) -> None:
     assert watch.free_n() == pytest.approx(1.25)
     proc.pass_s(10, own=2)
     assert watch.free_n() == pytest.approx(2)
+
+
+@pytest.mark.parametrize(("running_n", "free_n"), [(1, 2), (2, 1), (3, 0.5), (9, 0.5), (None, 0.5)])
+def test_programs_that_have_ended_leave_processors_free(proc: Proc, running_n: int | None, free_n: float) -> None:
+    """What was used in a long time counts as used no longer where hardly anything runs now."""
+    watch = ProcessorWatch(proc.folder)
+    proc.running_n = running_n
+    proc.pass_s(10, own=0.5, others=1.5)
+    assert watch.free_n() == pytest.approx(free_n)
+
+
+def test_what_runs_at_one_moment_tells_less_than_a_short_time(proc: Proc) -> None:
+    watch = ProcessorWatch(proc.folder)
+    for running_n in (1, 9):
+        proc.running_n = running_n
+        proc.pass_s(1, own=1, others=0.75)
+        assert watch.free_n() == pytest.approx(1.25)
 
 
 def test_programs_of_low_priority_make_way(proc: Proc) -> None:

@@ -91,6 +91,15 @@ def test_processors_are_not_counted_in_every_round() -> None:
     assert governed.processors.counted_n == 0
 
 
+def test_after_a_pause_processors_are_counted_again_soon() -> None:
+    """What others did between two replies tells little of what they do in the next."""
+    governed = Governed()
+    for age_s, counted_n in [(60, 1), (0.05, 1), (0.15, 2), (0.15, 2), (0.55, 3)]:
+        governed.processors.age_s = age_s
+        governed.with_free(math.inf)
+        assert governed.processors.counted_n == counted_n
+
+
 def test_models_of_one_thread_need_no_counting() -> None:
     processors = Processors()
     ThreadGovernor([model(1)], processors).adjust()
