@@ -65,6 +65,8 @@ _DRAFT_SHARE = 0.1
 """A drafter's share of the target's time, as far as planning goes."""
 _CLEARLY = 0.93
 """Fewer threads must take less than this share of the time to be preferred."""
+_THERE_AND_BACK = (True, False, False, True)
+"""The order in which two ways are measured, so that a machine that becomes slower meanwhile is slower for both."""
 _STEADY = 1.6
 """If the same evaluation takes this many times as long as another time, something else wants the machine."""
 
@@ -78,7 +80,7 @@ def costs_weight(target: TunableModel, tuned: Iterable[TunableModel], drafters_n
     """About how long choosing threads for ``tuned`` and measuring costs take, in the same unit."""
     threads = sum(min(2, model.threads) * _threads_weight(_VERIFIED_N if model is target else 1) for model in tuned)
     two = isinstance(target, ShortTextModel) and target.has_short_context
-    contexts = 2 * _evaluations_weight(_VERIFIED_N) if two else 0.0
+    contexts = len(_THERE_AND_BACK) * _evaluations_weight(_VERIFIED_N) if two else 0.0
     return threads + contexts + sum(map(_evaluations_weight, _BATCHES[:FEWEST_ROUNDS])) + _rest_weight(drafters_n)
 
 
@@ -175,11 +177,11 @@ def choose_context(model: ShortTextModel, prompt: Sequence[int], batch: int, pro
 
     On the processors measured, fused attention is faster there for single tokens, and for several on some alone.
     """
-    spent_s = {}
-    for on in (False, True):
+    spent_s = {False: 0.0, True: 0.0}
+    for on in _THERE_AND_BACK:
         model.use_short_context(on)
         progress.begin("attention", _evaluations_weight(batch))
-        spent_s[on] = _evaluation_s(model, prompt, batch)
+        spent_s[on] += _evaluation_s(model, prompt, batch)
     if spent_s[True] > spent_s[False]:
         model.keep_one_context()
     return model.has_short_context

@@ -19,7 +19,7 @@ from localspec.base.file_identity import sample_digest
 from localspec.base.shared_file import replace_file
 from localspec.engine.costs import Costs
 
-_FORMAT = 3
+_FORMAT = 4
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError)
 
 

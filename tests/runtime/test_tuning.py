@@ -20,7 +20,7 @@ from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.head import HeadInputs
 from localspec.engine.hidden import Rows
 from localspec.engine.model import Likeliest, Logits
-from localspec.runtime.calibration import PlainRound, choose_threads, measure_costs
+from localspec.runtime.calibration import PlainRound, choose_context, choose_threads, measure_costs
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.load import open_pair
 from localspec.runtime.measuring_progress import MeasuringProgress
@@ -436,6 +436,21 @@ class TestMemory:
         assert costs.round_s(4) == pytest.approx(min(several_s, 1) * stairs(4, 4), rel=0.1)
         self.fit(again, file)
         assert again.target.has_short_context == (several_s < 1)  # type: ignore[attr-defined]
+
+    @pytest.mark.parametrize(("several_s", "slower"), [(0.9, 1.04), (1.1, 0.96)])
+    def test_a_machine_whose_speed_changes_does_not_choose_the_context(
+        self, clock: Clock, several_s: float, slower: float
+    ) -> None:
+        """Each evaluation takes ``slower`` times as long as the one before."""
+        done_n = 0
+
+        def price_s(batch: int, threads: int) -> float:
+            nonlocal done_n
+            done_n += 1
+            return 0.1 * slower**done_n
+
+        two = TwoContexts(letters(40), clock=clock, price_s=price_s, several_s=several_s)
+        assert choose_context(two, PROMPT, 4, MeasuringProgress()) == (several_s < 1)
 
     def test_tokens_that_are_read_one_by_one_are_priced_so(self, clock: Clock, tmp_path: Path) -> None:
         """Whether the price was measured just now or is from the disk, which does not know who reads how."""
