@@ -64,9 +64,11 @@ _FIRST_PIECE_N, _PIECE_N = 4, 16
 _DRAFT_SHARE = 0.1
 """A drafter's share of the target's time, as far as planning goes."""
 _CLEARLY = 0.93
-"""Fewer threads must take less than this share of the time to be preferred."""
-_THERE_AND_BACK = (True, False, False, True)
-"""The order in which two ways are measured, so that a machine that becomes slower meanwhile is slower for both."""
+"""One way is clearly faster than another if it takes less than this share of the time."""
+_THERE_AND_BACK = ((True, False), (False, True))
+"""The orders in which two ways are measured by turns: a machine that becomes slower meanwhile is so for both."""
+_MOST_TURNS, _CONTEXTS_S = 3, 3.0
+"""Both contexts are measured in so many turns, or for so many seconds, unless one is clearly faster before."""
 _STEADY = 1.6
 """If the same evaluation takes this many times as long as another time, something else wants the machine."""
 
@@ -80,7 +82,7 @@ def costs_weight(target: TunableModel, tuned: Iterable[TunableModel], drafters_n
     """About how long choosing threads for ``tuned`` and measuring costs take, in the same unit."""
     threads = sum(min(2, model.threads) * _threads_weight(_VERIFIED_N if model is target else 1) for model in tuned)
     two = isinstance(target, ShortTextModel) and target.has_short_context
-    contexts = len(_THERE_AND_BACK) * _evaluations_weight(_VERIFIED_N) if two else 0.0
+    contexts = 2 * _evaluations_weight(_VERIFIED_N) if two else 0.0
     return threads + contexts + sum(map(_evaluations_weight, _BATCHES[:FEWEST_ROUNDS])) + _rest_weight(drafters_n)
 
 
@@ -177,13 +179,22 @@ def choose_context(model: ShortTextModel, prompt: Sequence[int], batch: int, pro
 
     On the processors measured, fused attention is faster there for single tokens, and for several on some alone.
     """
-    spent_s = {False: 0.0, True: 0.0}
-    for on in _THERE_AND_BACK:
-        model.use_short_context(on)
-        progress.begin("attention", _evaluations_weight(batch))
-        spent_s[on] += _evaluation_s(model, prompt, batch)
-    if spent_s[True] > spent_s[False]:
+    spent_s: dict[bool, list[float]] = {False: [], True: []}
+    deadline = time.perf_counter() + _CONTEXTS_S
+    share = 1.0
+    for done_n, order in enumerate(_THERE_AND_BACK * _MOST_TURNS, 1):
+        for on in order:
+            model.use_short_context(on)
+            progress.begin("attention", _evaluations_weight(batch))
+            spent_s[on].append(_evaluation_s(model, prompt, batch))
+        share = fmean(spent_s[True]) / fmean(spent_s[False])
+        clear = done_n % 2 == 0 and not _CLEARLY < share < 1 / _CLEARLY
+        if clear or time.perf_counter() > deadline:
+            break
+    if share > 1:
         model.keep_one_context()
+    else:
+        model.use_short_context(True)
     return model.has_short_context
 
 

@@ -6,10 +6,11 @@ import errno
 import io
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import cycle, pairwise
+from itertools import count, cycle, pairwise
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -442,15 +443,28 @@ class TestMemory:
         self, clock: Clock, several_s: float, slower: float
     ) -> None:
         """Each evaluation takes ``slower`` times as long as the one before."""
-        done_n = 0
+        times = (0.1 * slower**n for n in count())
+        assert self.chosen(clock, several_s, times) == (several_s < 1)
 
-        def price_s(batch: int, threads: int) -> float:
-            nonlocal done_n
-            done_n += 1
-            return 0.1 * slower**done_n
+    def test_a_machine_whose_speed_wanders_hardly_chooses_the_context(self, clock: Clock) -> None:
+        """Evaluations take up to a tenth more or less; the slower context is taken in one of fifty loads at most."""
+        wrong_n = 0
+        for seed in range(50):
+            rng = Random(seed)
+            for several_s in (0.92, 1.08):
+                times = (rng.uniform(0.09, 0.11) for _ in count())
+                wrong_n += self.chosen(clock, several_s, times) != (several_s < 1)
+        assert wrong_n <= 2
 
-        two = TwoContexts(letters(40), clock=clock, price_s=price_s, several_s=several_s)
-        assert choose_context(two, PROMPT, 4, MeasuringProgress()) == (several_s < 1)
+    def test_a_slow_model_is_measured_once_in_each_context(self, clock: Clock) -> None:
+        times = [1.0 + n / 100 for n in range(100)]
+        self.chosen(clock, 1.0, iter(times))
+        assert clock.now_s < 10
+
+    def chosen(self, clock: Clock, several_s: float, times: Iterator[float]) -> bool:
+        """True if the context for short texts is kept, by evaluations that take these ``times`` without it."""
+        two = TwoContexts(letters(40), clock=clock, price_s=lambda *_: next(times), several_s=several_s)
+        return choose_context(two, PROMPT, 4, MeasuringProgress())
 
     def test_tokens_that_are_read_one_by_one_are_priced_so(self, clock: Clock, tmp_path: Path) -> None:
         """Whether the price was measured just now or is from the disk, which does not know who reads how."""
