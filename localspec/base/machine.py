@@ -24,8 +24,6 @@ _LITTLE = 0.1
 """Programs that use fewer processors than this do not hinder; a thread that ran and waited for less tells nothing."""
 _COUNTED_S = 15.0
 """Seconds that they count after the latest hindrance: with fewer threads there may be none to see."""
-_LONG_S = 2.0
-"""In a longer time programs come and go, so that their use in it does not tell whether they still run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +101,11 @@ class ProcessorWatch:
         """Seconds since the latest call of ``free_n``."""
         return time.perf_counter() - self._latest_s
 
-    def free_n(self) -> float:
+    def free_n(self, *, after_pause: bool = False) -> float:
         """Processors that this process may use, less those that others used since the latest call.
 
-        If that was long ago, they count as used by others only if they are at this moment, too. Infinite where the
-        system does not tell. The system counts in hundredths of a second.
+        With ``after_pause`` others count only as far as they run at this moment, too: they may have come and gone.
+        Infinite where the system does not tell. The system counts in hundredths of a second.
         """
         before = self._latest
         self._latest_s = time.perf_counter()
@@ -120,7 +118,7 @@ class ProcessorWatch:
         if all_others - ordinary >= _LITTLE and _most_waiting(before, now) >= _HINDERED:
             self._hindered_until_s = max(self._hindered_until_s, now.at_s + _COUNTED_S)
         used = all_others if now.at_s < self._hindered_until_s else ordinary
-        if elapsed_s > _LONG_S:
+        if after_pause:
             used = min(used, now.running_n - 1)  # this thread runs, too
         return len(self._allowed) - used
 

@@ -124,7 +124,7 @@ class Replier:
         if self._speeds:
             self._speeds.observe(event, options)
         if self._governor:
-            self._governor.adjust()
+            self._governor.adjust(begins=isinstance(event, Started))
 
     def _keep(self, context: Sequence[int], prompt_n: int) -> None:
         """Remember a reply that is over, and its prompt of so many tokens before it."""

@@ -148,6 +148,8 @@ class SharedPair:
         self, prompt: Prompt, options: ReplyOptions, prefix: str, listener: Listener, cancel: Cancellation
     ) -> None:
         """As ``load.ConcurrentPair``."""
+        if not any(slot.busy for slot in self._slots):
+            self._governor.adjust(begins=True)
         slot = max((slot for slot in self._slots if not slot.busy), key=lambda slot: slot.suits(prompt))
         self._begun_n += 1
         slot.take(prompt, cancel, self._begun_n)

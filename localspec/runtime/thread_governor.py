@@ -15,8 +15,8 @@ from localspec.engine.model import TunableModel
 
 _EVERY_S = 0.5
 """Processors are counted so often at most: the system tells their use in hundredths of a second."""
-_PAUSE_S, _SOON_S = 2.0, 0.1
-"""After so long a pause, as between two replies, they are counted again soon: the pause tells little about now."""
+_SOON_S = 0.1
+"""After a pause between two replies they are counted again so soon, for the pause tells little about now."""
 _TAKEN, _FREE = 0.6, 0.35
 """The part of a processor that others have to use for it to count as taken, and may use for it to count as free again.
 
@@ -30,7 +30,7 @@ class FreeProcessors(Protocol):
     @property
     def age_s(self) -> float: ...
 
-    def free_n(self) -> float: ...
+    def free_n(self, *, after_pause: bool = False) -> float: ...
 
 
 class ThreadGovernor:
@@ -43,13 +43,14 @@ class ThreadGovernor:
         self._wait_s = _EVERY_S
         """Seconds between the latest count and the next."""
 
-    def adjust(self) -> None:
-        """To be called between evaluations, as often as there is occasion."""
+    def adjust(self, *, begins: bool = False) -> None:
+        """To be called between evaluations, as often as there is occasion; ``begins`` is True where a reply begins."""
         age_s = self._processors.age_s
         if not self._best_n or age_s < self._wait_s:
             return
-        self._wait_s = _SOON_S if age_s > _PAUSE_S else _EVERY_S
-        free_n = self._processors.free_n()
+        after_pause = begins and age_s >= _EVERY_S
+        self._wait_s = _SOON_S if after_pause else _EVERY_S
+        free_n = self._processors.free_n(after_pause=after_pause)
         for model, best_n in self._best_n:
             if free_n < model.threads - _TAKEN:
                 model.set_threads(max(1, int(free_n + _TAKEN)))

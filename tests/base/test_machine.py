@@ -87,20 +87,14 @@ def test_what_others_use_is_not_free(proc: Proc) -> None:
 
 
 @pytest.mark.parametrize(("running_n", "free_n"), [(1, 2), (2, 1), (3, 0.5), (9, 0.5), (None, 0.5)])
-def test_programs_that_have_ended_leave_processors_free(proc: Proc, running_n: int | None, free_n: float) -> None:
-    """What was used in a long time counts as used no longer where hardly anything runs now."""
+def test_programs_that_ended_in_a_pause_leave_processors_free(proc: Proc, running_n: int | None, free_n: float) -> None:
     watch = ProcessorWatch(proc.folder)
-    proc.running_n = running_n
-    proc.pass_s(10, own=0.5, others=1.5)
-    assert watch.free_n() == pytest.approx(free_n)
-
-
-def test_what_runs_at_one_moment_tells_less_than_a_short_time(proc: Proc) -> None:
-    watch = ProcessorWatch(proc.folder)
-    for running_n in (1, 9):
+    for _ in range(2):
         proc.running_n = running_n
-        proc.pass_s(1, own=1, others=0.75)
-        assert watch.free_n() == pytest.approx(1.25)
+        proc.pass_s(10, own=0.5, others=1.5)
+        assert watch.free_n(after_pause=True) == pytest.approx(free_n)
+    proc.pass_s(10, own=0.5, others=1.5)
+    assert watch.free_n() == pytest.approx(0.5)
 
 
 def test_programs_of_low_priority_make_way(proc: Proc) -> None:

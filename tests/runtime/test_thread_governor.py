@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import pytest
 
 from localspec.engine.cancel import Cancellation
 from localspec.runtime import loaded_pair
+from localspec.runtime.load import ConcurrentPair, open_pair
 from localspec.runtime.loaded_pair import LoadedPair
+from localspec.runtime.messages import Listener, Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.thread_governor import ThreadGovernor
 from tests.builtin import TARGET
@@ -37,9 +40,11 @@ class Processors:
     free: float = math.inf
     age_s: float = 1.0
     counted_n: int = 0
+    pauses_n: int = 0
 
-    def free_n(self) -> float:
+    def free_n(self, *, after_pause: bool = False) -> float:
         self.counted_n += 1
+        self.pauses_n += after_pause
         return self.free
 
 
@@ -94,10 +99,57 @@ def test_processors_are_not_counted_in_every_round() -> None:
 def test_after_a_pause_processors_are_counted_again_soon() -> None:
     """What others did between two replies tells little of what they do in the next."""
     governed = Governed()
-    for age_s, counted_n in [(60, 1), (0.05, 1), (0.15, 2), (0.15, 2), (0.55, 3)]:
+    for begins, age_s, counted_n in [(True, 1.5, 1), (False, 0.05, 1), (False, 0.15, 2), (False, 0.15, 2)]:
         governed.processors.age_s = age_s
-        governed.with_free(math.inf)
-        assert governed.processors.counted_n == counted_n
+        governed.governor.adjust(begins=begins)
+        assert (governed.processors.counted_n, governed.processors.pauses_n) == (counted_n, 1)
+
+
+def test_the_time_of_slow_rounds_is_no_pause() -> None:
+    governed = Governed()
+    for begins, age_s in [(False, 9), (True, 0.2), (False, 0.6)]:
+        governed.processors.age_s = age_s
+        governed.governor.adjust(begins=begins)
+    assert (governed.processors.counted_n, governed.processors.pauses_n) == (2, 0)
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """What the governors of pairs are told."""
+    told: list[bool] = []
+
+    def adjust(governor: ThreadGovernor, *, begins: bool = False) -> None:
+        told.append(begins)
+
+    monkeypatch.setattr(ThreadGovernor, "adjust", adjust)
+    return told
+
+
+PROMPT = (Message(Role.USER, "Hello"),)
+FEW = ReplyOptions(max_tokens=4)
+
+
+def test_a_reply_tells_that_it_begins(begun: list[bool]) -> None:
+    with closing(open_pair(LoadOptions(TARGET, n_ctx=256), Cancellation())) as pair:
+        for _ in range(2):
+            begun.clear()
+            list(pair.reply(PROMPT, FEW))
+            assert begun[0]
+            assert sum(begun) == 1
+
+
+def test_the_first_of_several_replies_tells_that_it_begins(begun: list[bool]) -> None:
+    """When the second comes, the processors have been counted in the rounds of the first."""
+    with closing(open_pair(LoadOptions(TARGET, n_ctx=256, replies=2), Cancellation())) as pair:
+        assert isinstance(pair, ConcurrentPair)
+        for _ in range(2):
+            begun.clear()
+            for _ in range(2):
+                pair.begin(PROMPT, FEW, "", Listener(lambda _: None, lambda _: None), Cancellation())
+            while pair.step():
+                pass
+            assert begun[0]
+            assert sum(begun) == 1
 
 
 def test_models_of_one_thread_need_no_counting() -> None:

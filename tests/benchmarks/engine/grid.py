@@ -18,6 +18,8 @@ Row = dict[str, Any]
 
 SHORT_TOKENS = 8
 """Of the reply nobody counts that a fresh server warms up with."""
+REST_S = 0.2
+"""Between two runs, for the threads of the one before to come to rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ class Grid:
         if self._warm.get(contestant.name) != process:
             contestant.run(Case(self.prompts[0], Sampling(temperature=0), 0, SHORT_TOKENS, self.plan.schema))
             self._warm[contestant.name] = process
+        time.sleep(REST_S)
         busy_s, own_s = machine.busy_s(), machine.process_cpu_s(process)
         run = contestant.run(case)
         return run, (machine.busy_s() - busy_s) - (machine.process_cpu_s(process) - own_s)
