@@ -67,8 +67,8 @@ _CLEARLY = 0.93
 """One way is clearly faster than another if it takes less than this share of the time."""
 _THERE_AND_BACK = ((True, False), (False, True))
 """The orders in which two ways are measured by turns: a machine that becomes slower meanwhile is so for both."""
-_MOST_TURNS, _CONTEXTS_S = 3, 3.0
-"""Both contexts are measured in so many turns, or for so many seconds, unless one is clearly faster before."""
+_CONTEXTS_S = 2.0
+"""After so many seconds both contexts are not measured again on the way back: long evaluations vary less."""
 _STEADY = 1.6
 """If the same evaluation takes this many times as long as another time, something else wants the machine."""
 
@@ -175,23 +175,20 @@ def more_threads_pay(model: TunableModel, n: int, prompt: Sequence[int], batch: 
 
 
 def choose_context(model: ShortTextModel, prompt: Sequence[int], batch: int, progress: MeasuringProgress) -> bool:
-    """Evaluate short texts in a context of their own if ``batch`` tokens are faster there; True if they are.
+    """Evaluate short texts in a context of their own, unless ``batch`` tokens are clearly slower there; True if so.
 
-    On the processors measured, fused attention is faster there for single tokens, and for several on some alone.
+    Fused attention is faster there on most processors measured; one evaluation's time varies by more than it gains.
     """
     spent_s: dict[bool, list[float]] = {False: [], True: []}
     deadline = time.perf_counter() + _CONTEXTS_S
-    share = 1.0
-    for done_n, order in enumerate(_THERE_AND_BACK * _MOST_TURNS, 1):
+    for order in _THERE_AND_BACK:
         for on in order:
             model.use_short_context(on)
             progress.begin("attention", _evaluations_weight(batch))
             spent_s[on].append(_evaluation_s(model, prompt, batch))
-        share = fmean(spent_s[True]) / fmean(spent_s[False])
-        clear = done_n % 2 == 0 and not _CLEARLY < share < 1 / _CLEARLY
-        if clear or time.perf_counter() > deadline:
+        if time.perf_counter() > deadline:
             break
-    if share > 1:
+    if fmean(spent_s[False]) < _CLEARLY * fmean(spent_s[True]):
         model.keep_one_context()
     else:
         model.use_short_context(True)
