@@ -24,8 +24,11 @@ from localspec.runtime.messages import Message, Role
 from localspec.runtime.prompting import Prompter
 from tests.builtin import DRAFT, open_target
 
-NEAR_TIE = 0.4
-"""Two logits closer than this may change places when the shape of the batch changes (see ``NOISE``)."""
+NEAR_TIE = 0.7
+"""Two logits closer than this may change places where a text is computed otherwise (see ``NOISE``).
+
+Fused and unfused attention were seen to move a logit by up to 0.68 (25 texts, a processor without AVX-512).
+"""
 
 
 @dataclass(frozen=True)
