@@ -180,7 +180,7 @@ SETTINGS: tuple[Setting, ...] = (
         "flash_attn",
         Choice((AUTO, "on", "off")),
         "Compute attention in one fused step",
-        "auto: on a GPU; on the CPU for a quantised cache, and in texts of up to 256 tokens where that is faster",
+        "auto: on a GPU; on the CPU for a quantised cache, and in texts of up to 256 tokens unless that is slower",
     ),
     _model(
         "mmap",

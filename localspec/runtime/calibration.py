@@ -177,7 +177,7 @@ def more_threads_pay(model: TunableModel, n: int, prompt: Sequence[int], batch: 
 def choose_context(model: ShortTextModel, prompt: Sequence[int], batch: int, progress: MeasuringProgress) -> bool:
     """Evaluate short texts in a context of their own, unless ``batch`` tokens are clearly slower there; True if so.
 
-    Fused attention is faster there on most processors measured; one evaluation's time varies by more than it gains.
+    Fused attention is faster there on most processors measured, by less than the time of one evaluation may vary.
     """
     spent_s: dict[bool, list[float]] = {False: [], True: []}
     deadline = time.perf_counter() + _CONTEXTS_S

@@ -20,6 +20,7 @@ from localspec.doctor.native_probe import NativeReport
 from localspec.engine.cancel import Cancellation
 from localspec.runtime.load import OpenPair
 from localspec.runtime.options import LoadOptions, Progress
+from tests.builtin import HAS_AVX512
 from tests.cli.conftest import Localspec
 from tests.cli.support import Done
 from tests.insight.losslessness.support import PLANTED, TablePair
@@ -224,5 +225,5 @@ def test_the_built_in_pair_is_lossless(localspec: Localspec, tmp_path: Path) -> 
     assert (outcomes["greedy"], outcomes["sampled"], outcomes["json"], outcomes["rounds"]) == ("pass",) * 4
     assert report["circumstances"]["target"]["sha256"]
     # Activations are rounded to 8 bits before they meet four-bit weights, so logits move more with the batch.
-    assert report["checks"][0]["figures"]["batch_noise"] < 0.4
+    assert report["checks"][0]["figures"]["batch_noise"] < (0.3 if HAS_AVX512 else 0.4)
     assert report["checks"][-1]["figures"]["draft_n_accepted"] > 50

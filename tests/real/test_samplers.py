@@ -71,7 +71,7 @@ def test_greedy_with_a_memory_says_what_plain_decoding_says(
                 assert fast.finished.text == expected.finished.text
             else:
                 tied_n += 1
-                assert gap(duo, settings, prompt, expected.ids[:at], expected.ids[at], fast.ids[at]) < 1.2 * NEAR_TIE
+                assert gap(duo, settings, prompt, expected.ids[:at], expected.ids[at], fast.ids[at]) < 2 * NEAR_TIE
     assert changed_n, "the settings changed nothing, so nothing was tested"
     assert accepted_n > QUESTIONS
     assert tied_n <= 2
