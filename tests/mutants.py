@@ -36,7 +36,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engine/suffix_automaton": ("engine/test_suffix.py", "engine/test_suffix_drafter.py"),
     "engine/text": ("engine/test_text.py", "engine/test_loop.py"),
     # Never slower.
-    "engine/costs": ("engine/test_costs.py", "engine/test_adaptive.py", "runtime/test_tuning.py"),
+    "engine/costs": ("engine/test_costs.py", "engine/test_adaptive.py", "runtime/calibration/test_later_loads.py"),
     "engine/adaptive": ("engine/test_adaptive.py",),
     "engine/reading": ("engine/test_reading.py",),
     "engine/text_window": ("engine/test_reading.py",),

@@ -39,7 +39,8 @@ from tests import readme
 from tests.config.support import configure
 from tests.fakes import TableModel, letters
 from tests.insight.stats.support import START, Kind, about_of
-from tests.runtime.test_tuning import Clock, clock, model
+from tests.runtime.calibration.conftest import clock
+from tests.runtime.calibration.timed_models import Clock, model
 
 __all__ = ["clock"]
 

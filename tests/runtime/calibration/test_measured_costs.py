@@ -1,0 +1,170 @@
+"""The costs that loading measures: the prices of batches, queries and changes of size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle
+
+import numpy as np
+import pytest
+
+from localspec.engine.block_head import Block, BlockModel
+from localspec.engine.head import HeadInputs
+from localspec.engine.hidden import Rows
+from localspec.engine.model import Likeliest
+from localspec.runtime.calibration import PlainRound, measure_costs
+from localspec.runtime.measuring_progress import MeasuringProgress
+from tests.fake_heads import FakeBlockHead, HiddenTarget
+from tests.fakes import ExactModel, letters
+from tests.runtime.calibration.timed_models import PROMPT, Clock, Onward, Replaying, Timed, model, set_clock, stairs
+
+
+def test_every_batch_has_the_price_the_model_takes(clock: Clock) -> None:
+    target, draft = model(clock, stairs), model(clock, lambda batch, threads: 1e-4 * (1 + batch / 10))
+    costs = measure_costs(target, {"draft": draft}, PROMPT, PlainRound(stairs(1, 4), 0.0), 17, MeasuringProgress())
+    assert [costs.round_s(b) for b in (1, 2, 4, 5, 8, 16, 17)] == pytest.approx(
+        [stairs(b, 4) for b in (1, 2, 4, 5, 8, 16, 17)]
+    )
+    assert costs.query_s("draft", 1) == pytest.approx(1.1e-4)
+    assert costs.query_s("draft", 11) == pytest.approx(2.1e-4, rel=0.05)
+
+
+@pytest.mark.parametrize("forgets_freely", [True, False])
+def test_a_draft_has_the_price_of_what_replies_ask_it(clock: Clock, forgets_freely: bool) -> None:
+    """Where its device ranks the scores, all of them are not fetched."""
+
+    @dataclass(slots=True)
+    class Ranks(Timed):
+        def likeliest(self, context: Sequence[int]) -> Likeliest:
+            before = self.clock.now_s
+            row = self.logits(context, 1)[0]
+            self.clock.now_s = before + (self.clock.now_s - before) / 2
+            return Likeliest(np.arange(len(row)), row)
+
+    draft = Ranks(letters(40), clock=clock, price_s=lambda batch, threads: 1e-4 * (1 + batch / 10))
+    draft.forgets_freely = forgets_freely
+    plain = PlainRound(stairs(1, 4), 0.0)
+    costs = measure_costs(model(clock, stairs), {"draft": draft}, PROMPT, plain, 17, MeasuringProgress())
+    assert costs.query_s("draft", 1) == pytest.approx(0.55e-4)
+    assert costs.query_s("draft", 11) == pytest.approx(1.05e-4, rel=0.05)
+
+
+def test_a_block_has_the_price_of_its_first_proposal_and_of_every_row(clock: Clock) -> None:
+    """And catching up that of the target's rows it reads."""
+
+    class Head(FakeBlockHead):
+        def inject(self, features: Rows, position: int) -> None:
+            FakeBlockHead.inject(self, features, position)
+            clock.now_s += 1e-5 * len(features)
+
+        def guess(self, token: int, position: int, n: int) -> Block:
+            clock.now_s += 1e-4 * (1 + n / 10)
+            return FakeBlockHead.guess(self, token, position, n)
+
+    target = HiddenTarget(ExactModel(letters(40)))
+    target.logits(PROMPT, 0)
+    head = BlockModel(HeadInputs(Head(letters(40)), target.keep_hidden([0])))
+    slow, plain = model(clock, stairs), PlainRound(stairs(1, 4), 0.0)
+    costs = measure_costs(slow, {"dflash": head}, PROMPT, plain, 17, MeasuringProgress())
+    assert costs.query_s("dflash", 1) == pytest.approx(1.1e-4)
+    assert costs.query_s("dflash", 1, 4) == pytest.approx(1.4e-4)
+    assert costs.query_s("dflash", 11) == pytest.approx(2.1e-4, rel=0.05)
+
+
+def test_interruptions_change_no_price(clock: Clock) -> None:
+    """Two of three evaluations take three times as long and longer, as beside other programs."""
+    turns = cycle((3.0, 1.0, 5.0))
+    target = model(clock, lambda batch, threads: stairs(batch, threads) * next(turns))
+    costs = measure_costs(target, {}, PROMPT, PlainRound(2 * stairs(1, 4), 0.0), 17, MeasuringProgress())
+    assert [costs.price(b) for b in (2, 4, 8, 17)] == pytest.approx(
+        [stairs(b, 4) / stairs(1, 4) for b in (2, 4, 8, 17)]
+    )
+    assert costs.plain_s == pytest.approx(2 * stairs(1, 4))
+
+
+def test_a_slow_model_is_priced_by_fewer_batches(clock: Clock) -> None:
+    """Three batches are measured whatever they take; the largest is put on their line."""
+    target = model(clock, lambda batch, threads: 1.0 + batch)
+    costs = measure_costs(target, {}, PROMPT, PlainRound(2.0, 0.0), 17, MeasuringProgress())
+    assert set(costs.rounds_s) == {1, 2, 4, 8, 17}
+    assert costs.round_s(17) == pytest.approx(18.0)
+
+
+def test_what_other_programs_take_is_no_price(clock: Clock) -> None:
+    """Two tokens never fit between two interruptions here; one does."""
+
+    def cut(batch: int, threads: int) -> float:
+        waited_s = 0.04 if batch > 1 else 0.0
+        clock.waited_s += waited_s
+        return stairs(batch, threads) + waited_s
+
+    plain = PlainRound(stairs(1, 4), 0.0)
+    costs = measure_costs(model(clock, cut), {}, PROMPT, plain, 17, MeasuringProgress())
+    assert [costs.round_s(b) for b in (1, 2, 4, 8, 16)] == pytest.approx([stairs(b, 4) for b in (1, 2, 4, 8, 16)])
+
+
+def test_a_model_that_cannot_go_back_is_priced_for_going_on() -> None:
+    """What it takes to be asked the same again, as measuring has to, is none of its prices."""
+    clock = Clock()
+    target = Onward(letters(40), clock=clock, price_s=stairs)
+    draft = Onward(letters(40), clock=clock, price_s=lambda batch, threads: 1e-4 * (1 + batch / 10))
+    with pytest.MonkeyPatch.context() as patch:
+        set_clock(patch, clock)
+        costs = measure_costs(target, {"draft": draft}, PROMPT, PlainRound(stairs(1, 4), 0.0), 17, MeasuringProgress())
+    assert [costs.round_s(b) for b in (1, 2, 4, 5, 8, 16, 17)] == pytest.approx(
+        [stairs(b, 4) for b in (1, 2, 4, 5, 8, 16, 17)]
+    )
+    assert (costs.query_s("draft", 1), costs.query_s("draft", 11)) == pytest.approx((1.1e-4, 2.1e-4), rel=0.05)
+
+
+@pytest.mark.parametrize(("kind", "expected_s"), [(Timed, 0.0), (Replaying, 0.08)])
+def test_taking_back_has_the_price_of_what_is_read_again(clock: Clock, kind: type[Timed], expected_s: float) -> None:
+    target = kind(letters(40), clock=clock, price_s=lambda batch, threads: 0.01 * batch)
+    costs = measure_costs(target, {}, PROMPT, PlainRound(0.01, 0.0), 17, MeasuringProgress())
+    assert costs.rollback_s == pytest.approx(expected_s)
+    assert costs.round_s(4) == pytest.approx(0.04)
+
+
+def test_over_a_network_a_change_of_size_has_a_price_and_luck_has_none(clock: Clock) -> None:
+    """A packet of larger batches is lost in two of three evaluations here, and the graph of another size is sent."""
+    latest, turn = 0, cycle(range(3))
+
+    def wire(batch: int, threads: int) -> float:
+        nonlocal latest
+        changed, latest = batch != latest, batch
+        return stairs(batch, threads) + 1e-3 * changed + 0.2 * (batch > 4 and next(turn) > 0)
+
+    target, plain = model(clock, wire), PlainRound(stairs(1, 4), 0.0)
+    costs = measure_costs(target, {}, PROMPT, plain, 17, MeasuringProgress(), remote=True)
+    assert [costs.round_s(b) for b in (1, 2, 4, 8)] == pytest.approx(
+        [stairs(1, 4), stairs(2, 4), stairs(4, 4), stairs(8, 4) + 0.2]
+    )
+    assert costs.resize_s == pytest.approx(1e-3)
+    assert costs.settle_s == 0.0
+
+
+def test_where_evaluations_are_recorded_the_first_two_of_a_size_have_prices(clock: Clock) -> None:
+    """As on CUDA, which launches kernels one by one, then records them, and replays them from the third on."""
+    latest, same_n = 0, 0
+
+    def recorded(batch: int, threads: int) -> float:
+        nonlocal latest, same_n
+        same_n, latest = same_n + 1 if batch == latest else 0, batch
+        return stairs(batch, threads) + (1e-3, 2e-3)[same_n] if same_n < 2 else stairs(batch, threads)
+
+    target, plain = model(clock, recorded), PlainRound(stairs(1, 4), 0.0)
+    costs = measure_costs(target, {}, PROMPT, plain, 17, MeasuringProgress(), recorded=True)
+    assert [costs.round_s(b) for b in (1, 4, 8)] == pytest.approx([stairs(b, 4) for b in (1, 4, 8)])
+    assert (costs.resize_s, costs.settle_s) == pytest.approx((1e-3, 2e-3))
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before the batches", "after them"])
+def test_an_interruption_makes_no_drafter_dear(clock: Clock, late: bool) -> None:
+    """One that is priced too high is never asked, and so never priced again."""
+    target = model(clock, stairs)
+    draft = model(
+        clock, lambda batch, threads: 1e-4 * (1 + batch / 10) * (90 if late == (len(target.calls) > 20) else 1)
+    )
+    costs = measure_costs(target, {"draft": draft}, PROMPT, PlainRound(stairs(1, 4), 0.0), 17, MeasuringProgress())
+    assert costs.query_s("draft", 1) == pytest.approx(1.1e-4)
