@@ -79,7 +79,7 @@ class Embeddings:
     ) -> tuple[str, list[Vector]]:
         """The name of the model that answers, and a vector for each text. With ``cut`` long texts are cut.
 
-        The list is shorter if the client has hung up. Raises LocalSpecError.
+        The list is shorter if the client has hung up, or the server ends. Raises LocalSpecError.
         """
         client, loop = CLIENT.get(), asyncio.get_running_loop()
         self._rates.admit(client)
@@ -88,7 +88,7 @@ class Embeddings:
         found: list[Vector] = []
         try:
             for number, text in enumerate(texts):
-                if await request.is_disconnected():
+                if await request.is_disconnected() or self._closed:
                     break
                 vector, most_n = await loop.run_in_executor(self._thread, self._vector, path, text)
                 if vector.tokens_n > most_n and not cut:

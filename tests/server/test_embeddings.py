@@ -16,6 +16,8 @@ import numpy as np
 import ollama
 import openai
 import pytest
+from starlette.requests import Request
+from starlette.types import Message
 
 from localspec.base.errors import EngineError
 from localspec.runtime.embedding.process import Vector
@@ -216,6 +218,24 @@ async def test_a_model_that_nobody_asks_is_put_away() -> None:
         await until(lambda: start.latest.closed)
         await client.post("/v1/embeddings", json={"input": "a"})
         assert len(start.embedders) == 2
+
+
+async def test_the_end_of_the_server_waits_for_no_text() -> None:
+    """The process is closed while its thread still waits for an answer, and the other texts are left."""
+
+    async def connected() -> Message:
+        await asyncio.Event().wait()
+        return {}
+
+    start = Started()
+    embeddings = Embeddings(start=start, find=two_files)
+    request = Request({"type": "http"}, connected)
+    asking = asyncio.create_task(embeddings.vectors("", ["wait", "next"], cut=True, request=request))
+    await until(lambda: bool(start.embedders) and start.latest.texts == ["wait"])
+    await embeddings.close()
+    _, vectors = await asking
+    assert start.latest.closed
+    assert (start.latest.texts, len(vectors)) == (["wait"], 1)
 
 
 @pytest.mark.parametrize("key", [ApiKey("", b"", requests_per_minute=1), ApiKey("", b"", tokens_per_minute=2)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -146,6 +147,20 @@ def test_a_process_that_has_died_can_be_closed() -> None:
     with pytest.raises(EngineError):
         process.embed("text", question=True)
     process.close()
+
+
+def test_a_process_is_closed_while_a_text_is_waited_for(tmp_path: Path) -> None:
+    """The thread that waits gets an error, and nobody waits for the text."""
+    read = tmp_path / "read"
+    answers = f"print({HELLO!r}, flush=True); sys.stdin.readline(); open({str(read)!r}, 'w'); time.sleep(99)"
+    process = EmbeddingProcess((sys.executable, "-c", f"import sys, time; {answers}"))
+    with ThreadPoolExecutor(1) as thread:
+        asked = thread.submit(process.embed, "text", question=True)
+        while not read.exists():
+            assert not asked.done()
+        process.close()
+        with pytest.raises(EngineError, match="it ended"):
+            asked.result(30)
 
 
 def test_one_beside_a_pair_of_the_user_is_found(folder: Path, tmp_path: Path) -> None:
