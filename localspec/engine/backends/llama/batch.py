@@ -89,6 +89,7 @@ class PairBatch:
         self._sequences = np.zeros(capacity, np.int32)
         addresses = self._sequences.ctypes.data + np.arange(capacity, dtype=np.uintp) * self._sequences.itemsize
         self._addresses = addresses  # read by llama.cpp
+        self._first_token = self._tokens.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
         self.native = c.llama_batch()
         self.native.embd = self._rows.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
         self.native.pos = self._positions.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
@@ -107,7 +108,7 @@ class PairBatch:
 
     def add(
         self,
-        tokens: NDArray[np.int32] | None,
+        tokens: Sequence[int] | None,
         rows: NDArray[np.float32],
         at: int,
         sequence: int = _SEQUENCE,
@@ -125,12 +126,12 @@ class PairBatch:
         self._rows[begin:end] = rows
         self._wanted[begin:end] = scored
         self._sequences[begin:end] = sequence
-        self._positions[begin:end] = np.arange(at, at + len(rows))
-        self.native.token = None
+        self._positions[begin:end] = range(at, at + len(rows))
         if tokens is not None:
             self._tokens[begin:end] = tokens
-            self.native.token = self._tokens.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
+            self.native.token = self._first_token
         else:
+            self.native.token = None
             # An architecture with multimodal positions reads four a row; for text three are the same.
             self._positions[end : 3 * end] = np.tile(self._positions[:end], 2)
             self._positions[3 * end : _POSITIONS_N * end] = 0

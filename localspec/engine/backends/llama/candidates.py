@@ -64,60 +64,58 @@ class Candidates:
         return view
 
 
-def most_likely(row: Logits, k: int) -> Ids | None:
-    """At least the ``k`` tokens with the highest scores, ascending, and every token that ties with the last of them.
+class Groups:
+    """A row of scores in groups, with the highest score of each: all scores are looked at once, whatever is asked.
 
-    None if k is too large for this to be worth while. Raises ModelFileError if the scores are not numbers.
+    With a vocabulary of 150,000 tokens a look takes a third of what is left to do for a token on a fast GPU.
     """
-    width = len(row) // _GROUPS
-    if 4 * k > width:
-        return None
-    # The k-th highest of the groups' maxima is a score that at least k tokens reach.
-    grouped = row[: width * _GROUPS].reshape(_GROUPS, width)
-    maxima = grouped.max(axis=0)
-    if not np.isfinite(maxima.max()):
-        raise not_numbers()
-    least = np.partition(maxima, width - k)[width - k]
-    columns = np.flatnonzero(maxima >= least)
-    at, column = np.nonzero(grouped[:, columns] >= least)
-    ids: Ids = at * width + columns[column]
-    rest = row[width * _GROUPS :]
-    if not len(rest):
-        return ids
-    if not rest.max() < np.inf:
-        raise not_numbers()
-    return np.concatenate((ids, width * _GROUPS + np.flatnonzero(rest >= least)))
 
+    def __init__(self, row: Logits) -> None:
+        """Raises ModelFileError if the scores are not numbers."""
+        self._width = width = len(row) // _GROUPS
+        self._grouped = row[: width * _GROUPS].reshape(_GROUPS, width)
+        maxima, rest = self._grouped.max(axis=0), row[width * _GROUPS :]
+        # What is left over at the end of the row are groups of one.
+        self._maxima = np.concatenate((maxima, rest)) if len(rest) else maxima
+        self._best = float(self._maxima.max())
+        if not isfinite(self._best):
+            raise not_numbers()
 
-def within_share(row: Logits, share: float) -> Ids:
-    """All tokens with at least this share of the best one's probability, ascending, and perhaps a few more.
+    def most_likely(self, k: int) -> Ids | None:
+        """At least the ``k`` tokens with the highest scores, ascending, and every token that ties with the last.
 
-    Raises ModelFileError if the scores are not numbers.
-    """
-    return np.flatnonzero(row >= _least_of(best_of(row)[1], share))
+        None if k is too large for this to be worth while.
+        """
+        if 4 * k > self._width:
+            return None
+        # The k-th highest of the groups' maxima is a score that at least k tokens reach.
+        at = len(self._maxima) - k
+        return self._reaching(np.partition(self._maxima, at)[at])
 
+    def within_share(self, share: float) -> Ids:
+        """All tokens with at least this share of the best one's probability, ascending, and perhaps a few more."""
+        return self._reaching(self._least(share))
 
-def lone(row: Logits, share: float) -> int | None:
-    """The token with the highest score, if no other has this share of its probability; None if one may have.
+    def lone(self, share: float) -> int | None:
+        """The token with the highest score, if no other has this share of its probability; None if one may have."""
+        least = self._least(share)
+        if np.count_nonzero(self._maxima >= least) > 1:
+            return None
+        ids = self._reaching(least)
+        return int(ids[0]) if len(ids) == 1 else None
 
-    Raises ModelFileError if the scores are not numbers.
-    """
-    token, best = best_of(row)
-    return token if np.count_nonzero(row >= _least_of(best, share)) == 1 else None
+    def _least(self, share: float) -> float:
+        """The score of a token with this share of the best one's probability, or a little less."""
+        return self._best + log(share) - 1e-5 * (1 + abs(self._best))
 
-
-def best_of(row: Logits) -> tuple[int, float]:
-    """The token with the highest score, and the score. Raises ModelFileError if the scores are not numbers."""
-    token = int(row.argmax())  # of one that is not a number, if any is
-    best = float(row[token])
-    if not isfinite(best):
-        raise not_numbers()
-    return token, best
-
-
-def _least_of(best: float, share: float) -> float:
-    """The score of a token with this share of the best one's probability, or a little less."""
-    return best + log(share) - 1e-5 * (1 + abs(best))
+    def _reaching(self, least: float) -> Ids:
+        """The tokens with at least this score, ascending."""
+        found = np.flatnonzero(self._maxima >= least)
+        columns = found[: np.searchsorted(found, self._width)]
+        at, column = np.nonzero(self._grouped[:, columns] >= least)
+        ids: Ids = at * self._width + columns[column]
+        rest = found[len(columns) :]
+        return np.concatenate((ids, rest + (_GROUPS - 1) * self._width)) if len(rest) else ids
 
 
 def not_numbers() -> ModelFileError:

@@ -8,20 +8,16 @@ takes milliseconds: so not in the middle of a reply.
 
 from __future__ import annotations
 
-import ctypes
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from localspec.engine.backends.llama.chain import Chain
 from localspec.engine.backends.llama.load import LoadedModel
+from localspec.engine.backends.llama.native_views import NativeViews
 from localspec.engine.model import Likeliest
 
-KEPT_N = 256
-"""More than filters usually leave to choose from, and little to fetch."""
+KEPT_N = 128
+"""More than filters usually leave to choose from, penalties included, and little to fetch and to sort."""
 _SEQUENCE = 0
-_IDS, _SCORES = np.dtype(np.int32), np.dtype(np.float32)
 
 
 class DeviceRanking:
@@ -33,6 +29,7 @@ class DeviceRanking:
         self._kept_n = min(KEPT_N, n_vocab)
         self._n_vocab = n_vocab
         self._chain: Chain | None = None
+        self._views = NativeViews()
 
     @staticmethod
     def of(loaded: LoadedModel, n_vocab: int) -> DeviceRanking | None:
@@ -64,17 +61,13 @@ class DeviceRanking:
         n = c.llama_get_sampled_candidates_count_ith(context, index)
         if not n or c.llama_get_sampled_logits_count_ith(context, index) != n:
             return None
-        ids = _copied(c.llama_get_sampled_candidates_ith(context, index), n, _IDS).astype(np.int64)
-        scores = _copied(c.llama_get_sampled_logits_ith(context, index), n, _SCORES)
-        known = (ids < self._n_vocab) & (scores != -np.inf)
-        if not known.all():
-            # A head for a part of the vocabulary has minus infinity for the rest of it.
-            ids, scores = ids[known], scores[known]
+        # Copies: llama.cpp writes there again next time.
+        (ids,) = self._views.of(c.llama_get_sampled_candidates_ith(context, index), 1, n).astype(np.int64)
+        (scores,) = self._views.of(c.llama_get_sampled_logits_ith(context, index), 1, n).copy()
         order = ids.argsort()
-        return Likeliest(ids[order], scores[order]) if len(order) else None
-
-
-def _copied(first: Any, n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The ``n`` numbers that begin at ``first``: llama.cpp writes there again next time."""
-    place = (ctypes.c_uint8 * (n * dtype.itemsize)).from_address(ctypes.addressof(first.contents))
-    return np.frombuffer(memoryview(place), dtype).copy()
+        ids, scores = ids[order], scores[order]
+        if ids[-1] >= self._n_vocab or scores.min() == -np.inf:
+            # A head for a part of the vocabulary has minus infinity for the rest of it.
+            known = (ids < self._n_vocab) & (scores != -np.inf)
+            ids, scores = ids[known], scores[known]
+        return Likeliest(ids, scores) if len(ids) else None

@@ -181,9 +181,9 @@ class LlamaHead(HeadContext):
 
     def _add(self, question: HeadQuestion, first: int, end: int | None = None, *, scored: bool = True) -> int:
         """Put pairs of a question into the batch; returns the place of the last."""
-        known = np.array(question.tokens[first:end], np.int32)
+        n_vocab = self.vocab.n_vocab
         # As for a draft model, whose vocabulary may lack the target's padding; and an image has rows, but no tokens.
-        known[(known < 0) | (known >= self.vocab.n_vocab)] = 0
+        known = [token if 0 <= token < n_vocab else 0 for token in question.tokens[first:end]]
         rows, position = question.rows[first:end], question.position + first
         return self._pairs.add(known, rows, position, question.sequence, scored=scored)
 

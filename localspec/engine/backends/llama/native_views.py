@@ -15,10 +15,13 @@ class NativeViews:
     """Views by address and shape: the numbers lie at the same few places each time, and making a view takes long."""
 
     def __init__(self) -> None:
-        self._views: dict[tuple[int, int, int], NDArray[np.float32]] = {}
+        self._views: dict[tuple[int, int, int], NDArray[Any]] = {}
 
-    def of(self, first: Any, rows_n: int, width: int) -> NDArray[np.float32]:
-        """The float32 numbers that the pointer ``first`` begins, shape (rows_n, width); valid as long as they are."""
+    def of(self, first: Any, rows_n: int, width: int) -> NDArray[Any]:
+        """The numbers that the pointer ``first`` begins, shape (rows_n, width), of its type; valid as long as they are.
+
+        No two types may lie at one place.
+        """
         place = ctypes.addressof(first.contents), rows_n, width
         view = self._views.get(place)
         if view is None:

@@ -13,13 +13,10 @@ from localspec.base.errors import UsageError
 from localspec.engine.backends.llama.candidates import (
     CANDIDATE,
     Candidates,
+    Groups,
     Ids,
     Kept,
-    best_of,
-    lone,
-    most_likely,
     not_numbers,
-    within_share,
 )
 from localspec.engine.backends.llama.chain import Chain
 from localspec.engine.backends.llama.grammar import Grammar, GrammarSampler
@@ -86,8 +83,8 @@ class BestSampler(Greedy):
         """As ``ChainSampler.dist_within``, and always exact."""
         if (few := grammar.few) is not None:
             return _best(row, few[few < len(row)])
-        wanted = _FIRST_LOOKED_AT
-        while (likely := most_likely(row, wanted)) is not None:
+        wanted, groups = _FIRST_LOOKED_AT, Groups(row)
+        while (likely := groups.most_likely(wanted)) is not None:
             if best := _best(row, likely[grammar.allows(likely)]):
                 return best
             wanted *= 8
@@ -120,12 +117,13 @@ class ChainSampler:
         return self._memory is None
 
     def dist(self, row: Logits) -> Dist:
+        groups = Groups(row)
         if self._stages.lone_share and not self._memory and not len(self._touched):
-            token = lone(row, self._stages.lone_share)
+            token = groups.lone(self._stages.lone_share)
             if token is not None:
                 return Dist.point(token)
         # A draft's rows may be shorter than the target's.
-        return self._sampled(self._stages.candidates.take(row, self._likely(row)))
+        return self._sampled(self._stages.candidates.take(row, self._likely(row, groups)))
 
     def guess(self, few: Likeliest) -> Dist:
         records = np.zeros(len(few.ids), dtype=CANDIDATE)
@@ -141,15 +139,14 @@ class ChainSampler:
         if needed and (few := grammar.few) is not None:
             fitting = self._fitting(row, few[few < len(row)], None)
             return self._sampled(self._stages.candidates.put(fitting)) if len(fitting) else None
-        wanted = 4 * needed + 64 if needed else None
-        while wanted and (likely := most_likely(row, wanted)) is not None:
+        wanted, groups = 4 * needed + 64 if needed else None, Groups(row)
+        while wanted and (likely := groups.most_likely(wanted)) is not None:
             fitting = self._fitting(row, self._with_touched(likely, row), grammar)
             if len(fitting):
                 dist = self._sampled(self._stages.candidates.put(fitting))
                 if roughly or self._tail_is_idle(fitting, row[likely].min(), dist):
                     return dist
             wanted *= 8
-        self._check(row)
         fitting = self._fitting(row, None, grammar)
         if not (fitting["logit"] > BANNED).any():
             return None
@@ -168,23 +165,17 @@ class ChainSampler:
         fork._touched = self._touched
         return fork
 
-    def _likely(self, row: Logits) -> Ids | None:
+    def _likely(self, row: Logits, groups: Groups) -> Ids | None:
         """Tokens among which are all that can be chosen; None for all there are."""
         # Penalties and biases move no token but those they touch: past the best of the others nothing is chosen.
         choices, share = self._stages.choices, self._stages.share
         if share and not len(self._touched):
-            return within_share(row, share)
-        likely = most_likely(row, choices + len(self._touched)) if choices else None
-        if likely is None:
-            self._check(row)
-            return None
-        return self._with_touched(likely, row)
+            return groups.within_share(share)
+        likely = groups.most_likely(choices + len(self._touched)) if choices else None
+        return None if likely is None else self._with_touched(likely, row)
 
     def _with_touched(self, likely: Ids, row: Logits) -> Ids:
         return np.union1d(likely, self._touched[self._touched < len(row)]) if len(self._touched) else likely
-
-    def _check(self, row: Logits) -> None:
-        best_of(row)
 
     def _fitting(self, row: Logits, ids: Ids | None, grammar: Grammar | None) -> Kept:
         """Of these tokens those that ``grammar`` allows; of a whole row all, since some samplers count the others."""
