@@ -242,6 +242,8 @@ class _AdaptivePlan:
         self.paid: set[str] = set()
         """Drafters whose queries cost time."""
         self.limit = limit
+        self._rounds_s: Sequence[float] = ()
+        """The prices of this round with 1 token, 2, up to ``limit`` + 1; empty until they are asked for."""
         self.reason = "no drafter has any"
         """The reason why there are no more proposals; empty while there may be more."""
 
@@ -354,8 +356,9 @@ class _AdaptivePlan:
         The next has this chance, each further one the chance ``later`` and a price of ``step_s``; the round has at
         most ``until``.
         """
-        batch = self._proposed_n + 1
-        now_s, *larger_s = self._costs.next_s(batch, until - self._proposed_n)
+        if not self._rounds_s:
+            self._rounds_s = self._costs.next_s(self.limit + 1)
+        now_s, *larger_s = self._rounds_s[self._proposed_n : until + 1]
         best, best_n, gained, survival, spent_s = 0.0, 0, 0.0, self._survival * chance, 0.0
         token_s, rollback_s = 1 / self._rate, self._costs.rollback_s
         for further_n, round_s in enumerate(larger_s, 1):

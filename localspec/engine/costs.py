@@ -149,19 +149,14 @@ class Costs:
         table = self._table
         return table[batch] if batch < len(table) else table[-1]
 
-    def next_s(self, batch: int, n: int) -> Sequence[float]:
-        """Seconds for the next round if it has ``batch`` tokens, one more, up to ``n`` more, a change of size included.
+    def next_s(self, most: int) -> Sequence[float]:
+        """Seconds for the next round if it has one token, two, up to ``most``, a change of size included.
 
         Past the largest batch there is a price for, all have its price.
         """
-        n = max(0, n)
-        missing_n = batch + n - self.largest
-        found = self._table[batch : batch + n + 1]
-        if missing_n > 0:
-            found += [self._table[-1]] * min(missing_n, n + 1)
-        if not self.resize_s:
-            return found
-        return [self._next_s(size) for size in range(batch, batch + len(found))]
+        found = self._table[1 : most + 1]
+        found += [self._table[-1]] * (most - len(found))
+        return [self._next_s(size) for size in range(1, most + 1)] if self.resize_s else found
 
     def read_text(self) -> None:
         """The target reads something else before the next round."""
