@@ -189,10 +189,10 @@ class _Cursor:
 
     def _fetch(self, n: int) -> None:
         """Buffer ``n`` bytes, or all that are left; a length beyond the end allocates nothing."""
-        pieces = [self._buffer[self._at :]]
-        held = len(pieces[0])
+        held = len(self._buffer) - self._at
         if held >= n:
-            return
+            return  # before anything is copied: a header is taken in thousands of small pieces
+        pieces = [self._buffer[self._at :]]
         while held < n and (piece := self._file.read(2**20)):
             pieces.append(piece)
             held += len(piece)
