@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -120,6 +121,18 @@ def write_head_header(path: Path, architecture: str, n_vocab: int, n_proposed: i
     return with_holes(writer, path, shapes | {f"blk.0.{name}.weight": shape for name, shape in layer.items()})
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """The file that one of the two functions above writes for these arguments, written once: vocabularies take long."""
+    folder = tmp_path_factory.mktemp("holes")
+
+    @cache
+    def written(write: Callable[..., Path], *arguments: object) -> Path:
+        return write(folder / "-".join(map(str, (write.__name__, *arguments, ".gguf"))), *arguments)
+
+    return written
+
+
 def reported_bytes(path: Path, shape: ContextShape, target: Path | None = None) -> tuple[float, float]:
     """What llama.cpp says of cache and buffers; it plans the allocations without making them.
 
@@ -210,9 +223,9 @@ class TestFootprint:
         ids=["small", "8B", "windows"],
     )
     def test_models_of_real_size_take_what_is_told(
-        self, tmp_path: Path, dimensions: tuple[int, ...], shape: ContextShape
+        self, written: Callable[..., Path], dimensions: tuple[int, ...], shape: ContextShape
     ) -> None:
-        self.hold(write_header(tmp_path / "hole.gguf", *dimensions), shape, tolerance=0.25)
+        self.hold(written(write_header, *dimensions), shape, tolerance=0.25)
 
     @pytest.mark.parametrize("snapshots", [0, 4, 16])
     def test_recurrent_states_are_counted_with_their_snapshots(self, tmp_path: Path, snapshots: int) -> None:
@@ -224,11 +237,11 @@ class TestFootprint:
         ("architecture", "n_proposed"), [("eagle3", 0), ("eagle3", 32000), ("dflash", 0)], ids=["all", "part", "dflash"]
     )
     def test_heads_of_real_size_take_what_is_told(
-        self, tmp_path: Path, architecture: str, n_proposed: int, shape: ContextShape
+        self, written: Callable[..., Path], architecture: str, n_proposed: int, shape: ContextShape
     ) -> None:
         """They give scores for a whole batch, which is most of what they take."""
-        target = write_header(tmp_path / "target.gguf", 4096, 14336, 32, 8, 4, 128256)
-        head = write_head_header(tmp_path / "head.gguf", architecture, 128256, n_proposed)
+        target = written(write_header, 4096, 14336, 32, 8, 4, 128256)
+        head = written(write_head_header, architecture, 128256, n_proposed)
         self.hold(head, shape, tolerance=0.3, target=target)
 
     @pytest.mark.parametrize("mtp", [False, True])
