@@ -11,6 +11,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,13 @@ Entry = tuple[object, ...]
 
 def hidden_row(layers: Sequence[int], prefix: Sequence[int]) -> tuple[float, ...]:
     """The states of ``layers`` at the position of the last token of ``prefix``."""
-    return tuple(random.Random(f"{layer}:{list(prefix)}").random() for layer in layers)
+    return tuple(_hashed(f"{layer}:{list(prefix)}") for layer in layers)
+
+
+@lru_cache(100_000)
+def _hashed(key: str) -> float:
+    """A number from 0 to 1 for a key; enumerations ask for the same again and again."""
+    return random.Random(key).random()
 
 
 def rows_of(layers: Sequence[int], context: Sequence[int], start: int, end: int) -> Rows:
@@ -87,7 +94,7 @@ class _Kept:
 
 def _exact(vocab: PieceVocab, *grounds: object) -> Any:
     """Chances as fractions, a row, that depend on all of ``grounds``; no token is without one."""
-    weights = [random.Random(f"{grounds} {token}").randint(1, 9) for token in range(vocab.n_vocab)]
+    weights = [1 + int(9 * _hashed(f"{grounds} {token}")) for token in range(vocab.n_vocab)]
     row = np.empty(len(weights), dtype=object)
     row[:] = [Fraction(weight, sum(weights)) for weight in weights]
     return row

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -97,13 +98,18 @@ class ExactModel:
             rows[i] = self.probs(context[: len(context) - last + i + 1])
         return rows
 
-    def probs(self, context: Sequence[int]) -> list[Fraction]:
-        source = random.Random(f"{self.seed}:{list(context)}")
-        low = 0 if self.zeros else 1
-        weights = [source.randint(low, 4) for _ in range(self.vocab.n_vocab)]
-        if not any(weights):
-            weights[source.randrange(len(weights))] = 1
-        return [Fraction(weight, sum(weights)) for weight in weights]
+    def probs(self, context: Sequence[int]) -> Sequence[Fraction]:
+        return _hashed_probs(f"{self.seed}:{list(context)}", self.vocab.n_vocab, zeros=self.zeros)
+
+
+@lru_cache(100_000)
+def _hashed_probs(key: str, n_vocab: int, *, zeros: bool) -> Sequence[Fraction]:
+    """Probabilities for a key; enumerations ask for the same again and again."""
+    source = random.Random(key)
+    weights = [source.randint(0 if zeros else 1, 4) for _ in range(n_vocab)]
+    if not any(weights):
+        weights[source.randrange(len(weights))] = 1
+    return tuple(Fraction(weight, sum(weights)) for weight in weights)
 
 
 class ExactSampler:
