@@ -92,15 +92,16 @@ def _by_block(draft: Draft, rows: Logits, sampler: Sampler, rng: Rng, is_end: Is
     that, i is a place to stop with probability S / (S + 1 - P_i), S being the sum of the positive part of
     P_i p - q at the next place. The last place that says so counts.
     """
-    target_dists = [sampler.dist(row) for row in rows[: len(draft)]]
+    target_dists = [sampler.dist(rows[0])]
     kept, kept_weight, weight = 0, _ALL, _ALL
-    for position, (x, q, p) in enumerate(zip(draft.tokens, draft.dists, target_dists, strict=True)):
-        weight = min(1, weight * p.prob(x) / q.prob(x))
+    for position, (x, q) in enumerate(zip(draft.tokens, draft.dists, strict=True)):
+        weight = min(1, weight * target_dists[position].prob(x) / q.prob(x))
         if weight == 0:
-            break  # no longer prefix can be kept either
+            break  # no longer prefix can be kept either, so no further row is looked at
         if position + 1 == len(draft):
             stays, out_of = weight, 1
         else:
+            target_dists.append(sampler.dist(rows[position + 1]))
             stays = target_dists[position + 1].excess(draft.dists[position + 1], weight)
             out_of = stays + 1 - weight
         if out_of == 0 or (stays and rng.accepts(stays, out_of)):

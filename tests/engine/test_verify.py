@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 import localspec.engine.loop as loop
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
-from localspec.engine.dist import Dist, Rng
+from localspec.engine.dist import Dist, Rng, SeededRng
 from localspec.engine.drafter import Draft, Drafter
 from localspec.engine.drafting import draft_round
 from localspec.engine.events import Origin, Round
@@ -162,6 +163,25 @@ def test_the_sampler_is_told_exactly_what_is_committed(sampler: ExactSampler) ->
     accepted, corrected, bonus = Origin.ACCEPTED, Origin.CORRECTED, Origin.BONUS
     both_kept = {(accepted, accepted), (accepted, accepted, bonus)}
     assert outcomes >= both_kept | {(accepted,), (accepted, corrected), (corrected,)}
+
+
+@pytest.mark.parametrize(("impossible", "looked_at"), [(0, 1), (1, 2), (2, 3), (None, 4)])
+def test_no_row_is_looked_at_behind_a_token_that_cannot_stay(impossible: int | None, looked_at: int) -> None:
+    """In a large vocabulary each look takes as long as a part of a token on a GPU."""
+    probs, half = np.array([0.5, 0.5, 0.0]), Dist(np.array([0, 2]), np.array([0.5, 0.5]))
+    draft = Draft([0, 0, 0], [half, half, half])
+    if impossible is not None:
+        draft.tokens[impossible] = 2
+    seen: list[int] = []
+
+    class Looking(ExactSampler):
+        def dist(self, row: Any) -> Dist:
+            seen.append(1)
+            return super().dist(row)
+
+    verdict = verify(draft, np.array([probs] * 4), Looking(), SeededRng(1), lambda token: False)
+    assert len(seen) == looked_at
+    assert verdict.accepted <= (3 if impossible is None else impossible)
 
 
 # --- planted errors -------------------------------------------------------------------------------
