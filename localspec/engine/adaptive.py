@@ -243,7 +243,7 @@ class _AdaptivePlan:
         """Drafters whose queries cost time."""
         self.limit = limit
         self._rounds_s: Sequence[float] = ()
-        """The prices of this round with 1 token, 2, up to ``limit`` + 1; empty until they are asked for."""
+        """Seconds for this round with one token, two, up to ``limit`` + 1; empty until they are asked for."""
         self.reason = "no drafter has any"
         """The reason why there are no more proposals; empty while there may be more."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 from collections.abc import Callable, Iterator, Sequence
 
@@ -13,6 +14,7 @@ from localspec.engine.backends.llama.device_ranking import KEPT_N, DeviceRanking
 from localspec.engine.backends.llama.load import LoadSettings, ranks_on_device
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.native_views import NativeViews
 from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.cancel import Cancellation
 from localspec.engine.model import Likeliest, Ranking
@@ -183,6 +185,14 @@ def test_tokens_that_cannot_be_are_no_error(make: Callable[..., LlamaModel], mon
     few = Likeliest(np.arange(KEPT_N, dtype=np.int64), scores)
     monkeypatch.setattr(DeviceRanking, "read", lambda self, index: few)
     assert model.likeliest(text(5)) is few
+
+
+def test_one_place_may_hold_numbers_of_another_type_later() -> None:
+    """llama.cpp lays out its results anew where they need more room."""
+    room, views = (ctypes.c_int32 * 3)(1, 2, 3), NativeViews()
+    floats, numbers = (ctypes.cast(room, ctypes.POINTER(kind)) for kind in (ctypes.c_float, ctypes.c_int32))
+    assert views.of(floats, 1, 3).dtype == np.float32
+    assert views.of(numbers, 1, 3).tolist() == [[1, 2, 3]]
 
 
 def test_scores_that_are_not_numbers_are_an_error(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -65,9 +65,10 @@ class Candidates:
 
 
 class Groups:
-    """A row of scores in groups, with the highest score of each: all scores are looked at once, whatever is asked.
+    """A row of scores in groups, with the highest score of each.
 
-    With a vocabulary of 150,000 tokens a look takes a third of what is left to do for a token on a fast GPU.
+    All scores are looked at once, whatever is asked then: with 150,000 of them a look takes some 50 microseconds, half
+    of what it takes to choose a token.
     """
 
     def __init__(self, row: Logits) -> None:

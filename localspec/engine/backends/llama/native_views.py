@@ -12,17 +12,14 @@ _MOST = 256
 
 
 class NativeViews:
-    """Views by address and shape: the numbers lie at the same few places each time, and making a view takes long."""
+    """Views by type, address and shape: numbers lie at the same few places each time, and making a view takes long."""
 
     def __init__(self) -> None:
-        self._views: dict[tuple[int, int, int], NDArray[Any]] = {}
+        self._views: dict[tuple[type, int, int, int], NDArray[Any]] = {}
 
     def of(self, first: Any, rows_n: int, width: int) -> NDArray[Any]:
-        """The numbers that the pointer ``first`` begins, shape (rows_n, width), of its type; valid as long as they are.
-
-        No two types may lie at one place.
-        """
-        place = ctypes.addressof(first.contents), rows_n, width
+        """The numbers that ``first`` points to, of its type, shape (rows_n, width); valid as long as they are."""
+        place = type(first), ctypes.addressof(first.contents), rows_n, width
         view = self._views.get(place)
         if view is None:
             if len(self._views) >= _MOST:

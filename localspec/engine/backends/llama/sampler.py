@@ -10,14 +10,7 @@ from typing import Any
 import numpy as np
 
 from localspec.base.errors import UsageError
-from localspec.engine.backends.llama.candidates import (
-    CANDIDATE,
-    Candidates,
-    Groups,
-    Ids,
-    Kept,
-    not_numbers,
-)
+from localspec.engine.backends.llama.candidates import CANDIDATE, Candidates, Groups, Ids, Kept, not_numbers
 from localspec.engine.backends.llama.chain import Chain
 from localspec.engine.backends.llama.grammar import Grammar, GrammarSampler
 from localspec.engine.backends.llama.mirostat import MirostatSampler
