@@ -145,18 +145,18 @@ class Costs:
         return len(self._table) - 1
 
     def round_s(self, batch: int) -> float:
-        """Seconds for a round that verifies ``batch`` tokens."""
+        """Seconds for a round that verifies ``batch`` tokens; past the largest there is a price for, that one's."""
         table = self._table
         return table[batch] if batch < len(table) else table[-1]
 
-    def next_s(self, most: int) -> Sequence[float]:
-        """Seconds for the next round if it has one token, two, up to ``most``, a change of size included.
-
-        Past the largest batch there is a price for, all have its price.
-        """
+    def up_to_s(self, most: int) -> Sequence[float]:
+        """Seconds for rounds that verify one token, two, up to ``most``, as by ``round_s``."""
         found = self._table[1 : most + 1]
-        found += [self._table[-1]] * (most - len(found))
-        return [self._next_s(size) for size in range(1, most + 1)] if self.resize_s else found
+        return found + [self._table[-1]] * (most - len(found))
+
+    def next_s(self, most: int) -> Sequence[float]:
+        """Seconds for the next round if it has one token, two, up to ``most``, a change of size included."""
+        return [self._next_s(size) for size in range(1, most + 1)] if self.resize_s else self.up_to_s(most)
 
     def read_text(self) -> None:
         """The target reads something else before the next round."""

@@ -92,17 +92,18 @@ class Tally:
 
     def add(self, round_: Round) -> None:
         """Count one round."""
+        proposed_n, accepted_n = round_.proposed_n, round_.accepted_n
         self.rounds_n += 1
         self.predicted_n += len(round_.tokens)
         self.predicted_s += round_.total_s
         self.draft_s += round_.draft_s
         self.verify_s += round_.verify_s
-        self.draft_n += round_.proposed_n
-        self.draft_n_accepted += round_.accepted_n
+        self.draft_n += proposed_n
+        self.draft_n_accepted += accepted_n
         self.draft_n_ignored += len(round_.ignored)
-        while len(self.accepted_per_pos) < round_.proposed_n:
+        while len(self.accepted_per_pos) < proposed_n:
             self.accepted_per_pos.append(0)
-        for position in range(round_.accepted_n):
+        for position in range(accepted_n):
             self.accepted_per_pos[position] += 1
         for token in round_.tokens:
             self.origins[token.origin] = self.origins.get(token.origin, 0) + 1
