@@ -377,7 +377,7 @@ def expected_rate(costs: Costs, drafter: str, chance: float, deepest: int) -> fl
     best, tokens, survival = 1 / costs.plain_s, 1.0, 1.0
     drafted_s = costs.change_charge_s + costs.query_s(drafter, 1)
     step_s = costs.further_s(drafter)
-    for round_s in costs.up_to_s(deepest + 1)[1:]:
+    for round_s in costs.rounds_up_to_s(deepest + 1)[1:]:
         survival *= chance
         tokens += survival
         if (rate := tokens / (drafted_s + round_s)) > best:

@@ -149,14 +149,14 @@ class Costs:
         table = self._table
         return table[batch] if batch < len(table) else table[-1]
 
-    def up_to_s(self, most: int) -> Sequence[float]:
+    def rounds_up_to_s(self, most: int) -> Sequence[float]:
         """Seconds for rounds that verify one token, two, up to ``most``, as by ``round_s``."""
         found = self._table[1 : most + 1]
         return found + [self._table[-1]] * (most - len(found))
 
     def next_s(self, most: int) -> Sequence[float]:
         """Seconds for the next round if it has one token, two, up to ``most``, a change of size included."""
-        return [self._next_s(size) for size in range(1, most + 1)] if self.resize_s else self.up_to_s(most)
+        return [self._next_s(size) for size in range(1, most + 1)] if self.resize_s else self.rounds_up_to_s(most)
 
     def read_text(self) -> None:
         """The target reads something else before the next round."""

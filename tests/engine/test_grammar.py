@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from localspec.base.errors import UsageError
 from localspec.engine.backends.llama import guidance, spelling
 from localspec.engine.backends.llama import sampler as llama_sampler
-from localspec.engine.backends.llama.candidates import Groups
+from localspec.engine.backends.llama.candidates import GroupedScores
 from localspec.engine.backends.llama.chain import Chain
 from localspec.engine.backends.llama.gbnf import GbnfRules
 from localspec.engine.backends.llama.grammar import Grammar, check_grammar
@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_drawn_again(
     In a vocabulary as small as this one every token is looked at; ``searched``, as few as in a large one.
     """
     if searched:
-        monkeypatch.setattr(llama_sampler, "Groups", FewOfAny)
+        monkeypatch.setattr(llama_sampler, "GroupedScores", FewOfAny)
     sampler = make_sampler(settings, vocab.n_vocab, vocab)
     own = llama_grammar(WORDS, vocab)
     source = np.random.default_rng(1)
@@ -116,7 +116,7 @@ def test_a_mask_rules_out_what_a_grammar_of_llama_cpp_would(
 ) -> None:
     """By the same law, with few tokens that fit as with many."""
     if searched:
-        monkeypatch.setattr(llama_sampler, "Groups", FewOfAny)
+        monkeypatch.setattr(llama_sampler, "GroupedScores", FewOfAny)
         monkeypatch.setattr(guidance, "_FEW_N", 5)
     settings = Sampling(1.0, top_k, 0.9, 0.0, grammar=LARK, repeat_penalty=1.3, logit_bias=((300, BANNED),))
     sampler, place = make_sampler(settings, vocab.n_vocab, vocab), Grammar.of(settings, vocab)
@@ -135,8 +135,8 @@ def test_a_mask_rules_out_what_a_grammar_of_llama_cpp_would(
     assert {1, max(fitting_n)} <= fitting_n
 
 
-class FewOfAny(Groups):
-    """As ``Groups``, for vocabularies of any size."""
+class FewOfAny(GroupedScores):
+    """As ``GroupedScores``, for vocabularies of any size."""
 
     def __init__(self, row: Any) -> None:
         super().__init__(row)
@@ -153,7 +153,7 @@ def test_few_tokens_are_looked_at_only_where_the_others_cannot_matter(
     vocab: LlamaVocab, lead: float, min_p: float, temperature: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether one that fits is far ahead of the rest or lost among them."""
-    monkeypatch.setattr(llama_sampler, "Groups", FewOfAny)
+    monkeypatch.setattr(llama_sampler, "GroupedScores", FewOfAny)
     looked_at: list[int] = []
     allows = GbnfRules.allows
 

@@ -13,7 +13,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from localspec.base.errors import LocalSpecError, ModelFileError, UsageError
-from localspec.engine.backends.llama.candidates import Groups
+from localspec.engine.backends.llama.candidates import GroupedScores
 from localspec.engine.backends.llama.mirostat import MirostatSampler
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.sampler import make_sampler
@@ -299,7 +299,7 @@ def test_typical_tokens_are_chosen_among_those_that_are_left() -> None:
 def test_what_has_just_the_share_is_among_those_that_have_it(best: float) -> None:
     """Rounding leaves nobody out."""
     row = np.array([best - 5, best + np.log(0.5), best, best + np.log(0.49)], dtype=np.float32)
-    assert Groups(row).within_share(0.5).tolist() == [1, 2]
+    assert GroupedScores(row).within_share(0.5).tolist() == [1, 2]
 
 
 @given(
@@ -309,7 +309,7 @@ def test_what_has_just_the_share_is_among_those_that_have_it(best: float) -> Non
 def test_the_most_likely_tokens_are_all_there(scores: list[int], k: int) -> None:
     """However many tie: what is left out scores less than k tokens that are in."""
     row = np.array(scores, dtype=np.float32)
-    ids = Groups(row).most_likely(k)
+    ids = GroupedScores(row).most_likely(k)
     if ids is None:
         assert 4 * k > len(row) // 32
         return
@@ -460,7 +460,7 @@ def test_a_lone_choice_is_what_the_chain_would_choose(gap: float, others: list[f
     row = np.array([*others, max(others) + gap], dtype=np.float32)
     settings = Sampling(temperature=0.8, top_k=20, top_p=0.9, min_p=min_p)
     law = reference(settings, row)
-    token = Groups(row).lone(min_p)
+    token = GroupedScores(row).lone(min_p)
     assert token is None or law == {token: 1.0}
     assert_same(make_sampler(settings, len(row)).dist(row), law)
     if gap > -np.log(min_p) + 0.01:

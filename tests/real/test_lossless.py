@@ -23,7 +23,7 @@ from tests.real.prompts import hundred_prompts
 
 SETTINGS = Sampling(temperature=1.0, top_k=6, top_p=1.0, min_p=0.0)
 WORDS = 3
-SAMPLES, SAMPLES_OF_A_WRONG_ONE, SAMPLES_OF_A_WRONG_CORRECTION = 400, 100, 400
+SAMPLES, SAMPLES_OF_A_WRONG_ONE, SAMPLES_OF_A_WRONG_CORRECTION = 600, 100, 400
 """Fewer are enough to find a wrong one out, which shows the power of the test of a right one."""
 
 

@@ -19,7 +19,7 @@ from tests.real.test_lossless import p_value
 
 QUESTIONS = 12
 WORDS = 3
-SAMPLES = 400
+SAMPLES = 500
 
 GREEDY = [
     Sampling(temperature=0.0, repeat_penalty=1.3),

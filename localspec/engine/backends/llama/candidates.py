@@ -64,7 +64,7 @@ class Candidates:
         return view
 
 
-class Groups:
+class GroupedScores:
     """A row of scores in groups, with the highest score of each.
 
     All scores are looked at once, whatever is asked then: with 150,000 of them a look takes some 50 microseconds, half

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from localspec.base.errors import UsageError
-from localspec.engine.backends.llama.candidates import CANDIDATE, Candidates, Groups, Ids, Kept, not_numbers
+from localspec.engine.backends.llama.candidates import CANDIDATE, Candidates, GroupedScores, Ids, Kept, not_numbers
 from localspec.engine.backends.llama.chain import Chain
 from localspec.engine.backends.llama.grammar import Grammar, GrammarSampler
 from localspec.engine.backends.llama.mirostat import MirostatSampler
@@ -76,7 +76,7 @@ class BestSampler(Greedy):
         """As ``ChainSampler.dist_within``, and always exact."""
         if (few := grammar.few) is not None:
             return _best(row, few[few < len(row)])
-        wanted, groups = _FIRST_LOOKED_AT, Groups(row)
+        wanted, groups = _FIRST_LOOKED_AT, GroupedScores(row)
         while (likely := groups.most_likely(wanted)) is not None:
             if best := _best(row, likely[grammar.allows(likely)]):
                 return best
@@ -110,7 +110,7 @@ class ChainSampler:
         return self._memory is None
 
     def dist(self, row: Logits) -> Dist:
-        groups = Groups(row)
+        groups = GroupedScores(row)
         if self._stages.lone_share and not self._memory and not len(self._touched):
             token = groups.lone(self._stages.lone_share)
             if token is not None:
@@ -132,7 +132,7 @@ class ChainSampler:
         if needed and (few := grammar.few) is not None:
             fitting = self._fitting(row, few[few < len(row)], None)
             return self._sampled(self._stages.candidates.put(fitting)) if len(fitting) else None
-        wanted, groups = 4 * needed + 64 if needed else None, Groups(row)
+        wanted, groups = 4 * needed + 64 if needed else None, GroupedScores(row)
         while wanted and (likely := groups.most_likely(wanted)) is not None:
             fitting = self._fitting(row, self._with_touched(likely, row), grammar)
             if len(fitting):
@@ -158,7 +158,7 @@ class ChainSampler:
         fork._touched = self._touched
         return fork
 
-    def _likely(self, row: Logits, groups: Groups) -> Ids | None:
+    def _likely(self, row: Logits, groups: GroupedScores) -> Ids | None:
         """Tokens among which are all that can be chosen; None for all there are."""
         # Penalties and biases move no token but those they touch: past the best of the others nothing is chosen.
         choices, share = self._stages.choices, self._stages.share
