@@ -213,6 +213,7 @@ class EngineServer:
         """Work until the inbox is closed."""
         while (work := self._next()) is not None:
             self._do(work)
+            self._inbox.done()
         self._close_pair()
 
     def _next(self) -> Work | None:

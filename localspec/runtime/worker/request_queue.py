@@ -25,7 +25,11 @@ Work = Load | Numbered | CountTokens | ReadAhead | Unload
 
 
 class RequestQueue:
-    """The work still to be done. ``cancellation`` is always about the work taken last."""
+    """The work still to be done.
+
+    ``cancellation`` is about the work taken last until that is ``done``. It stops whatever the pair evaluates, so where
+    several replies are under way it must not outlive that work.
+    """
 
     def __init__(self) -> None:
         self.cancellation = Cancellation()
@@ -36,7 +40,7 @@ class RequestQueue:
         self._dropped: set[int] = set()
         """Numbers of requests that were cancelled while they waited."""
         self._latest: int | None = None
-        """The number of the work taken last."""
+        """The number of the work taken last; None once it is done."""
         self._under_way: dict[int, Cancellation] = {}
         """Work that goes on beside the work taken last, by number."""
         self._closed = False
@@ -87,11 +91,18 @@ class RequestQueue:
         with self._changed:
             return self._take() if self._waiting and may(self._waiting[0]) else None
 
+    def done(self) -> None:
+        """The work taken last is over, or followed by its own cancellation: a Cancel of it comes too late."""
+        with self._changed:
+            self._end_latest()
+            if not self._closed:
+                self.cancellation.clear()
+
     def follow(self, number: int) -> Cancellation:
-        """The cancellation of work that goes on beside what is taken after it; ``forget`` it when it is over."""
+        """The cancellation of the work taken last, for it goes on beside others; ``forget`` it when it is over."""
         with self._changed:
             self._under_way[number] = cancellation = Cancellation()
-            if self._closed:
+            if self._closed or self.cancelled:
                 cancellation.set()
             return cancellation
 
@@ -114,10 +125,16 @@ class RequestQueue:
         self._taken_n += 1
         if self._taken_n > self._cancelled_n:
             self.cancellation.clear()
-        if self._latest is not None:
-            self._dropped.discard(self._latest)
+        else:
+            self.cancellation.set()
+        self._end_latest()
         self._latest = work.request_id if isinstance(work, Numbered) else None
         return work
+
+    def _end_latest(self) -> None:
+        if self._latest is not None:
+            self._dropped.discard(self._latest)
+            self._latest = None
 
     def _cancel_all(self) -> None:
         self._cancelled_n = self._taken_n + len(self._waiting)

@@ -41,6 +41,7 @@ from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_info import PairInfo
 
 LAST_WORDS = "scripted.cpp:1: GGML_ASSERT(n_tokens <= n_batch) failed"
+STOPPED = "stopped with all others"
 NOISE = "llama_model_loader: loaded meta data with 21 key-value pairs"
 
 
@@ -197,6 +198,10 @@ class ScriptedPairs(ScriptedPair):
     def step(self) -> bool:
         for entry in list(self.under_way):
             reply, listener = entry
+            if self.cancel.is_set():  # evaluations are shared: this one is stopped for all
+                listener.event(Finished(FinishReason.CANCELLED, STOPPED, Tally().timings()))
+                self.under_way.remove(entry)
+                continue
             try:
                 event = next(reply)
             except Exception as error:  # noqa: BLE001 -- told

@@ -600,6 +600,16 @@ def test_several_replies_go_on_beside_each_other(thread: Talk) -> None:
     assert thread.reply(1).finished is FinishReason.CANCELLED
 
 
+def test_a_cancel_that_comes_too_late_ends_no_other_reply(thread: Talk) -> None:
+    thread.send(several(2), ask(1, "count 1 then wait"), ask(2, "count 1 then stop"))
+    thread.reply(2)
+    thread.send(Cancel(2))
+    for _ in range(1000):
+        thread.until(Emitted)
+    thread.send(Cancel(1))
+    assert thread.reply(1).text == counted(1)
+
+
 def test_a_number_ends_the_only_reply_too(thread: Talk) -> None:
     thread.send(load(), ask(1, "count 1 then wait"), ask(2, "count 1 then stop"), ask(3, "count 1 then stop"))
     thread.until_round(1, 0)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localspec.runtime.worker.messages import Cancel, Unload
+from localspec.runtime.worker.messages import Cancel, Tokenize, Unload
 from localspec.runtime.worker.request_queue import RequestQueue
 
 steps = st.lists(st.sampled_from(["work", "cancel", "take"]), max_size=30)
@@ -31,6 +32,44 @@ def test_work_is_cancelled_exactly_if_a_cancel_was_sent_after_it(script: list[st
                 taken_n += 1
         if taken_n:
             assert inbox.cancellation.is_set() == cancelled[taken_n - 1]
+
+
+def test_nothing_is_cancelled_when_a_cancel_comes_too_late() -> None:
+    """Replies under way beside it share its evaluations, and would be stopped."""
+    inbox = RequestQueue()
+    inbox.put(Tokenize(1, ""))
+    inbox.take()
+    inbox.done()
+    inbox.put(Cancel(1))
+    assert not inbox.cancellation.is_set()
+
+
+def test_a_cancel_is_over_with_the_work_that_it_was_about() -> None:
+    """But work that waited, and was cancelled too, has yet to be taken."""
+    inbox = RequestQueue()
+    inbox.put(Tokenize(1, ""))
+    inbox.put(Tokenize(2, ""))
+    inbox.take()
+    inbox.put(Cancel(1))
+    assert inbox.cancellation.is_set()
+    inbox.done()
+    assert not inbox.cancellation.is_set()
+    inbox.put(Cancel())
+    inbox.done()
+    inbox.take()
+    assert inbox.cancellation.is_set()
+
+
+@pytest.mark.parametrize("cancel", [Cancel(), Cancel(1)])
+def test_a_reply_that_goes_on_beside_others_takes_its_cancel_along(cancel: Cancel) -> None:
+    """One that came before it was followed; the others' evaluations go on."""
+    inbox = RequestQueue()
+    inbox.put(Tokenize(1, ""))
+    inbox.take()
+    inbox.put(cancel)
+    assert inbox.follow(1).is_set()
+    inbox.done()
+    assert not inbox.cancellation.is_set()
 
 
 def test_work_under_way_is_abandoned_when_all_of_it_is_cancelled() -> None:
