@@ -90,7 +90,7 @@ class EngineProcess:
             if not isinstance(request, Cancel):
                 self._open_requests.append(request)
         assert self._popen.stdin is not None
-        with suppress(OSError):  # it is dying; the reader reports it
+        with suppress(OSError, ValueError):  # it is dying, or dead and its pipe closed; the reader reports it
             self._popen.stdin.write(encode(request))
             self._popen.stdin.flush()
 
@@ -192,29 +192,30 @@ def _start(log_file: Path, opener: str | None) -> tuple[subprocess.Popen[bytes],
     and the child must never write to the terminal. In a session of its own, it does not get the
     terminal's signals either.
     """
-    log = open_log(log_file)
-    start = os.fstat(log).st_size
     # "-P" keeps the current folder out of the child's path: a queue.py lying there would stop the engine.
     command = [sys.executable, "-P", "-m", "localspec.runtime.worker", "--log", str(log_file)]
     if opener is not None:
         command += ["--opener", opener]
     try:
-        popen = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            env=_environment(sys.path),
-            start_new_session=True,
-        )
+        log = open_log(log_file)
+        try:
+            start = os.fstat(log).st_size
+            popen = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=_environment(sys.path),
+                start_new_session=True,
+            )
+        finally:
+            os.close(log)
         return popen, start
     except OSError as error:
         raise EngineError(
             f"The engine process could not be started ({error.strerror or error}).",
             "Close other programs if memory is short, and try again.",
         ) from error
-    finally:
-        os.close(log)
 
 
 def _environment(search_path: Sequence[str]) -> dict[str, str]:

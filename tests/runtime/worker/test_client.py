@@ -21,6 +21,7 @@ from localspec.base.errors import EngineError, ModelFileError, NotFoundError
 from localspec.engine.events import Finished, FinishReason, Round, TokenLogprobs
 from localspec.runtime.messages import Infill, Message, Reply, ReplyOptions, Role, TokenIds
 from localspec.runtime.options import LoadOptions
+from localspec.runtime.worker import process
 from localspec.runtime.worker.client import EngineClient
 from localspec.runtime.worker.messages import (
     Answer,
@@ -435,6 +436,7 @@ APP = """
 import os, sys
 from pathlib import Path
 from queue import SimpleQueue
+from localspec.runtime.worker import process
 from localspec.runtime.worker.client import EngineClient
 from localspec.runtime.worker.messages import Emitted
 from tests.runtime.worker.test_client import ask, load, OPENER
@@ -576,6 +578,24 @@ def test_reading_ahead_is_given_up_at_once_and_never_fails(thread: Talk) -> None
     thread.send(ahead("no engine"))
     assert thread.until(HasRead).left_n == 0
     assert thread.client.pid is None
+
+
+def test_an_engine_that_dies_before_it_is_written_to_is_started_again(
+    thread: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long prompt takes a while to encode, and the pipe may be closed by then."""
+    encode = process.encode
+
+    def encode_late(request: Request) -> bytes:
+        if isinstance(request, Generate) and request.request_id == 1:
+            signal_engine(thread.client, signal.SIGKILL)
+            while thread.client.pid is not None:
+                threading.Event().wait(0.001)
+        return encode(request)
+
+    monkeypatch.setattr(process, "encode", encode_late)
+    thread.send(load(), ask(1, "count 1"), ask(2, "count 1"))
+    assert thread.reply(2).text == counted(1)
 
 
 def several(replies: int) -> Load:
