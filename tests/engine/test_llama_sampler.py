@@ -64,3 +64,10 @@ class TestSampler:
     def test_a_shorter_row_is_a_distribution_over_fewer_tokens(self, row: Any) -> None:
         """A draft may lack the padding at the end of the target's vocabulary."""
         assert self.same(make_sampler(keep_all(), 500).dist(row[:300]), Softmax().dist(row[:300]))
+
+    def test_a_long_prompt_is_accepted_in_time_that_grows_with_it(self, row: Any) -> None:
+        """A penalty on the whole context: time that grows with its square would take longer than a test may."""
+        prompt = [token % 250 for token in range(100_000)]
+        sampling = Sampling(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, presence_penalty=1.0, repeat_last_n=2**20)
+        moved = row - np.isin(np.arange(500), prompt).astype(np.float32)
+        assert self.same(make_sampler(sampling, 500, prompt=prompt).dist(row), Softmax().dist(moved))

@@ -103,7 +103,8 @@ class ChainSampler:
         self._stages = stages
         self._memory = memory
         self._recent = recent
-        self._touched = stages.biased
+        self._known: Ids | None = None
+        """``_touched``, once it was asked for after the latest token: a long prompt is accepted token by token."""
 
     @property
     def stateless(self) -> bool:
@@ -149,14 +150,22 @@ class ChainSampler:
         if self._memory:
             self._memory.accept(token)
             self._recent.append(token)
-            self._touched = np.union1d(self._stages.biased, np.array(self._recent, dtype=np.int64))
+            self._known = None
 
     def fork(self) -> ChainSampler:
         if not self._memory:
             return self
         fork = ChainSampler(self._stages, self._memory.clone(), self._recent.copy())
-        fork._touched = self._touched
+        fork._known = self._known
         return fork
+
+    @property
+    def _touched(self) -> Ids:
+        """The tokens that biases and penalties move, sorted."""
+        if self._known is None:
+            recent = set(self._recent)
+            self._known = np.union1d(self._stages.biased, np.fromiter(recent, np.int64, len(recent)))
+        return self._known
 
     def _likely(self, row: Logits, groups: GroupedScores) -> Ids | None:
         """Tokens among which are all that can be chosen; None for all there are."""
