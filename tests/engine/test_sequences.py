@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pytest
 
+from localspec.base.errors import ModelFileError
 from localspec.engine.backends.llama.load import LoadSettings
-from localspec.engine.backends.llama.sequences import LlamaSequences
-from localspec.engine.batching import TextQuestion
+from localspec.engine.backends.llama.sequences import LlamaSequence, LlamaSequences
+from localspec.engine.batching import ContinuousBatch, TextQuestion
 from localspec.engine.cancel import Cancellation
 from tests.builtin import NOISE, TARGET
 
@@ -53,3 +55,34 @@ def test_scores_are_the_same_to_the_bit_whatever_other_sequences_hold(pool: Llam
     # In cells of another order sums are rounded otherwise.
     assert np.abs(np.array(pool.answer([TextQuestion(0, text, 2)])[0]) - alone).max() < NOISE
     assert pool.held(2, text) == 40
+
+
+def test_scores_that_are_not_numbers_end_one_reply_of_those_evaluated_together(
+    pool: LlamaSequences, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cells, which may be spoiled, are forgotten; the others have their scores."""
+    scores = pool._scores
+
+    def spoiled(first: int, last: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+        rows = np.array(scores(first, last))
+        if first == len(drawn(0, 9)) + 7:  # those of the second question
+            rows[-1, 7] = np.nan
+        return rows
+
+    monkeypatch.setattr(pool, "_scores", spoiled)
+    batch = ContinuousBatch([pool])
+    failed: list[int] = []
+
+    def reply(sequence: int) -> None:
+        try:
+            LlamaSequence(batch, pool, sequence).logits(drawn(sequence, 9), 2)
+        except ModelFileError:
+            failed.append(sequence)
+
+    for sequence in (0, 1, 2):
+        pool.forget(sequence)
+        batch.begin(partial(reply, sequence), Cancellation())
+    while batch.step():
+        pass
+    assert failed == [1]
+    assert [pool.held(sequence, drawn(sequence, 9)) for sequence in (0, 1, 2)] == [9, 0, 9]

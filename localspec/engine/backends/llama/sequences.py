@@ -162,10 +162,7 @@ class LlamaSequences(LlamaContext):
     def _rows(self, first: int, last: int) -> Logits:
         if not last:
             return np.empty((0, self._n_scores), dtype=np.float32)
-        rows = self._scores(first, last)
-        if not np.isfinite(rows.max(axis=1).sum()):
-            raise not_numbers()
-        return rows[:, : self._n_scores]
+        return self._scores(first, last)[:, : self._n_scores]
 
 
 class LlamaSequence(SequenceModel):
@@ -179,6 +176,14 @@ class LlamaSequence(SequenceModel):
     def __init__(self, batch: ContinuousBatch, pool: LlamaSequences, sequence: int) -> None:
         super().__init__(batch, pool, sequence)
         self._pool = pool
+
+    def logits(self, context: Sequence[int], last: int) -> Logits:
+        """As ``Model.logits``. What is not a number spoils what comes after it, but only in this sequence."""
+        rows = super().logits(context, last)
+        if last and not np.isfinite(rows.max(axis=1).sum()):
+            self._pool.forget(self._sequence)
+            raise not_numbers()
+        return rows
 
     @property
     def vocab(self) -> LlamaVocab:
