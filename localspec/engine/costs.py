@@ -38,6 +38,8 @@ _LARGEST_RESIZE = 4.0
 """The largest factor by which one change may have been dearer than the price."""
 _FORGOTTEN = 1 / 512
 """The share by which that price falls with every round that changes nothing: a price too high would never be seen."""
+_LARGEST_KEPT = 4096
+"""The largest batch that a file may have a price of: a table is made of them."""
 _TAUGHT_N = 24
 """Rounds of a size after which its price is more theirs than that of the measurement before."""
 
@@ -336,16 +338,18 @@ class Costs:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Costs:
-        """Undo ``to_dict``. Raises KeyError, TypeError or ValueError if it is something else."""
+        """Undo ``to_dict``. Raises KeyError, TypeError, ValueError or AttributeError if it is something else."""
         rounds = {int(batch): float(seconds) for batch, seconds in data["rounds_s"].items()}
         queries = {
             str(name): QueryCost(float(step), float(more), row_s=float(row[0]) if row else None)
             for name, (step, more, *row) in data["looks"].items()
         }
         beside = float(data["rollback_s"]), float(data.get("resize_s", 0.0)), float(data.get("settle_s", 0.0))
-        if 1 not in rounds or min(rounds.values()) <= 0 or any(query.step_s <= 0 for query in queries.values()):
+        if 1 not in rounds or not all(0 < batch <= _LARGEST_KEPT for batch in rounds):
             raise ValueError("these are no costs")
-        if not all(0 <= seconds < inf for seconds in beside):
+        prices = *rounds.values(), *(price for query in queries.values() for price in (query.step_s, query.catch_up_s))
+        free = *(query.row_s for query in queries.values() if query.row_s is not None), *beside
+        if not all(0 < seconds < inf for seconds in prices) or not all(0 <= seconds < inf for seconds in free):
             raise ValueError("this is no price")
         return Costs(rounds, queries, *beside)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, isfinite
 from typing import Any
 
 from localspec.engine.costs import Costs
@@ -260,9 +260,14 @@ class ReadingPolicy:
         }
 
     def remember(self, data: Mapping[str, Any]) -> None:
-        """Go on from ``to_dict``. Raises KeyError, TypeError, ValueError or AttributeError if it is something else."""
+        """Go on from ``to_dict``.
+
+        Raises KeyError, TypeError, ValueError, OverflowError or AttributeError if it is something else.
+        """
         lengths = [(int(tokens_n), bool(ended)) for tokens_n, ended in data["lengths"]]
         gains = {str(name): (float(tokens), float(saved)) for name, (tokens, saved) in data["gains"].items()}
+        if not all(0 <= tokens < inf and isfinite(saved) for tokens, saved in gains.values()):
+            raise ValueError("these are no gains")
         for tokens_n, ended in lengths:
             self.lengths.add(tokens_n, ended=ended)
         for name, (tokens, saved) in gains.items():

@@ -20,7 +20,7 @@ from localspec.base.shared_file import replace_file
 from localspec.engine.costs import Costs
 
 _FORMAT = 4
-_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError)
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
 def calibration_key(files: Sequence[Path], circumstances: Sequence[object]) -> str:
@@ -43,7 +43,7 @@ class LearnedFigures(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
     def remember(self, data: Mapping[str, Any]) -> None:
-        """Undo ``to_dict``. Raises KeyError, TypeError, ValueError or AttributeError if it is something else."""
+        """Undo ``to_dict``. Raises one of ``_DAMAGED`` if it is something else."""
         ...
 
 
@@ -61,6 +61,8 @@ class CalibrationFile:
         try:
             data = self._data()
             threads = {str(k): int(n) for k, n in data["threads"].items()}
+            if min(threads.values(), default=1) < 1:
+                return None
             return Costs.from_dict(data["costs"]), threads, bool(data["short_context"])
         except _DAMAGED:
             return None

@@ -184,7 +184,7 @@ class KeptCaches:
 def _read(folder: Path, indices: str) -> Iterator[_Kept]:
     """The kept caches that are whole."""
     for index in folder.glob(indices):
-        with suppress(OSError, ValueError, TypeError):
+        with suppress(OSError, ValueError, TypeError, RecursionError):
             blocks = tuple(map(str, json.loads(index.read_text())))
             size_bytes = sum(file.stat().st_size for file in index.parent.iterdir())
             yield _Kept(index.parent, blocks, index.stat().st_mtime, size_bytes)

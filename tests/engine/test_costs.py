@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf, nan
+
 import pytest
 
 from localspec.engine.costs import Costs, QueryCost
@@ -188,6 +190,13 @@ class TestCosts:
             {"rounds_s": {"1": 1}, "looks": {}},
             {"rounds_s": {"1": 1}, "looks": {}, "rollback_s": -1},
             {"rounds_s": {"1": 1}, "looks": {}, "rollback_s": 0, "resize_s": -1},
+            {"rounds_s": {"1": 1, "0": 1}, "looks": {}, "rollback_s": 0},
+            {"rounds_s": {"1": 1, "1000000000": 1}, "looks": {}, "rollback_s": 0},
+            {"rounds_s": {"1": 1, "2": nan}, "looks": {}, "rollback_s": 0},
+            {"rounds_s": {"1": 1, "2": inf}, "looks": {}, "rollback_s": 0},
+            {"rounds_s": {"1": 1}, "looks": {"draft": [1, 0]}, "rollback_s": 0},
+            {"rounds_s": {"1": 1}, "looks": {"draft": [nan, 1]}, "rollback_s": 0},
+            {"rounds_s": {"1": 1}, "looks": {"draft": [1, 1, -1]}, "rollback_s": 0},
         ],
     )
     def test_nonsense_is_refused(self, data: dict[str, object]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf, nan
 
 import pytest
 
@@ -275,9 +276,21 @@ class TestMemory:
         assert second.lengths.outlook(1, 4000) == first.lengths.outlook(1, 4000)
         assert second.gains["draft"].share == first.gains["draft"].share
 
-    @pytest.mark.parametrize("data", [{}, {"lengths": 3, "gains": {}}, {"lengths": [], "gains": {"draft": 1}}, []])
+    @pytest.mark.parametrize(
+        "data",
+        [
+            {},
+            [],
+            {"lengths": 3, "gains": {}},
+            {"lengths": [[inf, 1]], "gains": {}},
+            {"lengths": [], "gains": {"draft": 1}},
+            {"lengths": [], "gains": {"draft": [-96, 1]}},
+            {"lengths": [], "gains": {"draft": [nan, 1]}},
+            {"lengths": [], "gains": {"draft": [1, inf]}},
+        ],
+    )
     def test_nonsense_is_refused(self, data: dict[str, object]) -> None:
-        with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
+        with pytest.raises((KeyError, TypeError, ValueError, OverflowError, AttributeError)):
             bench_policy().remember(data)
 
 

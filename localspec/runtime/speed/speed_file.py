@@ -26,7 +26,7 @@ from localspec.models.token_work import TokenWork
 from localspec.runtime.speed.kernels import KernelSpeeds
 
 _FORMAT = 1
-_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError)
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 _MOST_RUNS = 200
 _RATE = 0.2
 """The weight of the latest reply in the figures of a pair, once there are several."""

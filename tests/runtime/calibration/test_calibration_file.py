@@ -11,11 +11,14 @@ import pytest
 
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.costs import Costs, QueryCost
+from localspec.engine.reading import ReadingPolicy
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.load import open_pair
 from localspec.runtime.options import LoadOptions
 from tests.builtin import DRAFT, TARGET
 from tests.runtime.calibration.timed_models import Clock, fit, new_tuning
+
+COSTS = b'{"rounds_s": {"1": 1}, "looks": {}, "rollback_s": 0}'
 
 
 def no_room(*_: object) -> int:
@@ -50,11 +53,25 @@ def test_a_busy_machine_is_not_remembered(clock: Clock, tmp_path: Path) -> None:
     assert file.load() is None
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"costs": {}, "threads": {}}', b"\xff\xfe", b'{"costs": 1}'])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"[" * 100_000,
+        b"\xff\xfe",
+        b'{"costs": 1}',
+        b'{"costs": {}, "threads": {}}',
+        b'{"costs": %s, "threads": {"target": 0}, "short_context": true}' % COSTS,
+        b'{"costs": %s, "threads": {"target": 1e999}, "short_context": true}' % COSTS,
+    ],
+)
 def test_a_damaged_file_is_measured_over(clock: Clock, tmp_path: Path, damage: bytes) -> None:
     (tmp_path / "key.json").write_bytes(damage)
     file = CalibrationFile(tmp_path, "key")
     assert file.load() is None
+    file.recall(ReadingPolicy(Costs({1: 1.0})))
     fit(new_tuning(clock), file)
     assert file.load() is not None
 
