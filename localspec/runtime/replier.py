@@ -99,7 +99,9 @@ class Replier:
         calls = self._calls(prompt, options, ready, prefix)
         held = calls.sampling(options) if calls else options.sampling
         if options.ignore_end:
-            held = replace(held, logit_bias=(*held.logit_bias, *((token, BANNED) for token in self._target.vocab.ends)))
+            ends = self._target.vocab.ends
+            others = (bias for bias in held.logit_bias if bias[0] not in ends)
+            held = replace(held, logit_bias=(*others, *((token, BANNED) for token in ends)))
         request = self._request(ready.tokens, replace(options, sampling=held), policy, prefix)
         context = list(ready.tokens)
         if self._caches:

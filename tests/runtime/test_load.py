@@ -122,6 +122,15 @@ class TestInfo:
         assert guessed.text.startswith(usual.text)
         assert usual.reason is FinishReason.STOP
 
+    def test_an_end_that_is_ignored_may_have_a_bias(self, pair: OpenPair) -> None:
+        wanted = ReplyOptions(Sampling(0.0, logit_bias=((0, 100.0),)), max_tokens=5)
+        (*_, ended), (*_, ignored) = (
+            list(pair.reply(HELLO, replace(wanted, ignore_end=ignore))) for ignore in (False, True)
+        )
+        assert isinstance(ended, Finished)
+        assert isinstance(ignored, Finished)
+        assert (ended.reason, ignored.reason) == (FinishReason.STOP, FinishReason.LENGTH)
+
     def test_plain_speed_is_measured(self, pair: OpenPair) -> None:
         assert pair.info.plain_per_second is not None
         assert pair.info.plain_per_second > 0

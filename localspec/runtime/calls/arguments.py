@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from functools import partial
 from json.scanner import NUMBER_RE
@@ -157,6 +158,8 @@ def _python_value(text: str, at: int, depth: int) -> tuple[Any, int]:
 
 def _unescaped(found: re.Match[str]) -> str:
     if code := found[1] or found[2] or found[3]:
+        if int(code, 16) > sys.maxunicode:
+            raise ValueError(f"{found[0]} is no character")
         return chr(int(code, 16))
     return _ESCAPES.get(found[0][1], found[0][1])
 

@@ -121,6 +121,7 @@ def test_a_block_of_code_calls_nothing() -> None:
         ('<tool_call>\n{"name": "first", "arguments": {"text": }}\n</tool_call>', "cannot be read"),
         ('<tool_call>{"name": "first", "arguments": [1]}</tool_call>', "no JSON object"),
         ('<tool_call>{"name": "first", "arguments": {"n": NaN}}</tool_call>', "NaN is no JSON"),
+        ('<tool_call>{"name": "first", "arguments": {"n": 1e999}}</tool_call>', "too large"),
         ('<tool_call>{"arguments": {}}</tool_call>', "names no tool"),
         ('<tool_call>{"name": "third", "arguments": {}}</tool_call>', "There are: first, second."),
         ('<tool_call>{"name": "first"}</tool_call>\n<tool_call>{"name": "sec', "cannot be read"),
@@ -132,6 +133,12 @@ def test_what_cannot_be_read_is_told_to_the_model(text: str, error: str) -> None
     read = CallReader(HERMES, TOOLS).read(text)
     assert read.calls == ()
     assert error in (read.error or "")
+
+
+def test_an_escape_of_no_character_cannot_be_read() -> None:
+    read = CallReader(BY_NAME["LFM2"], TOOLS).read(r"<|tool_call_start|>[first(x='\UFFFFFFFF')]<|tool_call_end|>")
+    assert read.calls == ()
+    assert r"\UFFFFFFFF is no character" in (read.error or "")
 
 
 def test_the_user_is_told_why_no_tool_was_called() -> None:
