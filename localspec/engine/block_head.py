@@ -84,7 +84,7 @@ class BlockModel(HeadBackedModel[BlockHead]):
 
     def _known_n(self, context: Sequence[int]) -> int:
         """The number of leading tokens of ``context`` whose rows it holds."""
-        known_n = common_prefix(self._injected, list(context))
+        known_n = common_prefix(self._injected, context)
         return known_n if known_n > self._first else 0
 
     def can_guess(self, context: Sequence[int]) -> bool:

@@ -20,7 +20,7 @@ from localspec.engine.drafter import CERTAIN, NextProposal
 from localspec.engine.drafting import DrafterQuery, Plan
 from localspec.engine.events import Round
 from localspec.engine.likelihood import Likelihoods
-from localspec.engine.reading import ReadingDecision, Unread
+from localspec.engine.reading import ReadingDecision, ReadingPolicy, Unread
 
 _HOPED = 0.9
 """The chance of a proposal to assume before a drafter was queried in a reply, and to hope for again while it is not."""
@@ -59,6 +59,8 @@ class GoodputPlanner:
         self.deepest = deepest
         self.likelihoods = Likelihoods()
         """Chances as all replies together taught them."""
+        self.reading = ReadingPolicy(costs)
+        """Lengths and gains, likewise."""
         self._passes: dict[str, QueryCost] = {}
         """Prices of passes for several replies by drafter, as observed: a second row may cost far more than a third."""
         self._members: list[SharedDepth] = []
@@ -66,6 +68,7 @@ class GoodputPlanner:
     def policy(self) -> SharedDepth:
         """The policy of a sequence, for one reply after another."""
         alone = AdaptiveDepth(self.costs, self.deepest, self.likelihoods.for_another())
+        alone.reading = self.reading.for_another()
         return SharedDepth(self, alone)
 
     def join(self, policy: SharedDepth) -> None:

@@ -33,5 +33,7 @@ class LogprobReader:
 
 def highest(scores: NDArray[np.float64], n: int) -> list[int]:
     """The ``n`` tokens with the highest scores, the highest first, of equal ones the lowest id."""
-    few = np.argpartition(-scores, min(n, len(scores) - 1))[:n]
-    return sorted(map(int, few), key=lambda token: (-scores[token], token))
+    if not n:
+        return []
+    least = np.partition(scores, -n)[-n] if n < len(scores) else scores.min()
+    return sorted(map(int, np.flatnonzero(scores >= least)), key=lambda token: (-scores[token], token))[:n]

@@ -129,9 +129,8 @@ class _Reply:
                 yield PromptProgress(done_n, total_n, image=True)
             end = min(done_n + self.request.prompt_chunk, total_n)
             done_n = next((at for at in range(done_n + 1, end) if begins_image(self.context, at)), end)
-            chunk = self.context[:done_n]
-            self.target.logits(chunk, 0)
-            self._read_with_drafters(chunk)
+            self.target.logits(self.context[:done_n], 0)
+            self._read_with_drafters(done_n)
             self.tally.prompt_s += time.perf_counter() - started
             yield PromptProgress(done_n, total_n)
 
@@ -172,7 +171,7 @@ class _Reply:
     def _round(self, room: int) -> Round:
         started = time.perf_counter() - self.owed_s
         request, is_end = self.request, self.target.vocab.is_end
-        self._read_with_drafters(self.context[:-1])
+        self._read_with_drafters(len(self.context) - 1)
         drafters = self._drafters()
         plan = request.policy.plan(room if drafters else 0)
         self._place_rng()
@@ -200,13 +199,14 @@ class _Reply:
         if isinstance(self.request.rng, RepeatableRng):
             self.request.rng.begin(len(self.context))
 
-    def _read_with_drafters(self, text: Sequence[int]) -> None:
-        """Let drafters read what the policy wants of ``text``, which ends before the token that a query reads."""
+    def _read_with_drafters(self, end: int) -> None:
+        """Let drafters read what the policy wants of the text up to ``end``, before the token that a query reads."""
         policy = self.request.policy
         for drafter in self._drafters():
             model = drafter.model
             if model is None or not policy.may_read(drafter.name, self.tally.predicted_n):
                 continue
+            text = self.context[:end]
             if (unread_n := len(text) - model.held(text)) <= 0:
                 continue
             reading = policy.read(self._unread(drafter.name, model, unread_n))

@@ -168,6 +168,10 @@ class ReadingPolicy:
     """Tokens of the reply at which reading that was too dear is considered again: that takes a small target's time."""
     _spent_s: float = 0.0
 
+    def for_another(self) -> ReadingPolicy:
+        """That of a reply beside this one: lengths and gains are one for both."""
+        return ReadingPolicy(self.costs, self.lengths, self.gains)
+
     def begin(self) -> None:
         """Start a reply."""
         self._ready.clear()

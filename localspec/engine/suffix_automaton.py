@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from localspec.engine.model import common_prefix
+
 _BOTTOM = 0
 """The state before the root, from which every token leads to the root: it saves the root its special cases."""
 _ROOT = 1
@@ -75,12 +77,11 @@ class SuffixAutomaton:
 
         A cut builds the whole automaton anew, so texts that stay are better kept in one of their own.
         """
-        held = self._text[self._start :]
-        if list(context[: len(held)]) != held:
-            common = next((i for i, (a, b) in enumerate(zip(held, context, strict=False)) if a != b), len(context))
-            self._rebuild(self._text[: self._start + common])
-            held = held[:common]
-        self.extend(context[len(held) :])
+        held = self._text[self._start :] if self._start else self._text
+        common_n = common_prefix(held, context)
+        if common_n < len(held):
+            self._rebuild(self._text[: self._start + common_n])
+        self.extend(context[common_n:])
 
     def keep_latest(self, n: int) -> None:
         """Forget all but the latest ``n`` tokens and separators. Cursors find no match until their next step."""

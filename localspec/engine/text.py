@@ -33,7 +33,7 @@ class StopStrings:
         self.safe_n = 0
         """The number of leading characters that belong to the reply for certain."""
         self.found: str | None = None
-        """The first stop string that is complete; ``safe_n`` is then its begin."""
+        """The first stop string that is complete, of several the one that begins first; ``safe_n`` is its begin."""
 
     def feed(self, text: str) -> bool:
         """Append ``text``; returns True if a stop string is complete."""

@@ -96,7 +96,10 @@ class RpcWatch:
 
         Connections are known by the server's port: its name may have any of several addresses.
         """
-        for file in _DESCRIPTORS.iterdir():
+        files: list[Path] = []
+        with suppress(OSError):  # descriptors may be exhausted; the next second may be better
+            files += _DESCRIPTORS.iterdir()
+        for file in files:
             with suppress(OSError, ValueError):
                 if not stat.S_ISSOCK(os.fstat(int(file.name)).st_mode):
                     continue

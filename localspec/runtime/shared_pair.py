@@ -7,6 +7,7 @@ reply is made as it is alone, by a ``Replier`` of its own: prompt, drafters, sam
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -124,7 +125,7 @@ class SharedPair:
             why_fewer = _NO_MEMORY if replies_n < options.replies else ""
             info = replace(info, load_s=time.perf_counter() - started, why_fewer=why_fewer)
             policies = [planner.policy() for _ in sequences]
-            calibration.recall(policies[0].alone.reading)
+            calibration.recall(planner.reading)
             *repliers, asked = [
                 _replier(models, number, sequences[number], policy, memory, info.plain_per_second)
                 for number, policy in enumerate(policies)
@@ -164,7 +165,11 @@ class SharedPair:
                 self._planner.leave(slot.policy)
                 slot.busy = False
 
-        self._batch.begin(reply, cancel)
+        try:
+            self._batch.begin(reply, cancel)
+        except RuntimeError:  # the system has no thread for it
+            slot.busy = False
+            raise
 
     def step(self) -> bool:
         """As ``load.ConcurrentPair``."""
@@ -187,7 +192,7 @@ class SharedPair:
         """As ``load.OpenPair.close``; replies under way end as cancelled."""
         with self._resources:
             self._batch.close()
-            self._calibration.refresh(self._planner.costs, self._slots[0].policy.alone.reading)
+            self._calibration.refresh(self._planner.costs, self._planner.reading)
 
 
 @dataclass(slots=True)
@@ -208,7 +213,11 @@ class _Slot:
 
     def suits(self, prompt: Prompt) -> tuple[int, int]:
         """The part of this prompt that it has seen, in messages or characters, and how little it was used lately."""
-        if isinstance(prompt, tuple | str) and isinstance(self.latest, tuple | str):
+        if isinstance(prompt, str) and isinstance(self.latest, str):
+            # Slices, as they compare thousands of times as fast as characters; prompts are long.
+            ends = range(1, min(len(self.latest), len(prompt)) + 1)
+            return bisect_left(ends, True, key=lambda end: self.latest[:end] != prompt[:end]), -self.number
+        if isinstance(prompt, tuple) and isinstance(self.latest, tuple):
             same = takewhile(lambda both: both[0] == both[1], zip(self.latest, prompt, strict=False))
             return sum(1 for _ in same), -self.number
         return 0, -self.number

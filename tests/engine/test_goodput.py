@@ -172,3 +172,13 @@ def test_a_reply_without_others_has_the_policy_of_one() -> None:
     assert isinstance(first.plan(DEEPEST), SharedPlan)
     second.end(10, ended=True)
     assert not isinstance(first.plan(DEEPEST), SharedPlan)
+
+
+def test_what_one_reply_teaches_of_lengths_and_gains_holds_for_the_others() -> None:
+    planner = GoodputPlanner(Costs(FLAT, {"draft": QueryCost(0.1, 0.01)}), 7)
+    one, other = planner.policy(), planner.policy()
+    before = other.alone.reading.to_dict()
+    for _ in range(20):
+        one.begin()
+        one.end(300, ended=True)
+    assert other.alone.reading.to_dict() == planner.reading.to_dict() != before

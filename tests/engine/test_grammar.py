@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -423,8 +424,11 @@ def test_grammars_may_be_read_by_several_threads_at_once() -> None:
     assert os.path.samestat(os.fstat(2), before)
 
 
-def test_a_grammar_is_read_with_standard_error_closed() -> None:
+@pytest.mark.parametrize("from_the_start", [False, True])
+def test_a_grammar_is_read_with_standard_error_closed(monkeypatch: pytest.MonkeyPatch, from_the_start: bool) -> None:
     kept = os.dup(2)
+    if from_the_start:
+        monkeypatch.setattr(sys, "stderr", None)
     os.close(2)
     try:
         with pytest.raises(UsageError):

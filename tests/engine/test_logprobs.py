@@ -14,7 +14,7 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import SeededRng
 from localspec.engine.events import Origin, Round, Token
-from localspec.engine.logprobs import LogprobReader
+from localspec.engine.logprobs import LogprobReader, highest
 from localspec.engine.loop import Request, generate
 from tests.engine.test_loop import PROMPT, WHICH, any_drafter
 from tests.fakes import Softmax, TableModel, letters
@@ -53,3 +53,13 @@ def test_tokens_of_every_origin_were_looked_at() -> None:
     """The law above is about all of them."""
     seen = {token.origin for seed in range(8) for which in range(3) for token in tokens_of(seed, which, 2, None)}
     assert seen == set(Origin)
+
+
+def test_of_equal_scores_the_lowest_ids_are_the_highest() -> None:
+    """The first of them is the token that greedy sampling takes; and none is looked for where none is wanted."""
+    scores = np.zeros(1000)
+    scores[[900, 3, 700, 500]] = 1.0
+    assert highest(scores, 2) == [3, 500]
+    assert highest(np.zeros(5000), 1) == [0]
+    assert highest(scores[:4], 9) == [3, 0, 1, 2]
+    assert highest(scores, 0) == []

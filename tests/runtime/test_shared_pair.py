@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -144,6 +145,19 @@ def test_a_reply_that_cannot_be_made_is_told_and_frees_its_place(shared: Concurr
     played = begin(shared, user(PROMPTS[0]), ReplyOptions(GREEDY, spec=("mtp",)))
     finish(shared)
     assert isinstance(played.errors[0], UsageError)
+    assert shared.room_n == REPLIES_N
+
+
+def test_a_reply_that_the_system_has_no_thread_for_frees_its_place(
+    shared: ConcurrentPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Thread, "start", start)
+        with pytest.raises(RuntimeError):
+            begin(shared, PROMPTS[0], ReplyOptions(GREEDY))
     assert shared.room_n == REPLIES_N
 
 

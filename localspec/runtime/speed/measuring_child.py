@@ -28,7 +28,6 @@ _REPEATS, _SINGLE_REPEATS = 4, 12
 _N_CTX = 256
 _NARROW = SampleShape(64, 128, 32)
 _WIDE, _FEED_FORWARD = 2048, 6144
-_LAYER_WEIGHTS = 4 * _WIDE**2 + 3 * _WIDE * _FEED_FORWARD
 _RAM_BYTES, _DEVICE_BYTES = 96 * 2**20, 768 * 2**20
 """Bytes of the matrices of one type: several times the processor's caches, or a GPU's."""
 _BYTES_OF = {kind: matrix_bytes(SampleShape(_WIDE, _FEED_FORWARD, 1), kind) for kind in KINDS}

@@ -155,7 +155,8 @@ def _standard_error() -> Iterator[IO[bytes]]:
         except OSError:  # it is closed
             yield file
             return
-        sys.stderr.flush()
+        if sys.stderr:  # otherwise it was closed at the start, and the file may have its number
+            sys.stderr.flush()
         os.dup2(file.fileno(), 2)
         try:
             yield file

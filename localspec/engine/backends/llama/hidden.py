@@ -175,7 +175,7 @@ class HiddenKeeper:
 
     def rows(self, context: Sequence[int], start: int) -> HiddenRows:
         """The rows of ``context``, all layers side by side."""
-        known_n = common_prefix(self._held(), list(context))
+        known_n = common_prefix(self._held(), context)
         return self._window.rows(start, known_n)
 
     def _layer(self, layer: int) -> Any:

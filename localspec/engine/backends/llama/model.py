@@ -270,7 +270,7 @@ class LlamaModel(LlamaContext):
 
     def _known_n(self, context: Sequence[int]) -> int:
         """The leading tokens of ``context`` that the cache holds, and no half of an image."""
-        return self._whole_n(context, common_prefix(self._memory.held, list(context)))
+        return self._whole_n(context, common_prefix(self._memory.held, context))
 
     def _whole_n(self, context: Sequence[int], n: int) -> int:
         """``n``, or as much less as keeps parts of images whole."""

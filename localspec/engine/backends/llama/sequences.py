@@ -72,7 +72,7 @@ class LlamaSequences(LlamaContext):
         return self._loaded
 
     def held(self, sequence: int, context: Sequence[int]) -> int:
-        return common_prefix(self._held.get(sequence, []), list(context))
+        return common_prefix(self._held.get(sequence, []), context)
 
     def keep_hidden(self, sequence: int, layers: Sequence[int]) -> LayerStates:
         """As ``HiddenModel.keep_hidden``, of one sequence."""
