@@ -112,7 +112,12 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 
 
-_JSON = json.JSONDecoder(parse_constant=_refuse)
+def _finite(number: str) -> float:
+    """A number as near as a float comes: JSON has no infinity."""
+    return max(-sys.float_info.max, min(float(number), sys.float_info.max))
+
+
+_JSON = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
 
 
 def _python_call(text: str, at: int) -> tuple[Any, int]:
@@ -153,7 +158,7 @@ def _python_value(text: str, at: int, depth: int) -> tuple[Any, int]:
     word = _PYTHON_WORD.match(text, at) or NUMBER_RE.match(text, at)
     if word is None:
         raise ValueError(f"there is no value at character {at}")
-    return _WORDS[word[0]] if word[0] in _WORDS else json.loads(word[0]), word.end()
+    return _WORDS[word[0]] if word[0] in _WORDS else _JSON.decode(word[0]), word.end()
 
 
 def _unescaped(found: re.Match[str]) -> str:
@@ -200,7 +205,7 @@ def _gemma_value(text: str, at: int, quote: str, depth: int) -> tuple[Any, int]:
     word = _WORD.match(text, at) or NUMBER_RE.match(text, at)
     if word is None:
         raise ValueError(f"there is no value at character {at}")
-    return json.loads(word[0]), word.end()
+    return _JSON.decode(word[0]), word.end()
 
 
 def _gemma_parts(text: str, at: int, close: str, quote: str, depth: int) -> tuple[Any, int]:

@@ -40,24 +40,38 @@ def held(
 ) -> Sampling:
     """The settings with a grammar that begins where a call does.
 
-    They stay as they are where a grammar was asked for, with mirostat, which takes none, and where tags cannot say a
+    Where the answer is to fit a JSON Schema, it is that or calls, unless calls are bare JSON themselves. The settings
+    stay as they are where another grammar was asked for, with mirostat, which takes none, and where tags cannot say a
     parameter's name. ``controls`` are the markers that are control tokens; ``reasons`` is as for ``CallReader``.
 
     With ``must_call`` the answer is nothing but calls: UsageError is raised where none can be required. With
     ``one_call`` there is at most one.
     """
     can_be = not syntax.written or all(map(are_written, tools))
-    if not can_be or sampling.grammar is not None or sampling.mirostat:
+    answer = None if must_call or syntax.bare else _answer_schema(sampling)
+    if not can_be or (sampling.grammar is not None and answer is None) or sampling.mirostat:
         if must_call:
             raise _cannot_require(syntax, can_be=can_be)
         return sampling
+    from_the_begin = must_call or answer is not None
     # A marker in words begins the grammar, but is no call.
-    grammar = _grammar(syntax, tools, controls, in_words=not must_call, one_call=one_call)
-    if must_call:
+    grammar = _grammar(syntax, tools, controls, in_words=not from_the_begin, one_call=one_call, answer=answer)
+    if from_the_begin:
         triggers = [rf"(?<={re.escape(syntax.reasoning[1])})"] if reasons else []
     else:
         triggers = list(_triggers(syntax, tools, reasons=reasons))
     return replace(sampling, grammar=grammar, grammar_triggers=tuple(triggers))
+
+
+def _answer_schema(sampling: Sampling) -> Any:
+    """The JSON Schema that the whole reply is to fit; None if it is to fit none, or another grammar."""
+    if sampling.grammar is None or sampling.grammar_triggers:
+        return None
+    try:
+        (only,) = json.loads(sampling.grammar)["grammars"]
+        return only["json_schema"]
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _cannot_require(syntax: CallSyntax, *, can_be: bool) -> UsageError:
@@ -71,9 +85,15 @@ def _cannot_require(syntax: CallSyntax, *, can_be: bool) -> UsageError:
 
 
 def _grammar(
-    syntax: CallSyntax, tools: Sequence[Tool], controls: Mapping[str, int], *, in_words: bool, one_call: bool
+    syntax: CallSyntax,
+    tools: Sequence[Tool],
+    controls: Mapping[str, int],
+    *,
+    in_words: bool,
+    one_call: bool,
+    answer: Any = None,
 ) -> str:
-    """A grammar of calls and nothing else, in Lark's form."""
+    """A grammar of calls and nothing else, or of calls and JSON texts that fit the schema ``answer``, in Lark's form."""
     singly = bool(syntax.written)
     written = partial(_written, controls=controls, in_words=in_words and not singly)
     calls = [
@@ -94,13 +114,15 @@ def _grammar(
     names = " | ".join(json.dumps(tool.name) for tool in tools)
     text = _written(head + marker, {"NAME": f"({names})"}, controls=controls)
     words = f" | {text} {ANY_TEXT} <[*]>*" if singly and in_words and marker in controls else ""
+    other = words if answer is None else " | answer"
     rules = (
-        ("start: group ws" if one_call else "start: group (ws group)* ws") + words,
+        ("start: group ws" if one_call else "start: group (ws group)* ws") + other,
         f"group: {before} call {after}" if one_call else f"group: {before} call ({between} call)* {after}",
         f"call: {' | '.join(calls)}",
         *arguments,
         f"ws: {_WHITE_SPACE}",
         f"id: {_ID}",
+        *(() if answer is None else (f"answer: %json {json.dumps(answer)}",)),
     )
     return "\n".join(("%llguidance {}", *rules))
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from localspec.base.errors import UsageError
 from localspec.engine.events import Event, Finished, FinishReason, Round, Token, ToolCall
 from localspec.engine.settings import Sampling
 from localspec.runtime.calls.constraint import held
@@ -101,6 +102,11 @@ class ReplyCalls:
         """
         asked = options.sampling
         if self.prefix:  # it may be in the middle of a call, and may not fit
+            if options.must_call:
+                raise UsageError(
+                    "A call of a tool cannot be required of a reply that has begun.",
+                    "Leave out its beginning, or leave the choice to the model.",
+                )
             return asked
         controls = {marker: token for token, marker in self._markers.items()}
         choice = {"must_call": options.must_call, "one_call": options.one_call}

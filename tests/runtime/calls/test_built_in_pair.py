@@ -9,6 +9,7 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
+from localspec.base.errors import UsageError
 from localspec.chat.tools.own import OWN_TOOLS
 from localspec.chat.tour import QUESTION, STEPS
 from localspec.engine.cancel import Cancellation
@@ -28,7 +29,7 @@ ONE_TEXT = '{"type": "object", "properties": {"text": {"type": "string"}}}'
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InspectablePair]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LOCALSPEC_HOME", str(tmp_path_factory.mktemp("home")))
-        pair = open_pair(LoadOptions(TARGET, DRAFT, n_ctx=512, threads=1), Cancellation())
+        pair = open_pair(LoadOptions(TARGET, DRAFT, n_ctx=512, threads=1, flash_attn="on"), Cancellation())
         yield pair
         pair.close()
 
@@ -138,6 +139,13 @@ def test_arguments_that_are_written_singly_are_held_in_replies_drafted_or_not(
     for seed in range(3):
         (call,) = follow(pair, asked, replace(options, sampling=Sampling(temperature=1.5), seed=seed)).calls
         jsonschema.validate(json.loads(call.arguments), schema)
+
+
+def test_a_call_is_required_of_no_reply_that_has_begun(pair: InspectablePair) -> None:
+    """Its beginning may not fit; and a call that is not made although it was required would be a surprise."""
+    options = ReplyOptions(Sampling(temperature=0), tools=TOOLS, must_call=True)
+    with pytest.raises(UsageError, match="has begun"):
+        list(pair.reply((Message(Role.USER, "What time is it?"),), options, "Let me look. "))
 
 
 def follow(pair: InspectablePair, messages: Sequence[Message], options: ReplyOptions) -> Reply:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from localspec.base.errors import UsageError
 from localspec.engine.backends.llama.grammar import Grammar, check_grammar
 from localspec.engine.backends.llama.guidance import GuidanceRules
+from localspec.engine.backends.llama.json_schema import grammar_of_schema
 from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.settings import Sampling
 from localspec.runtime.calls.constraint import held
@@ -307,3 +308,23 @@ def test_a_call_cannot_be_required_where_nothing_holds_it() -> None:
         assert held(sampling, HERMES, TOOLS, {}, reasons=False) == sampling
         with pytest.raises(UsageError, match="cannot be required"):
             held(sampling, HERMES, TOOLS, {}, reasons=False, must_call=True)
+
+
+@each_syntax
+def test_an_answer_that_is_to_fit_a_schema_may_be_calls_instead(syntax: CallSyntax) -> None:
+    """But neither prose, nor JSON of another form. Where calls are bare JSON they cannot be told from answers."""
+    vocab = target_vocab()
+    asked = Sampling(grammar=grammar_of_schema(json.dumps(object_schema({"time": {"type": "string"}}, ["time"]))))
+    settings = held(asked, syntax, TOOLS, {}, reasons=False)
+    if syntax.bare:
+        assert settings == asked
+        return
+    assert settings.grammar_triggers == ()
+    call = begun(syntax, WRITERS[syntax.name]("first", {"text": "a", "n": 7}).removesuffix("<|end_of_msg|>")) or ""
+    texts = {'{"time": "noon"}': True, call.replace("'", '"'): True, '{"hour": 3}': False, "It is noon.": False}
+    for text, fits in texts.items():
+        rules = GuidanceRules.of(settings.grammar or "", vocab)
+        assert all(map(rules.accept, vocab.tokenize(text, special=False))) == fits, text
+    behind = held(asked, syntax, TOOLS, {}, reasons=True)
+    assert behind.grammar == settings.grammar
+    assert behind.grammar_triggers
