@@ -93,7 +93,7 @@ def _grammar(
     one_call: bool,
     answer: Any = None,
 ) -> str:
-    """A grammar of calls and nothing else, or of calls and JSON texts that fit the schema ``answer``, in Lark's form."""
+    """A grammar of calls and nothing else, or of calls and of JSON that fits the schema ``answer``, in Lark's form."""
     singly = bool(syntax.written)
     written = partial(_written, controls=controls, in_words=in_words and not singly)
     calls = [
