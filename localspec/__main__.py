@@ -1,6 +1,20 @@
-"""``python -m localspec`` is the ``localspec`` command."""
+"""The ``localspec`` command, also as ``python -m localspec``."""
 
-from localspec.cli import main
+import os
+from typing import NoReturn
+
+from localspec.base.errors import INTERRUPTED_EXIT_CODE
+
+
+def main() -> NoReturn:
+    """Run the command line; Ctrl-C ends it quietly while it is still being loaded, too."""
+    try:
+        from localspec.cli import main as run
+
+        run()
+    except KeyboardInterrupt:
+        os._exit(INTERRUPTED_EXIT_CODE)
+
 
 if __name__ == "__main__":
     main()

@@ -1,6 +1,6 @@
 """The command line: parse, call, print.
 
-``localspec.cli.main`` is the ``localspec`` command.
+``localspec.cli.main`` is what the ``localspec`` command runs.
 """
 
 from localspec.cli.entry import main

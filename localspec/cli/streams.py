@@ -12,11 +12,21 @@ from typing import Any, TextIO
 from localspec.base.amounts import duration
 from localspec.base.terminal_stream import escape_for, filtered
 
-_STDOUT = 1
+_STDOUT, _STDERR = 1, 2
 
 
 class StdoutError(OSError):
     """A failed write to standard output, as a type of its own to distinguish it from other OSErrors."""
+
+
+class _ForgivingFile(io.FileIO):
+    """A raw file that drops what cannot be written: no reply is lost for the want of a message."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            return len(data)
 
 
 class _TellingFile(io.FileIO):
@@ -32,37 +42,54 @@ class _TellingFile(io.FileIO):
 
 
 def settle_streams() -> None:
-    """Make both streams accept any text; a closed one discards it.
+    """Make both streams accept any text; a closed one discards it, and standard error also where it cannot be written.
 
     On a terminal, text from elsewhere does not steer it.
     """
-    if sys.stdout is None:
-        sys.stdout = _nowhere()
-    if sys.stderr is None:
-        sys.stderr = _nowhere()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-    sys.stdout, sys.stderr = filtered(_telling(sys.stdout)), filtered(sys.stderr)
+    _reserve_descriptors()
+    sys.stdout = filtered(_settled(sys.stdout, _STDOUT, _TellingFile))
+    sys.stderr = filtered(_settled(sys.stderr, _STDERR, _ForgivingFile))
 
 
-def _telling(stream: TextIO) -> TextIO:
-    """Standard output that raises StdoutError, if it is the process's original one."""
-    if not isinstance(stream, io.TextIOWrapper) or stream.isatty() or not _is_first_output(stream):
+def _reserve_descriptors() -> None:
+    """Have the numbers of streams that are closed mean nothing, lest what native code prints land in a file of ours."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        os.set_inheritable(number, True)
+    os.close(number)
+
+
+def _settled(stream: TextIO | None, number: int, file: type[io.FileIO]) -> TextIO:
+    """A stream that accepts any text, written as a ``file`` if it is the process's original one and no terminal."""
+    if stream is None:
+        return _nowhere()
+    if not isinstance(stream, io.TextIOWrapper):
+        return stream
+    stream.reconfigure(errors="replace")
+    if stream.isatty() or not _is_descriptor(stream, number):
         return stream
     stream.flush()
+    return _written(stream, file(number, "wb", closefd=False))
+
+
+def moved(stream: TextIO, descriptor: int) -> TextIO:
+    """Standard error at another descriptor, which the stream owns."""
+    return filtered(_written(stream, _ForgivingFile(descriptor, "wb")))
+
+
+def _written(stream: TextIO, file: io.FileIO) -> TextIO:
+    """A stream like another that writes to ``file``."""
     return io.TextIOWrapper(
-        io.BufferedWriter(_TellingFile(_STDOUT, "wb", closefd=False)),
+        io.BufferedWriter(file),
         encoding=stream.encoding,
         errors=stream.errors,
-        line_buffering=stream.line_buffering,
-        write_through=stream.write_through,
+        line_buffering=bool(stream.line_buffering),
+        write_through=getattr(stream, "write_through", False),
     )
 
 
-def _is_first_output(stream: TextIO) -> bool:
+def _is_descriptor(stream: TextIO, number: int) -> bool:
     try:
-        return stream.fileno() == _STDOUT
+        return stream.fileno() == number
     except (OSError, ValueError):
         return False
 

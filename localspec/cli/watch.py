@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from localspec.base.terminal_stream import filtered
 from localspec.cli.services import Services
-from localspec.cli.streams import erase_status
+from localspec.cli.streams import erase_status, moved
 
 if TYPE_CHECKING:
     from localspec.engine.cancel import Cancellation
@@ -207,17 +206,10 @@ def _all_of(descriptor: int) -> str:
 
 
 def _apart_from_native(stream: TextIO, descriptor: int) -> TextIO:
-    """Keep Python's output to ``stream``, and send native code's output there to ``descriptor``.
-
-    Without a standard error it goes there all the same.
-    """
-    try:
-        own = os.dup(2)
-    except OSError:
-        os.dup2(descriptor, 2)
-        return stream
+    """Keep Python's output to ``stream``, and send native code's output there to ``descriptor``."""
+    own = os.dup(2)
     os.dup2(descriptor, 2)
     if stream.fileno() != 2:
         os.close(own)
         return stream
-    return filtered(open(own, "w", buffering=1, encoding=stream.encoding, errors="replace"))  # noqa: PTH123
+    return moved(stream, own)

@@ -122,6 +122,42 @@ def test_streams_that_are_closed(arguments: tuple[str, ...]) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.parametrize("closed", [(1,), (1, 2), (0, 1, 2)])
+def test_the_number_of_a_closed_stream_is_no_file_of_ours(closed: tuple[int, ...]) -> None:
+    """What native code prints would land in it, and closing the one would close the other."""
+    code = (
+        "import os, sys; from localspec.cli.streams import give_up_stdout, settle_streams\n"
+        "settle_streams(); print('lost', flush=True)\n"
+        "ours = os.memfd_create('ours'); give_up_stdout(); print('lost', flush=True)\n"
+        "sys.exit(os.fstat(ours).st_size or ours in (1, 2))"
+    )
+    shell = 'exec "$@"' + "".join(f" {number}>&-" for number in closed)
+    assert subprocess.run(["sh", "-c", shell, "sh", sys.executable, "-c", code], timeout=PATIENCE_S).returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("arguments", [("run", *FILES, "hello"), FILES], ids=["run", "lines"])
+def test_no_reply_is_lost_where_messages_have_no_room(arguments: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command(*arguments), input="hello\n", stdout=subprocess.PIPE, stderr=full, text=True)
+    assert done.returncode == 0
+    assert "drei" in done.stdout
+
+
+def test_ctrl_c_while_the_program_is_being_loaded() -> None:
+    """No traceback: those who start it by mistake press it at once."""
+    code = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'localspec.cli.commands': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from localspec.__main__ import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_an_inherited_pipe_that_never_speaks() -> None:
     """With words as the prompt, standard input that stays silent is not waited for without end."""
     silent, kept_open = os.pipe()

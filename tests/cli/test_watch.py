@@ -8,6 +8,7 @@ import pty
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -100,6 +101,15 @@ def test_what_goes_well_goes_through(anew: bool) -> None:
     ended = done("hello", anew=anew)
     assert (ended.returncode, ended.stdout.count("dreiß") > 0, ended.stderr.count("\n")) == (0, True, 1)
     assert done("--nonsense").returncode == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_messages_that_have_no_room_cost_no_reply() -> None:
+    with Path("/dev/full").open("w") as full:
+        finished = subprocess.run(
+            command("hello"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=full, timeout=PATIENCE_S
+        )
+    assert (finished.returncode, bool(finished.stdout)) == (0, True)
 
 
 def test_output_that_nobody_reads_ends_both() -> None:
