@@ -143,7 +143,8 @@ def unset(name: str, pair: str | None) -> None:
         chosen = [each for each in (find_by_name(name),) if each.name in there]
     if not chosen:
         what = f"for {pair}" if pair is not None else "for all pairs"
-        raise UsageError(f"{read.path} does not set {name} {what}.", "`localspec config` lists what is set.")
+        sets = "sets nothing" if pair is not None and name == _ALL else f"does not set {name}"
+        raise UsageError(f"{read.path} {sets} {what}.", "`localspec config` lists what is set.")
     for named in chosen:
         write_value(named, None, pair)
         print(f"{read.path}: {named.name_in(pair)} is no longer set.")

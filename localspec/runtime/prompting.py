@@ -184,7 +184,7 @@ class Prompter:
             except CapacityError:  # without tools it is too long, too
                 raise error from None
             n = f"{len(tools)} tool{'s' if len(tools) > 1 else ''}"
-            less = f"{n} described in it can be switched off with /tools. {error.hint}"
+            less = f"{n} described in it can be switched off, in the chat with /tools. {error.hint}"
             raise CapacityError(error.message, less) from None
 
     @property

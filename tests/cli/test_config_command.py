@@ -190,6 +190,7 @@ def test_set_and_unset(localspec: Localspec) -> None:
         (("set", "persona", "nobody", "--pair", "builtin"), 2, "It stays as it was."),
         (("unset", "seed"), 2, "does not set seed for all pairs"),
         (("unset", "depth", "--pair", "builtin"), 2, "does not set depth for builtin"),
+        (("unset", "all", "--pair", "builtin"), 2, "sets nothing for builtin"),
         (("unset", "all"), 2, "There is no setting 'all'"),
         (("get", "nothing"), 2, "There is no setting"),
     ],
