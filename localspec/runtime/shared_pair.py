@@ -213,12 +213,13 @@ class _Slot:
 
     def suits(self, prompt: Prompt) -> tuple[int, int]:
         """The part of this prompt that it has seen, in messages or characters, and how little it was used lately."""
-        if isinstance(prompt, str) and isinstance(self.latest, str):
+        latest = self.latest
+        if isinstance(prompt, str) and isinstance(latest, str):
             # Slices, as they compare thousands of times as fast as characters; prompts are long.
-            ends = range(1, min(len(self.latest), len(prompt)) + 1)
-            return bisect_left(ends, True, key=lambda end: self.latest[:end] != prompt[:end]), -self.number
-        if isinstance(prompt, tuple) and isinstance(self.latest, tuple):
-            same = takewhile(lambda both: both[0] == both[1], zip(self.latest, prompt, strict=False))
+            ends = range(1, min(len(latest), len(prompt)) + 1)
+            return bisect_left(ends, True, key=lambda end: latest[:end] != prompt[:end]), -self.number
+        if isinstance(prompt, tuple) and isinstance(latest, tuple):
+            same = takewhile(lambda both: both[0] == both[1], zip(latest, prompt, strict=False))
             return sum(1 for _ in same), -self.number
         return 0, -self.number
 

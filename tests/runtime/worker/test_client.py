@@ -21,7 +21,7 @@ from localspec.base.errors import EngineError, ModelFileError, NotFoundError
 from localspec.engine.events import Finished, FinishReason, Round, TokenLogprobs
 from localspec.runtime.messages import Infill, Message, Reply, ReplyOptions, Role, TokenIds
 from localspec.runtime.options import LoadOptions
-from localspec.runtime.worker import process
+from localspec.runtime.worker import codec, process
 from localspec.runtime.worker.client import EngineClient
 from localspec.runtime.worker.messages import (
     Answer,
@@ -584,7 +584,7 @@ def test_an_engine_that_dies_before_it_is_written_to_is_started_again(
     thread: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A long prompt takes a while to encode, and the pipe may be closed by then."""
-    encode = process.encode
+    encode = codec.encode
 
     def encode_late(request: Request) -> bytes:
         if isinstance(request, Generate) and request.request_id == 1:
