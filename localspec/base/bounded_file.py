@@ -48,4 +48,4 @@ def in_megabytes(n: int) -> str:
 
 def _open_at_once(path: str, flags: int) -> int:
     """Open without blocking until a pipe has a writer."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    return os.open(path, flags | os.O_NONBLOCK)

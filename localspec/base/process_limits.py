@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+import resource
 from contextlib import suppress
 
 
 def limit_process(memory_bytes: int, cpu_s: int) -> None:
     """Limit this process for good; it can write to no file afterwards. No effect where the system has no limits."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
     for limit, most in (
         (resource.RLIMIT_AS, memory_bytes),
         (resource.RLIMIT_CPU, cpu_s),

@@ -14,8 +14,6 @@ import threading
 from contextlib import suppress
 from types import TracebackType
 
-POSSIBLE = hasattr(signal, "pthread_kill")
-"""False on Windows, where Ctrl-C in a console is an event of its own."""
 PAUSES_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
 """Pauses before each wake-up of the main thread: soon, and again in case it took long to block."""
 
@@ -33,8 +31,6 @@ class SignalWakeup:
         self._thread = threading.Thread(target=self._serve, name="localspec-signal-wakeup", daemon=True)
 
     def __enter__(self) -> SignalWakeup:
-        if not POSSIBLE:
-            return self
         self._source, self._sink = os.pipe()
         os.set_blocking(self._sink, False)
         self._previous_handler = signal.signal(signal.SIGURG, signal.SIG_DFL)
@@ -46,8 +42,6 @@ class SignalWakeup:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not POSSIBLE:
-            return
         self._ended.set()
         with suppress(BlockingIOError):
             os.write(self._sink, b"\0")

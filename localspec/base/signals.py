@@ -10,9 +10,8 @@ from contextlib import suppress
 
 
 def ending_signals() -> list[signal.Signals]:
-    """SIGTERM and SIGHUP as far as the system has them, without those that are ignored, as under nohup."""
-    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    return [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
+    """SIGTERM and SIGHUP, without those that are ignored, as under nohup."""
+    return [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def discard_terminal_output() -> None:

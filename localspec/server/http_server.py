@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import signal
 import socket
 import threading
@@ -144,7 +145,7 @@ class HttpServer(uvicorn.Server):
 
 
 class _Protocol(H11Protocol):
-    """HTTP/1.1 that waits for ever neither for headers nor for a client that takes nothing of its answer."""
+    """HTTP/1.1 with limits of time for headers, and for a client that reads nothing of its answer."""
 
     _impatience: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
@@ -210,10 +211,6 @@ class _Protocol(H11Protocol):
 def connections_for(waiting_n: int) -> int:
     """The most connections of a server where so many requests may wait, as far as this process may open files."""
     wanted = _CONNECTIONS + 2 * waiting_n
-    try:
-        import resource
-    except ImportError:  # Windows
-        return wanted
     files = wanted + _OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if resource.RLIM_INFINITY != soft < files:

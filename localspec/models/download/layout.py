@@ -97,7 +97,7 @@ class CacheLayout:
         temporary = self.snapshot.with_name(f".{uuid4().hex[:8]}.localspec")
         try:
             temporary.symlink_to(os.path.relpath(self.blob, self.snapshot.parent))
-        except (OSError, NotImplementedError):  # a file system, or a Windows account, without links
+        except OSError:  # a file system without links
             self.blob.replace(self.snapshot)
         else:
             temporary.replace(self.snapshot)

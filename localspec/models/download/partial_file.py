@@ -44,7 +44,7 @@ class PartialFile:
     def __enter__(self) -> PartialFile:
         with explained(self._layout.cache):
             # Not "a": a resumed file is written where the checksum ends.
-            descriptor = os.open(self._layout.part, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+            descriptor = os.open(self._layout.part, os.O_RDWR | os.O_CREAT, 0o666)
             self._file = FileIO(descriptor, "r+")
         self._digest = self._new_digest()
         self.validator = self._read_validator()

@@ -36,8 +36,7 @@ def unpacked(frame: bytes) -> Any:
 
 def main() -> None:
     """Read the file and write the frames to standard output."""
-    if hasattr(os, "nice"):
-        os.nice(_NICE)
+    os.nice(_NICE)
     with suppress(BrokenPipeError):  # the reader has gone
         _send(Path(sys.argv[1]), sys.stdout.buffer)
 
