@@ -1,4 +1,4 @@
-"""The socket of a server of ours: it listens, or a sentence says why it cannot."""
+"""The socket of a server of ours, which listens or says why it cannot, and the names of this machine for itself."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import socket
 
 from localspec.base.errors import UsageError
 
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+"""The hosts under which this machine asks itself. A web page may have its own name lead here (DNS rebinding)."""
 _BACKLOG = 2048
 _OTHER_HOST = "Choose another --host; left out, it is an address that only this machine has."
 _OTHER_PORT = "Choose another --port; 0 takes a free one."
@@ -28,6 +30,17 @@ def listen(host: str, port: int) -> socket.socket:
         elsewhere = isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL
         raise _refusal(host, port, error, _OTHER_HOST if elsewhere else _OTHER_PORT) from None
     return listening
+
+
+def without_port(host: str) -> str:
+    """The name or address in a Host header.
+
+    >>> without_port("localhost:80"), without_port("[::1]:80")
+    ('localhost', '::1')
+    """
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].lower().removesuffix(".")
 
 
 def _refusal(host: str, port: int, error: Exception, hint: str) -> UsageError:

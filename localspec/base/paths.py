@@ -33,7 +33,7 @@ def user_paths() -> Paths:
     """The folders of this user: below ``LOCALSPEC_HOME`` if that is set, else those that ``platformdirs`` gives."""
     home = os.environ.get("LOCALSPEC_HOME")
     if home:
-        root = Path(home).expanduser()
+        root = expanded(home)
         return Paths(config=root / "config", data=root / "data", logs=root / "logs")
     import platformdirs
 
@@ -42,6 +42,11 @@ def user_paths() -> Paths:
         data=platformdirs.user_data_path("localspec", appauthor=False),
         logs=platformdirs.user_log_path("localspec", appauthor=False),
     )
+
+
+def expanded(path: str | Path) -> Path:
+    """The path with its home in place of ``~``. The home of an unknown user, for which pathlib raises, stays a name."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111
 
 
 def shipped(name: str) -> Path:

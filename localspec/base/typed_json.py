@@ -33,10 +33,10 @@ def known_fields(kind: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def misfit(value: Any, name: str = "") -> str | None:
-    """The first field of a dataclass that has not its type, as ``options.sampling.top_k``; None if all have.
+    """The path of the first field whose value is not of its declared type, as ``sampling.top_k``; None if all are.
 
-    Fields of fields are held to theirs. A whole number may stand where any number may. Numbers and texts are such as
-    can be reckoned with, stored and shown.
+    Fields of fields are held to theirs. A whole number may stand where any number may. A number is between -2**53 and
+    2**53, or minus infinity. Text must be encodable as UTF-8.
     """
     for field, kind in _types(type(value)).items():
         path = f"{name}.{field}" if name else field

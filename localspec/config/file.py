@@ -17,7 +17,7 @@ from localspec.base.paths import user_paths
 from localspec.base.shared_file import file_stamp, replace_file
 from localspec.config.editing import NotSafelyChanged, with_value
 from localspec.config.kinds import RefusedValue, TextOrFile, Value
-from localspec.config.servers import SERVERS_TABLE, McpServer, WrongServer, parse_server
+from localspec.config.servers import SERVER_KEYS, SERVERS_TABLE, McpServer, WrongServer, parse_server
 from localspec.config.setting import PAIR_TABLES, Setting
 from localspec.config.statements import Path as Names
 from localspec.config.statements import Statement, Unreadable, dotted, statements, values
@@ -117,9 +117,8 @@ def write_server(name: str, server: McpServer | None) -> Config:
     Returns the file as read again. Raises ConfigError.
     """
     before = read_config().servers.get(name)
-    changes: dict[Names, Value | None] = {
-        (SERVERS_TABLE, name, *key): None for key in reversed(before.values() if before is not None else {})
-    }
+    own = () if before is None else (*reversed(before.values()), *((key,) for key in SERVER_KEYS))
+    changes: dict[Names, Value | None] = {(SERVERS_TABLE, name, *key): None for key in own}
     changes |= {(SERVERS_TABLE, name, *key): value for key, value in (server.values() if server else {}).items()}
     return _write(changes, dotted((SERVERS_TABLE, name)))
 

@@ -230,11 +230,11 @@ class TextOrFile(Text):
 
     def resolve(self, value: Value, folder: Path) -> Any:
         text = str(value)
-        return read_setting(folder / Path(text[1:]).expanduser()) if text.startswith("@") else text
+        return read_setting(folder / _path(text[1:])) if text.startswith("@") else text
 
     def from_option(self, text: str) -> Any:
         if text.startswith("@"):
-            return read_text(Path(text[1:]).expanduser())
+            return read_text(_path(text[1:]))
         if "\n" not in text and len(text) < _LONGEST_NAME and Path(text).is_file():
             raise UsageError(f"{text} is a file, and taken as the text itself.", f"Write @{text} to read it.")
         return text
@@ -251,10 +251,7 @@ class OutFile(Text):
     def resolve(self, value: Value, folder: Path) -> Any:
         if value == NONE or isinstance(value, int):
             return None if value == NONE else value
-        try:
-            return folder / Path(str(value)).expanduser()
-        except RuntimeError:
-            raise NotFoundError(f"There is no home for {value}.", "Name the file with all of its folders.") from None
+        return folder / _path(str(value))
 
     def from_option(self, text: str) -> Any:
         return self.resolve(self.check(text), Path())
@@ -467,6 +464,14 @@ def excess(value: float) -> str | None:
     if isinstance(value, int):
         return f"at most {LARGEST_WHOLE}" if abs(value) > LARGEST_WHOLE else None
     return f"a finite number, at most {LARGEST_NUMBER:g}" if not abs(value) <= LARGEST_NUMBER else None
+
+
+def _path(text: str) -> Path:
+    """The path with its home in place of ``~``. Raises NotFoundError."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise NotFoundError(f"There is no home for {text}.", "Name the file with all of its folders.") from None
 
 
 def _refuse(kind: ValueKind, value: object) -> Value:

@@ -16,6 +16,7 @@ _TEXTS = ("command", "cwd", "url")
 _MAPS = ("env", "headers")
 _IGNORED = ("type", "transport", "disabled", "autoApprove", "alwaysAllow", "timeout")
 """Keys of other clients. Approvals of another program are none of ours."""
+SERVER_KEYS = (*_TEXTS, "args", *_MAPS, *_IGNORED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def parse_server(name: str, data: object) -> McpServer:
         raise WrongServer(f"{name!r} is no name for a server; letters, digits, - and _ are")
     if not isinstance(data, Mapping):
         raise WrongServer(f"{name}: it should be a table")
-    unknown = [key for key in data if key not in (*_TEXTS, *_MAPS, *_IGNORED, "args")]
+    unknown = [key for key in data if key not in SERVER_KEYS]
     if unknown:
         raise WrongServer(f"{name}: there is no {unknown[0]}; there are command, args, env, cwd, url and headers")
     texts = {key: _text(name, key, data[key]) for key in _TEXTS if data.get(key) is not None}

@@ -17,6 +17,8 @@ def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
         return read_file(path, most_bytes).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text.", "Convert it first, for example with iconv.") from None
+    except ValueError:
+        raise NotFoundError(f"{str(path)!r} cannot be the name of a file.", "Check its name.") from None
     except UnfitFileError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.", "Name a smaller file of text.") from None
     except OSError as error:

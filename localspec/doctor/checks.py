@@ -19,7 +19,7 @@ from localspec.models.pairs import BUILTIN_ID, load_catalogue
 from localspec.models.pairs.disk import is_folder, links_below, may_exist
 from localspec.models.pairs.embedder import find_embedder, passages_found_by
 from localspec.models.pairs.free_space import free_bytes
-from localspec.models.pairs.hub_cache import hub_cache
+from localspec.models.pairs.hub_cache import CERTIFICATE, hub_address, hub_cache, is_hub_barred
 from localspec.models.pairs.leftovers import find_leftovers
 from localspec.models.pairs.stores.hub import repositories
 from localspec.runtime.calls.form import calls_of
@@ -27,9 +27,7 @@ from localspec.runtime.figures import size
 
 _LITTLE_BYTES = 5_000_000_000
 _TIMEOUT_S = 3.0
-_TRUE = {"1", "on", "yes", "true"}
 _LATER = "Everything on this machine works without it; pairs cannot be downloaded."
-_CERTIFICATE = "Behind a proxy that decrypts connections, set SSL_CERT_FILE to its certificate; else check the clock."
 SWITCH = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
@@ -134,8 +132,8 @@ def check_server(address: Value | None) -> list[Finding]:
 
 
 def check_network(environ: Mapping[str, str] = os.environ) -> Finding:
-    address = (environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
-    if environ.get("HF_HUB_OFFLINE", "").lower() in _TRUE:
+    address = hub_address(environ)
+    if is_hub_barred(environ):
         return Finding("network", NOTE, f"HF_HUB_OFFLINE is set: {address} is not contacted.", _LATER)
     if not address.startswith(("https://", "http://")):
         return Finding("network", NOTE, f"HF_ENDPOINT is not an address: {address}.", "It must begin with https://.")
@@ -147,7 +145,7 @@ def check_network(environ: Mapping[str, str] = os.environ) -> Finding:
         pass  # any status is an answer
     except (OSError, ValueError, http.client.HTTPException) as error:
         reason = str(getattr(error, "reason", None) or error) or type(error).__name__
-        hint = _CERTIFICATE if "CERTIFICATE_VERIFY_FAILED" in reason else _LATER
+        hint = CERTIFICATE if "CERTIFICATE_VERIFY_FAILED" in reason else _LATER
         return Finding("network", NOTE, f"{address} does not answer: {reason}.", hint)
     return Finding("network", OK, f"{address} answers.")
 

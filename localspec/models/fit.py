@@ -6,7 +6,8 @@ them again, but they must not exceed all memory. Everything else must be free.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from localspec.base.errors import CapacityError
@@ -131,17 +132,8 @@ def _shorter_context(wanted: Sequence[Wanted], room: Room) -> str:
 
     trained = wanted[0].parts[0].context_length or wanted[0].shape.n_ctx
     longest = min(trained, wanted[0].shape.n_ctx - 1) // CELL_TOKENS
-    n = _largest(lambda n: fits(with_cells(n), room), longest)
+    n = bisect_left(range(1, longest + 1), True, key=lambda n: not fits(with_cells(n), room))
     return f"--ctx {n * CELL_TOKENS}" if n else ""
-
-
-def _largest(holds: Callable[[int], bool], most: int) -> int:
-    """The largest number from 1 to ``most`` for which ``holds``, by bisection; 0 if there is none."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle - 1)
-    return low
 
 
 def _gb(size_bytes: int) -> str:

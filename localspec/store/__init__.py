@@ -4,13 +4,12 @@
 and the screen draws from a ``Tree``.
 """
 
-from localspec.store.adding import Added
 from localspec.store.conversation import StoredConversation
 from localspec.store.documents import ConversationDocument, Heading, ListedConversation
 from localspec.store.ids import abbreviated
 from localspec.store.recorder import Recorder
 from localspec.store.records import RecordFilter, ReplyRecord
-from localspec.store.replies import Arm, ModelFileRecord, ReplyMetadata, ReplyPart, StoredReply
+from localspec.store.replies import Arm, ModelFileRecord, ReplyMetadata, ReplyPart
 from localspec.store.search import Hit
 from localspec.store.store import Store, database_file
 from localspec.store.summaries import Recap, SummaryRecorder
@@ -18,7 +17,6 @@ from localspec.store.titles import title_of
 from localspec.store.tree import Node, ReplyState, Tree
 
 __all__ = [
-    "Added",
     "Arm",
     "ConversationDocument",
     "Heading",
@@ -35,7 +33,6 @@ __all__ = [
     "ReplyState",
     "Store",
     "StoredConversation",
-    "StoredReply",
     "SummaryRecorder",
     "Tree",
     "abbreviated",

@@ -35,7 +35,7 @@ class Heading:
     """In alphabetical order."""
     archived: bool = False
     settings: Mapping[str, Value] = field(default_factory=dict)
-    """Its own settings, by ``section.key``; see ``config.own``."""
+    """Its own settings, by ``section.key``; see ``config.lookup.valid_settings``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ ORIGINS = (Origin.PLAIN, Origin.ACCEPTED, Origin.CORRECTED, Origin.BONUS)
 """The origins in the order of their codes, which must never change."""
 
 _HEAD_BYTES = 4096
-"""Bytes that nearly always contain the first round and the strings before it."""
+"""Bytes that nearly always contain the time of the first round and the strings before it."""
 _CODES = {origin: code for code, origin in enumerate(ORIGINS)}
 
 
@@ -74,13 +74,12 @@ def rounds_of(stored: bytes, text: str) -> tuple[Round, ...]:
         raise ValueError("stored rounds are damaged: they end too early") from error
 
 
-def first_round_of(stored: bytes) -> Round | None:
-    """Decode the first round only, without the texts of its tokens. Raises ValueError as ``frames_of``."""
+def first_round_s(stored: bytes) -> float | None:
+    """Decode the time of the first round only; None if there is no round. Raises ValueError as ``frames_of``."""
     if stored[:1] in _READ:
         with suppress(zlib.error, IndexError):
-            head = zlib.decompressobj().decompress(stored[1:], _HEAD_BYTES)
-            return next(_Reader(head, "").rounds(), None)
-    return next(iter(rounds_of(stored, "")), None)
+            return _Reader(zlib.decompressobj().decompress(stored[1:], _HEAD_BYTES), "").first_round_s()
+    return next((round_.total_s for round_ in rounds_of(stored, "")), None)
 
 
 class _Writer:
@@ -155,6 +154,17 @@ class _Reader:
             self._strings = [self._read_text() for _ in range(self._number())]
             for _ in range(self._number()):
                 yield self._round()
+
+    def first_round_s(self) -> float | None:
+        """The time of the first round, of which no more is read: every reply's is wanted for the figures."""
+        while self._at < len(self._data):
+            self._read_mark()
+            for _ in range(self._number()):
+                self._read_text()
+            if self._number():
+                _index, _drafter, _depth, _draft, _verify, total = (self._number() for _ in range(6))
+                return total / 1e6
+        return None
 
     def _read_mark(self) -> int:
         """Read the mark at the beginning of a frame and return its version."""

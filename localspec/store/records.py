@@ -117,7 +117,7 @@ def _run(row: Row, *, rounds: bool) -> ReplyRecord:
     finished = finished_from_dict(loaded(finished_json))
     decoded = provenance.rounds_of(stored, text) if stored and (rounds or finished is None) else ()
     timings = finished.timings if finished is not None else _added_up(decoded, about)
-    first = decoded[0] if decoded else provenance.first_round_of(stored) if stored else None
+    first_s = decoded[0].total_s if decoded else provenance.first_round_s(stored) if stored else None
     return ReplyRecord(
         place=place,
         message=message,
@@ -127,7 +127,7 @@ def _run(row: Row, *, rounds: bool) -> ReplyRecord:
         timings=timings,
         prompt_n=started.prompt_n if started is not None else None,
         # The time of the prompt is known only from the end of a reply.
-        ttft_s=timings.prompt_ms / 1e3 + first.total_s if finished is not None and first is not None else None,
+        ttft_s=timings.prompt_ms / 1e3 + first_s if finished is not None and first_s is not None else None,
         reason=finished.reason if finished is not None else None,
         text=text,
         rounds=decoded if rounds else (),

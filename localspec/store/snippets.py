@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import islice
 
@@ -71,8 +72,9 @@ def snippet(text: str, patterns: Sequence[re.Pattern[str]]) -> Snippet:
     return _tidy(pieces)
 
 
-def _kinds_near(places: Sequence[tuple[int, int, int]], at: int) -> int:
-    return len({which for start, _, which in places if at <= start < at + LENGTH - _BEFORE})
+def _kinds_near(places: Sequence[tuple[int, ...]], at: int) -> int:
+    begin, end = (bisect_left(places, (place,)) for place in (at, at + LENGTH - _BEFORE))
+    return len({which for _, _, which in places[begin:end]})
 
 
 def _word_begin(text: str, begin: int, at: int) -> int:

@@ -257,8 +257,11 @@ class Store:
         folder = images_folder()
         if self.path is None or self.path.parent != folder.parent or not folder.exists():
             return
+        # The index has the word of every reference; all texts would have to be read otherwise.
         found = self._database.query(
-            "SELECT content FROM message WHERE role IN (?, ?) AND content LIKE '%sha256:%'", ("user", "tool")
+            """SELECT content FROM message WHERE role IN (?, ?)
+                AND number IN (SELECT rowid FROM message_words WHERE message_words MATCH 'sha256')""",
+            ("user", "tool"),
         )
         forget_images({digest for (content,) in found for digest in digests_in(content)}, self._clock().timestamp())
 

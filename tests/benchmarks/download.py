@@ -62,7 +62,9 @@ def localspec(endpoint: str) -> tuple[float, float]:
         code = (
             "import resource, time\n"
             "from threading import Event\n"
-            "from localspec.models.download import DownloadContext, Hub, download\n"
+            "from localspec.models.download.context import DownloadContext\n"
+            "from localspec.models.download.downloader import download\n"
+            "from localspec.models.download.hub import Hub\n"
             "from localspec.models.pairs.hub_cache import hub_cache\n"
             "with Hub() as hub:\n"
             "    remote = hub.locate('o/n', 'file.gguf', 'main', 'c' * 40)\n"

@@ -8,7 +8,7 @@ import pytest
 
 from localspec.base.errors import ConfigError
 from localspec.config import Config, config_file, read_config, setting
-from localspec.config.file import write_value
+from localspec.config.file import write_server, write_value
 from tests.config.support import configure
 
 
@@ -55,6 +55,8 @@ def test_values_and_their_lines() -> None:
         ("top_p = 0", "sampling.top_p: it should be a number above 0, up to 1, not 0"),
         ("preset = 'wild'", "sampling.preset: it should be one of precise, balanced, creative, not 'wild'"),
         ("json_schema = '@none.json'", "sampling.json_schema: "),
+        ("grammar = '@~nosuchuser/x'", "sampling.grammar: there is no home for ~nosuchuser/x"),
+        ('grammar = "@a\\u0000b"', "sampling.grammar: "),
         ("logit_bias = ['x']", "sampling.logit_bias: it should be an array of texts of the form ID=BIAS, "),
         ("temperature = 2", "sampling.temperature is set a second time; line 2 counts"),
         ("nonsense", "this is no TOML: "),
@@ -159,3 +161,13 @@ def test_a_folder_that_cannot_be_written_is_a_sentence() -> None:
     config_file().parent.write_text("")
     with pytest.raises(ConfigError, match="cannot be written"):
         write_value(setting("ctx"), 2)
+
+
+@pytest.mark.parametrize("more", ["type = 'stdio'\nautoApprove = ['all']\n", "args = []\n", "headers = {}\n"])
+def test_a_server_that_is_taken_out_leaves_nothing(more: str) -> None:
+    """Neither keys of other clients nor empty values, which by themselves would be a mistake."""
+    path = configure(f"[model]\nctx = 512\n\n[mcp.time]\n{more}command = 'clock'\n\n[mcp.time.env]\nZONE = 'UTC'\n")
+    before = read_config()
+    assert (list(before.servers), before.problems) == (["time"], ())
+    assert write_server("time", None).problems == ()
+    assert path.read_text() == "[model]\nctx = 512\n"

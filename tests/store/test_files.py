@@ -148,6 +148,15 @@ def test_a_complaint_says_where_and_why(tmp_path: Path, change: str | tuple[str,
     assert complaint in refused.value.message
 
 
+def test_a_round_without_tokens_is_refused(tmp_path: Path) -> None:
+    """The target gives every round one, and whoever reads rounds relies on it."""
+    data = json.loads(json.dumps(OURS))
+    rounds = data["conversations"][0]["messages"][1]["reply"][0]["rounds"]
+    rounds.append(rounds[0] | {"tokens": []})
+    with pytest.raises(InputError, match=r"messages\[1\]\.reply\[0\]\.rounds have one without tokens"):
+        read(tmp_path, data)
+
+
 def test_rounds_that_cannot_be_read_keep_no_conversation_from_being_exported(store: Store) -> None:
     """As a newer LocalSpec may have written them: the text and the figures are there."""
     thread = converse(store, ("Hello", "Yes."))

@@ -17,10 +17,13 @@ from pathlib import Path
 import pytest
 
 from localspec.base.errors import EngineError, StoreError
-from localspec.store import Store, opening, sqlite_errors
+from localspec.runtime.images import image_block, keep_image
+from localspec.runtime.messages import ToolCall
+from localspec.store import Store, database_file, opening, sqlite_errors
 from localspec.store.opening import back_up, open_file
 from localspec.store.schema import MIGRATIONS
 from tests.store.support import ABOUT, FakeTime, converse, open_store
+from tests.tiny_projectors import write_png
 
 CLOCK = FakeTime().now
 
@@ -63,6 +66,21 @@ def test_an_older_database_is_copied_and_brought_up_to_date(path: Path, version:
     with closing(sqlite3.connect(copy)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (version,)
         assert connection.execute("SELECT content FROM message").fetchall() == [("Old words",)]
+
+
+def test_images_that_messages_name_outlive_a_start(tmp_path: Path) -> None:
+    """Of a person and of a tool, whatever stands before them; those that no message names any more do not."""
+    asked, seen, left = (keep_image(write_png(tmp_path / f"{n}.png", seed=n).read_bytes()) for n in range(3))
+    store = open_store(database_file())
+    thread = store.begin()
+    thread.ask(f"Look:\n{image_block('a.png', asked)}What is this?")
+    thread.add_result(ToolCall("1", "look", "{}"), image_block("b.png", seen))
+    thread.ask(f"No reference is this: sha256:{left.sha256}")
+    store.close()
+    for image in (asked, seen, left):
+        os.utime(image.path, (1, 1))
+    open_store(database_file()).close()
+    assert [image.path.exists() for image in (asked, seen, left)] == [True, True, False]
 
 
 def test_a_step_that_fails_changes_nothing(path: Path) -> None:

@@ -6,15 +6,13 @@ import random
 from collections.abc import Iterator
 
 from localspec.base.errors import NotFoundError
-from localspec.insight.prompt_sets import BenchPrompt
+from localspec.insight.prompt_sets import NO_SUBJECT, BenchPrompt
 from localspec.insight.stats.subjects import subject_of
 from localspec.runtime.messages import Message, Role
 from localspec.store import Heading, Node, Store
 
 LONGEST_CHARS = 6000
 """Questions after a longer conversation are skipped: reading it would take longer than the reply."""
-UNANSWERED = "own"
-"""The subject of a question without a reply."""
 
 
 def drawn_prompts(store: Store, n: int, seed: int) -> tuple[BenchPrompt, ...]:
@@ -33,7 +31,7 @@ def drawn_prompts(store: Store, n: int, seed: int) -> tuple[BenchPrompt, ...]:
 
 def _of(store: Store, heading: Heading) -> Iterator[BenchPrompt]:
     """The questions on the shown path of a conversation."""
-    path = store.document(heading.id).tree.path()
+    path = store.open_conversation(heading.id).path
     messages = [Message(Role.SYSTEM, heading.system)] if heading.system else []
     chars_n = sum(len(message.content) for message in messages)
     for place, node in enumerate(path):
@@ -48,4 +46,4 @@ def _of(store: Store, heading: Heading) -> Iterator[BenchPrompt]:
 
 
 def _subject(reply: tuple[Node, ...]) -> str:
-    return str(subject_of(reply[0].content)) if reply and reply[0].content else UNANSWERED
+    return str(subject_of(reply[0].content)) if reply and reply[0].content else NO_SUBJECT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 
 import numpy as np
@@ -104,7 +104,7 @@ class GreedyTest:
 
 def _judged(difference: Difference, tie: float) -> Difference:
     near = difference.gap is not None and 0 <= difference.gap <= tie
-    return Difference(**(asdict(difference) | {"near_tie": near}))
+    return replace(difference, near_tie=near)
 
 
 def _result(differences: Sequence[Difference], n: int, tokens_n: int, proposed_n: int, noise: float) -> Check:

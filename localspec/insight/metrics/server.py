@@ -11,6 +11,7 @@ from threading import Thread
 
 from localspec import __version__
 from localspec.base.errors import LocalSpecError, StoreError, UsageError, refused
+from localspec.base.listening import LOOPBACK_NAMES, without_port
 from localspec.base.shared_file import write_whole
 from localspec.insight.metrics.registry import CONTENT_TYPE
 
@@ -61,6 +62,10 @@ def _handler(page: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
         timeout = _STALLED_S
 
         def do_GET(self) -> None:
+            if without_port(self.headers.get("Host", "")) not in LOOPBACK_NAMES:
+                text = "Metrics are not known under that host name. Use localhost.\n"
+                self._answer(HTTPStatus.FORBIDDEN, "text/plain; charset=utf-8", text)
+                return
             if self.path.partition("?")[0] != PATH:
                 self._answer(HTTPStatus.NOT_FOUND, "text/plain; charset=utf-8", f"Metrics are at {PATH}.\n")
                 return

@@ -14,7 +14,7 @@ from localspec.insight.observers import News, Observer, ObserverGroup, ReplyObse
 from localspec.insight.observers.live_watch import LiveWatch
 from localspec.insight.observers.metering import Metering
 from localspec.insight.observers.tracing import Tracing
-from localspec.insight.stats.audit import AuditLog
+from localspec.insight.stats.audit import KEEP_FOR, KEEP_N, MAX_BYTES, AuditLog
 from localspec.insight.stats.objectives import Objectives, objectives_of
 from localspec.insight.stats.redaction import Redaction
 from localspec.runtime.chat_config import ChatConfig
@@ -160,9 +160,9 @@ def audit_log(path: Path, chat_config: ChatConfig) -> AuditLog:
     return AuditLog(
         path,
         Redaction(patterns) if patterns else None,
-        max_bytes=round(number("max_mb", 16) * _MB),
-        keep_n=int(number("keep_files", 10)),
-        keep_for=timedelta(days=number("keep_days", 90)),
+        max_bytes=round(number("max_mb", MAX_BYTES / _MB) * _MB),
+        keep_n=int(number("keep_files", KEEP_N)),
+        keep_for=timedelta(days=number("keep_days", KEEP_FOR.days)),
     )
 
 

@@ -27,6 +27,8 @@ from localspec.store.timestamps import Clock, now, to_iso
 
 HIDDEN_ID = -1
 """Replaces the id of a redacted token."""
+MAX_BYTES, KEEP_N, KEEP_FOR = 16_000_000, 10, timedelta(days=90)
+"""The limits where the settings name none."""
 
 
 class AuditLog:
@@ -37,9 +39,9 @@ class AuditLog:
         path: Path,
         redaction: Redaction | None = None,
         *,
-        max_bytes: int = 16 * 2**20,
-        keep_n: int = 10,
-        keep_for: timedelta = timedelta(days=90),
+        max_bytes: int = MAX_BYTES,
+        keep_n: int = KEEP_N,
+        keep_for: timedelta = KEEP_FOR,
         clock: Clock = now,
     ) -> None:
         """A full file becomes ``path.1``, that one ``path.2`` and so on; ``keep_n`` are kept, for ``keep_for``."""

@@ -92,6 +92,8 @@ class Disagreements:
         spans = self.redaction.spans(node.content)
         at = _begin(node.content, message.parts, number)
         for round_ in part.rounds:
+            if not round_.tokens:  # from a file of an earlier import
+                continue
             kept = list(_texts(round_, at))
             at = kept[-1][1]
             target, begin, end = round_.tokens[-1], kept[-1][0], kept[-1][1]

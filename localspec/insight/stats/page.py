@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from localspec.insight.stats.charts import bar, heights, shape
-from localspec.insight.stats.digest import ACCEPTANCE_BINS, Digest
+from localspec.insight.stats.digest import ACCEPTANCE_BINS, QUANTILES, Digest
 from localspec.insight.stats.overview import Overview
 from localspec.insight.stats.sketch import Sketch
 from localspec.insight.stats.wording import SHOWN, ShownMeasure
@@ -19,7 +19,6 @@ WIDEST = 100
 """The largest width of charts."""
 _SHAPE_BINS = 16
 _DAYS_N = 60
-_SHARES = (0.05, 0.5, 0.95, 0.99)
 _CELL = 7
 _HEAD = 22
 _TREND_HEAD = 10
@@ -47,16 +46,16 @@ def page(overview: Overview, sheet: Sheet) -> Iterator[Line]:
 
 
 def _measures(digest: Digest, sheet: Sheet) -> Iterator[Line]:
-    full = _HEAD + len(_SHARES) * (_CELL + 2)
+    full = _HEAD + len(QUANTILES) * (_CELL + 2)
     if sheet.width < full:
         yield from _narrow_measures(digest, sheet)
         return
     with_shape = sheet.width >= full + 2 + _SHAPE_BINS
-    heads = "  ".join(f"{_share_head(share):>{_CELL}}" for share in _SHARES)
+    heads = "  ".join(f"{_share_head(share):>{_CELL}}" for share in QUANTILES)
     yield f"{'BY REPLY':{_HEAD}}  {heads}" + ("  LEAST TO MOST" if with_shape else ""), True
     for shown in SHOWN:
         sketch = digest.measures[shown.measure]
-        cells = [f"{shown.written(sketch.quantile(share)):>{_CELL}}" for share in _SHARES]
+        cells = [f"{shown.written(sketch.quantile(share)):>{_CELL}}" for share in QUANTILES]
         chart = [_shape(sketch, shown, sheet)] if with_shape else []
         yield "  ".join([f"{shown.head:{_HEAD}}", *cells, *chart]).rstrip(), False
 
@@ -68,7 +67,7 @@ def _narrow_measures(digest: Digest, sheet: Sheet) -> Iterator[Line]:
     order = (0.5, 0.95, 0.99, 0.05)
     shares = sorted(order[: max(1, min(len(order), room // (_CELL + 2)))])
     heads = "".join(f"{_share_head(share):>{_CELL + 2}}" for share in shares)
-    yield f"{'BY REPLY':{_HEAD}}{heads}" if beside else f"{heads}"[: sheet.width], True
+    yield f"{'BY REPLY':{_HEAD}}{heads}" if beside else heads[: sheet.width], True
     for shown in SHOWN:
         cells = "".join(
             f"{shown.written(digest.measures[shown.measure].quantile(share)):>{_CELL + 2}}" for share in shares

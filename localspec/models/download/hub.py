@@ -21,15 +21,14 @@ from localspec.models.download.checksum import is_checksum
 from localspec.models.download.layout import check_name
 from localspec.models.download.refusals import explain, missing_file, no_address, offline, unsendable, unusable
 from localspec.models.download.remote_file import RemoteFile, Repository
+from localspec.models.pairs.hub_cache import hub_address, is_hub_barred
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelInfo
 
-_ENDPOINT = "https://huggingface.co"
 _METADATA_TIMEOUT_S = 20.0
 _CONNECT_TIMEOUT_S = 15.0
 _READ_TIMEOUT_S = 30.0
-_TRUE = {"1", "ON", "YES", "TRUE"}
 _UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError, httpx2.InvalidURL)
 """The exceptions of the Hub's client over responses that are not the Hub's."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -42,7 +41,7 @@ class Hub:
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._environ = environ
-        self.endpoint = (environ.get("HF_ENDPOINT") or _ENDPOINT).rstrip("/")
+        self.endpoint = hub_address(environ)
 
     @cached_property
     def token(self) -> str | None:
@@ -194,7 +193,7 @@ class Hub:
             raise no_address(self.endpoint)
         from huggingface_hub.constants import is_offline_mode
 
-        if is_offline_mode() or self._environ.get("HF_HUB_OFFLINE", "").upper() in _TRUE:
+        if is_offline_mode() or is_hub_barred(self._environ):
             raise offline(name)
         if self.token and not (self.token.isascii() and self.token.isprintable()):
             raise unsendable(self.endpoint)

@@ -24,6 +24,7 @@ from huggingface_hub.errors import (
 from localspec.base.errors import DownloadError, LocalSpecError, NotFoundError
 from localspec.models.download.remote_file import Repository
 from localspec.models.download.retry import TEMPORARY, asked_wait_s
+from localspec.models.pairs.hub_cache import CERTIFICATE
 
 _CONNECTION = "Check the connection; behind a proxy, check that HTTPS_PROXY names it."
 
@@ -177,7 +178,7 @@ def unreachable(error: Exception, host: str) -> DownloadError:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return DownloadError(
                 f"{host} shows a certificate that is not trusted here: {cause.verify_message}.",
-                "Behind a proxy that decrypts connections, set SSL_CERT_FILE to its certificate; else check the clock.",
+                CERTIFICATE,
             )
     if isinstance(error, httpx2.ProxyError):
         return DownloadError(f"The proxy refuses: {error}.", _PROXY)

@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from localspec.base.errors import NotFoundError
+from localspec.base.paths import expanded
 from localspec.base.shared_file import resolved
 from localspec.gguf import read_header
 from localspec.gguf.draft_heads import DRAFT, drafter_kind
@@ -40,7 +41,7 @@ def collect(paths: Sequence[Path]) -> list[Collected]:
 
     Raises NotFoundError where there is nothing, and ConfigError.
     """
-    found = list(chain.from_iterable(_found(path.expanduser().absolute()) for path in paths))
+    found = list(chain.from_iterable(_found(expanded(path).absolute()) for path in paths))
     if not found:
         raise NotFoundError("There are no GGUF files.", "Name a file that ends in .gguf, or a folder with such files.")
     scanned = scan(found, deadline_s=_DEADLINE_S)

@@ -23,7 +23,7 @@ _TRACE = re.compile(rb"pooling_type|general\.architecture[\s\S]{12}(?:[a-z-]*ber
 
 
 def find_embedder(environ: Mapping[str, str]) -> Path | None:
-    """The smallest of them; None if there is none."""
+    """The smallest embedding model on this machine; None if there is none."""
     return next(iter(find_embedders(environ)), None)
 
 

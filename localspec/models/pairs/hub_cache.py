@@ -1,4 +1,4 @@
-"""Lookups in the Hugging Face Hub's cache; read only.
+"""The Hugging Face Hub as the environment names it, and lookups in its cache; read only.
 
 The layout is ``models--OWNER--NAME/snapshots/COMMIT/FILE``, shared with every program that uses the Hub. FILE is a link
 to ``blobs/CHECKSUM``, or the file itself where links are not supported.
@@ -11,7 +11,21 @@ import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 
+from localspec.base.paths import expanded
+
+CERTIFICATE = "Behind a proxy that decrypts connections, set SSL_CERT_FILE to its certificate; else check the clock."
+"""The hint where a certificate is not trusted."""
 _COMMIT, _SHA256 = re.compile(r"[0-9a-f]{40}"), re.compile(r"[0-9a-f]{64}")
+
+
+def hub_address(environ: Mapping[str, str] = os.environ) -> str:
+    """The address of the Hub or of a mirror, as the user gave it."""
+    return (environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
+
+
+def is_hub_barred(environ: Mapping[str, str] = os.environ) -> bool:
+    """True if the user forbids contact with the Hub."""
+    return environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
 
 
 def hub_cache(environ: Mapping[str, str] = os.environ) -> Path:
@@ -68,8 +82,7 @@ def checksum_of(copy: Path) -> str | None:
 
 
 def _expanded(path: str) -> Path:
-    # As huggingface_hub does: pathlib would raise for a home that is unknown.
-    return Path(os.path.expanduser(os.path.expandvars(path)))  # noqa: PTH111
+    return expanded(os.path.expandvars(path))
 
 
 def read_ref(path: Path) -> str | None:

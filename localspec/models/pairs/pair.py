@@ -170,7 +170,7 @@ class Pair:
 
     @property
     def all_models(self) -> tuple[ModelFile, ...]:
-        """Those, and its other files to draft with."""
+        """The files that it needs, and its other files to draft with."""
         return (*self.models, *self.heads.values())
 
     @property

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from localspec.base.errors import NotFoundError, UsageError
+from localspec.base.paths import expanded
 from localspec.gguf import GgufHeader
 from localspec.models.pairs.disk import may_exist
 from localspec.models.pairs.pair import ModelFile
@@ -39,7 +39,7 @@ def resolve_file(text: str) -> Resolved:
 
     Raises NotFoundError, UsageError if several files match, ModelFileError.
     """
-    path = Path(os.path.expanduser(text))  # noqa: PTH111 -- pathlib would raise for an unknown home
+    path = expanded(text)
     if may_exist(path):
         return _resolved(path.absolute(), None, text)
     entries = list(find_files(()))

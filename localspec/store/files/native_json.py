@@ -155,6 +155,8 @@ def _part(data: JsonValue, content: str) -> ReplyPart:
         raise data.refuse(f"is not a part of a reply ({type(error).__name__}: {error})") from error
     if found is not None:
         raise data.refuse(f"is not a part of a reply ({found} has another form)")
+    if not all(each.tokens for each in part.rounds):
+        raise data.get("rounds").refuse("have one without tokens")
     if not content.startswith("".join(token.text for token in part.tokens), part.begin):
         raise data.get("rounds").refuse("have tokens that are not the text of the message")
     if part.state is ReplyState.WRITING:

@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -201,6 +202,24 @@ def test_the_server_answers_this_machine() -> None:
         with pytest.raises(UsageError, match="port"):
             MetricsServer(lambda: "", server.port)
     finally:
+        server.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("localhost", 200), ("127.0.0.1:9", 200), ("[::1]:9", 200), ("evil.example", 403), ("evil.example:9", 403)],
+)
+def test_the_server_answers_under_this_machines_names_alone(host: str, status: int) -> None:
+    """A web page may have its own name lead here, and would read the answer."""
+    server = MetricsServer(lambda: "# EOF\n", 0)
+    connection = HTTPConnection("127.0.0.1", server.port)
+    try:
+        connection.request("GET", "/metrics", headers={"Host": host})
+        answer = connection.getresponse()
+        assert answer.status == status
+        assert (answer.read() == b"# EOF\n") == (status == 200)
+    finally:
+        connection.close()
         server.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,16 @@ def test_a_record_has_all_that_led_to_it(store: Store) -> None:
     assert first["target"] == {"id": 9, "text": "is"}
     assert second["context"] == [*lead, {"role": "assistant", "content": "It is"}]
     assert (first["target_model"], first["draft_model"], first["pair"]) == ("target.gguf", None, "builtin")
+
+
+def test_a_round_without_tokens_is_passed_over(store: Store) -> None:
+    """Files have brought some into histories."""
+    whole = said(store, "Why?", [(["It ", "is"], "was"), ([" so"], " not")])
+    question, reply = whole.messages
+    (part,) = reply.parts
+    holed = replace(part, rounds=(replace(part.rounds[0], tokens=()), *part.rounds))
+    with_hole = replace(whole, messages=(question, replace(reply, parts=(holed,))))
+    assert list(Disagreements(Redaction()).of(with_hole)) == list(Disagreements(Redaction()).of(whole))
 
 
 @settings(max_examples=20)

@@ -51,10 +51,10 @@ def test_a_pass_has_what_documents_have(mixed: Store, monkeypatch: pytest.Monkey
 @settings(max_examples=40)
 @given(ROUNDS)
 def test_the_first_round_is_the_first(rounds: list[Round]) -> None:
-    """But for the texts of its tokens, however long what stands before it."""
+    """However long what stands before it."""
     stored = provenance.record([provenance.frame(rounds), provenance.frame(rounds)])
     all_of_them = provenance.rounds_of(stored, "")
-    assert provenance.first_round_of(stored) == (all_of_them[0] if all_of_them else None)
+    assert provenance.first_round_s(stored) == (all_of_them[0].total_s if all_of_them else None)
 
 
 def test_a_long_reason_hides_no_round(store: Store) -> None:
@@ -62,9 +62,9 @@ def test_a_long_reason_hides_no_round(store: Store) -> None:
     first = [each for each in events("a b") if isinstance(each, Round)]
     long = [replace(first[0], why="".join(map(chr, range(200, 9000))))]
     stored = provenance.record([provenance.frame(long)])
-    assert provenance.first_round_of(stored) == provenance.rounds_of(stored, "")[0]
+    assert provenance.first_round_s(stored) == provenance.rounds_of(stored, "")[0].total_s
     with pytest.raises(ValueError, match="version"):
-        provenance.first_round_of(b"\x07")
+        provenance.first_round_s(b"\x07")
 
 
 def test_what_is_deleted_no_longer_counts(mixed: Store) -> None:

@@ -100,7 +100,7 @@ def test_a_folder_is_added_with_the_best_drafts_in_it(localspec: Localspec, tmp_
     assert own_file().read_bytes() == before
 
 
-@pytest.mark.parametrize("arguments", [["/nowhere/x.gguf"], [".", "--alone"], []])
+@pytest.mark.parametrize("arguments", [["/nowhere/x.gguf"], ["~nosuchuser/x"], [".", "--alone"], []])
 def test_what_cannot_be_added_is_said(localspec: Localspec, arguments: list[str]) -> None:
     assert localspec("pairs", "add", *arguments).code in (2, NotFoundError.exit_code)
 

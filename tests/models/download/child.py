@@ -6,7 +6,10 @@ import sys
 from threading import Event
 
 from localspec.base.errors import LocalSpecError
-from localspec.models.download import DownloadContext, Hub, Retry, download
+from localspec.models.download.context import DownloadContext
+from localspec.models.download.downloader import download
+from localspec.models.download.hub import Hub
+from localspec.models.download.retry import Retry
 from localspec.models.pairs.hub_cache import hub_cache
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from localspec.models.download import Hub
+from localspec.models.download.hub import Hub
 from tests.cli.conftest import localspec as localspec
 from tests.hub import HubServer
 from tests.models.download.support import World

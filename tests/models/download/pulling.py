@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 from localspec.cli import main
-from localspec.models.download import DownloadContext, hub
+from localspec.models.download import hub
+from localspec.models.download.context import DownloadContext
 
 _IMPATIENT_S = 2.0
 

@@ -8,8 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
-from localspec.models.download import DownloadContext, DownloadEvent, Fetched, Hub, RemoteFile, Retry, download
+from localspec.models.download.context import DownloadContext
+from localspec.models.download.downloader import download
+from localspec.models.download.events import DownloadEvent, Fetched
+from localspec.models.download.hub import Hub
 from localspec.models.download.layout import CacheLayout
+from localspec.models.download.remote_file import RemoteFile
+from localspec.models.download.retry import Retry
 from localspec.models.pairs.hub_cache import hub_cache
 from tests.hub import HubServer
 

@@ -15,7 +15,8 @@ import pytest
 from huggingface_hub import hf_hub_download, scan_cache_dir
 
 from localspec.base.errors import DownloadError
-from localspec.models.download import Delayed, Fetched, Progressed, download
+from localspec.models.download.downloader import download
+from localspec.models.download.events import Delayed, Fetched, Progressed
 from localspec.models.download.partial_file import PartialFile
 from localspec.models.download.source import begins_at
 from localspec.models.pairs.free_space import free_bytes

@@ -8,8 +8,9 @@ import pytest
 
 from localspec.base.errors import DownloadError, LocalSpecError, ModelFileError, NotFoundError, UsageError
 from localspec.models.compatibility import judge_match
-from localspec.models.download import Repository, read_remote_header
 from localspec.models.download.choice import choose_file
+from localspec.models.download.remote_file import Repository
+from localspec.models.download.remote_header import read_remote_header
 from tests.gguf_files import TOKENS, Tensor, model
 from tests.hub import Cut, IgnoreRange, OtherRange, Page, Refuse
 from tests.models.download.support import BIG, World

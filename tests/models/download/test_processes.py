@@ -17,7 +17,8 @@ from filelock import FileLock
 
 from localspec.base.errors import DownloadError
 from localspec.base.paths import user_paths
-from localspec.models.download import Delayed, download
+from localspec.models.download.downloader import download
+from localspec.models.download.events import Delayed
 from tests.gguf_files import write
 from tests.hub import HubServer
 from tests.models.download.support import BIG, World, noise
@@ -163,3 +164,9 @@ def test_a_signal_ends_pull_with_its_code_and_keeps_the_part(world: World, numbe
     assert process.returncode == code
     assert json.loads(out.splitlines()[-1]) == {"event": "stopped"}
     assert 0 < world.layout(world.remote(file="m.gguf")).held_bytes < len(data)
+
+
+def test_the_queue_of_downloads_is_read_without_the_clients_that_download() -> None:
+    """Every start of the chat reads it."""
+    code = "import localspec.models.download.queue_file, sys; sys.exit('httpx2' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from localspec.base.errors import DownloadError, LocalSpecError, NotFoundError
-from localspec.models.download import Hub
 from localspec.models.download.choice import choose_file
+from localspec.models.download.hub import Hub
 from localspec.models.download.refusals import TransientError
 from tests.cli.conftest import Localspec
 from tests.hub import HubServer, Refuse, Repo

@@ -10,9 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from localspec.models.download import Delayed
 from localspec.models.download.context import DownloadContext, Stopped
-from localspec.models.download.events import DownloadEvent
+from localspec.models.download.events import Delayed, DownloadEvent
 from localspec.models.download.partial_file import PartialFile
 from localspec.models.download.refusals import TransientError
 from localspec.models.download.transfer import Transfer

@@ -14,7 +14,7 @@ import pytest
 from huggingface_hub import close_session
 
 from localspec.base.errors import DownloadError
-from localspec.models.download import Hub
+from localspec.models.download.hub import Hub
 from localspec.models.pairs.leftovers import find_leftovers
 from tests.cli.conftest import Localspec
 from tests.gguf_files import model, write

@@ -58,6 +58,11 @@ def test_a_variable_moves_a_folder(tmp_path: Path, variable: str, below: str) ->
     assert [f.path for f in find_files((), environ_of(tmp_path, **{variable: str(tmp_path / "elsewhere")}))] == [path]
 
 
+@pytest.mark.parametrize("variable", ["LLAMA_CACHE", "OLLAMA_MODELS"])
+def test_a_folder_of_a_user_that_is_unknown_has_no_models(tmp_path: Path, variable: str) -> None:
+    assert names(environ_of(tmp_path, **{variable: "~nosuchuser/x"})) == []
+
+
 @pytest.mark.parametrize("variable", [None, "OLLAMA_MODELS"])
 def test_ollamas_manifests_lead_to_its_blobs(tmp_path: Path, variable: str | None) -> None:
     models = tmp_path / ("elsewhere" if variable else ".ollama/models")

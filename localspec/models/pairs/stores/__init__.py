@@ -24,4 +24,4 @@ STORES: Mapping[str, Store] = MappingProxyType(
     }
 )
 
-__all__ = ["STORES", "Found", "Store"]
+__all__ = ["STORES", "Found"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from localspec.base.paths import expanded
 from localspec.models.pairs.stores.found import Found, home, in_folder
 
 LM_STUDIO, LLAMA_CPP, JAN = "LM Studio", "llama.cpp", "Jan"
@@ -19,7 +20,7 @@ def find_lm_studio(environ: Mapping[str, str]) -> Iterator[Found]:
 def find_llama_cpp(environ: Mapping[str, str]) -> Iterator[Found]:
     """llama.cpp's own downloads: one flat folder, with file names that begin with their repository."""
     if environ.get("LLAMA_CACHE"):
-        folders = [Path(environ["LLAMA_CACHE"]).expanduser()]
+        folders = [expanded(environ["LLAMA_CACHE"])]
     else:
         caches = Path(environ.get("XDG_CACHE_HOME") or home(environ) / ".cache")
         folders = [caches / LLAMA_CPP, home(environ) / "Library" / "Caches" / LLAMA_CPP]

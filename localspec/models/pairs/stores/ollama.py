@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from localspec.base.paths import expanded
 from localspec.models.pairs.disk import matching
 from localspec.models.pairs.stores.found import Found, home
 
@@ -24,7 +25,7 @@ _DEFAULT = ("registry.ollama.ai", "library")
 def find(environ: Mapping[str, str]) -> Iterator[Found]:
     folders = [home(environ) / ".ollama" / "models", Path("/usr/share/ollama/.ollama/models")]
     if environ.get("OLLAMA_MODELS"):
-        folders = [Path(environ["OLLAMA_MODELS"]).expanduser()]
+        folders = [expanded(environ["OLLAMA_MODELS"])]
     for folder in folders:
         for manifest in matching(folder / "manifests", "/".join("*" * _LEVELS)):
             blob = _weights(manifest, folder / "blobs")
