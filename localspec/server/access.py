@@ -15,13 +15,13 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from localspec.base.listening import LOOPBACK_NAMES, without_port
 from localspec.runtime.remote.address import is_loopback
 from localspec.server.failures import HttpError, failure_response
 from localspec.server.keys import ApiKey, holder_of
 from localspec.server.middleware import BodyLimit, EndsWithClient
 from localspec.server.service import CLIENT
 
-_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 _OPEN_PATHS = ("/", "/health", "/v1/health")
 """The page without figures, and what tells a load balancer that the server lives."""
 
@@ -58,8 +58,9 @@ class AccessRules:
             return ""
         key = holder_of(_key_in(request), self.keys)
         if key is None:
+            text = "This server needs a key, and the request has none that it knows."
             hint = "Send it as `Authorization: Bearer KEY` or `x-api-key: KEY`."
-            raise HttpError(HTTPStatus.UNAUTHORIZED, "This server needs a key, and this is none of its own.", hint)
+            raise HttpError(HTTPStatus.UNAUTHORIZED, text, hint)
         return key.name
 
     def _check_framing(self, request: Request) -> None:
@@ -69,8 +70,8 @@ class AccessRules:
 
     def _check_host(self, request: Request) -> None:
         """On loopback no key protects; beyond it one does, and the machine may have many names."""
-        host = _without_port(request.headers.get("host", ""))
-        if is_loopback(self.host) and host not in (*_LOOPBACK_NAMES, self.host.lower()):
+        host = without_port(request.headers.get("host", ""))
+        if is_loopback(self.host) and host not in (*LOOPBACK_NAMES, self.host.lower()):
             raise HttpError(HTTPStatus.FORBIDDEN, "This server is not known under that host name.", "Use localhost.")
 
     def _check_origin(self, request: Request) -> None:
@@ -112,10 +113,3 @@ class Gate:
 def _key_in(request: Request) -> str:
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     return key.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "")
-
-
-def _without_port(host: str) -> str:
-    """The name or address in a Host header: "localhost:80" is localhost, "[::1]:80" is ::1."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower().removesuffix(".")

@@ -15,7 +15,7 @@ _DURATIONS_N = 20
 
 
 class ServerActivity:
-    """For one event loop."""
+    """The replies under way and the latest that ended, for one event loop."""
 
     def __init__(self) -> None:
         self.refused_n = 0

@@ -87,13 +87,14 @@ class Embeddings:
         name = visible_line(path.stem)
         found: list[Vector] = []
         try:
-            for number, text in enumerate(texts):
+            for number, text in enumerate(texts, 1):
                 if await request.is_disconnected() or self._closed:
                     break
                 vector, most_n = await loop.run_in_executor(self._thread, self._vector, path, text)
                 if vector.tokens_n > most_n and not cut:
+                    which = f"Text {number} of {len(texts)}"
                     raise InputError(
-                        f"Text {number} has {vector.tokens_n} tokens, but {name} reads {most_n} at most.",
+                        f"{which} has {vector.tokens_n} tokens, but {name} reads {most_n} at most.",
                         "Send it in pieces.",
                     )
                 found.append(replace(vector, tokens_n=min(vector.tokens_n, most_n)))

@@ -122,7 +122,7 @@ class EnginePool:
         while True:
             await asyncio.sleep(min(30.0, self._idle_s / 4))
             for engine in list(self.engines.values()):
-                idle = not engine.users_n and loop.time() - engine.used_at >= self._idle_s
+                idle = not engine.users_n and not engine.is_loading and loop.time() - engine.used_at >= self._idle_s
                 if idle and engine is not self.own:
                     await self._put_away(engine)
 

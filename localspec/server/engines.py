@@ -244,7 +244,7 @@ class Engines:
             case "stopping":
                 return BusyError("The server is stopping.", "Try again when it has been started again.")
             case "queue_full":
-                text = f"{self._limits.queue} requests wait already, which is as many as may."
+                text = f"The server is busy, and no more than {self._limits.queue} may wait."
                 return BusyError(text, "Try again later.", retry_after_s=after_s)
             case "silent":
                 text = f"{engine.chat_config.title} cannot answer: {engine.stalled}."

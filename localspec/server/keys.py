@@ -103,7 +103,7 @@ class _Bucket:
         now = self.clock()
         self.level = min(self.per_minute, self.level + (now - self.since) * self.per_minute / 60)
         self.since = now
-        return max(0.0, wanted - self.level) * 60 / self.per_minute if self.per_minute else 60.0
+        return max(0.0, wanted - self.level) * 60 / self.per_minute
 
 
 class RateLimits:

@@ -37,7 +37,10 @@ logger = logging.getLogger("localspec.server")
 
 
 class PairEngine:
-    """Belongs to one event loop. The answers of the process arrive in another thread, and wake the loop."""
+    """The engine process of one pair.
+
+    It belongs to one event loop. The answers of the process arrive in another thread, and wake the loop.
+    """
 
     def __init__(self, chat_config: ChatConfig, log_file: Path, opener: str | None = None) -> None:
         """``opener`` is for tests, as ``EngineClient``'s. Nothing is started before the first ``load``."""

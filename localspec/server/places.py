@@ -14,7 +14,7 @@ class Places:
     """
 
     def __init__(self) -> None:
-        """None to begin with; see ``resize``."""
+        """There are no places until ``resize``."""
         self.taken_n = 0
         self.places_n = 0
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}

@@ -71,7 +71,7 @@ _AT_ONCE = 8
 
 
 async def replied(service: Service, asked: ReplyRequest) -> AsyncGenerator[Event]:
-    """The events of a reply to all of a conversation: a program is told if its oldest messages have no room.
+    """The events of a reply. Other than in the chat, a prompt that does not fit whole is refused.
 
     Raises as ``Service.reply``, and CapacityError before the first event.
     """

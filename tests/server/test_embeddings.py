@@ -101,7 +101,9 @@ async def test_words_of_one_meaning_are_near(tmp_path: Path, monkeypatch: pytest
         async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none") as client:
             packed = await client.embeddings.create(model="text-embedding-3-small", input=texts)
             listed = await client.embeddings.create(model="embed", input="car", encoding_format="float")
-            with pytest.raises(openai.BadRequestError, match=f"Text 1 has 402 tokens, but embed reads {N_CTX} at most"):
+            with pytest.raises(
+                openai.BadRequestError, match=f"Text 2 of 2 has 402 tokens, but embed reads {N_CTX} at most"
+            ):
                 await client.embeddings.create(model="embed", input=["car", "sea " * 400])
         async with ollama.AsyncClient(url) as other:
             same = await other.embed("embed:latest", texts)
@@ -164,7 +166,7 @@ async def test_without_a_model_the_answer_says_where_one_belongs() -> None:
         ({"input": [[1, 2], [3]]}, "check_embedding_ctx_length=False"),
         ({"input": "a", "encoding_format": "int8"}, "encoding_format"),
         ({"input": "a", "dimensions": 3}, "embeddings of small have 2 dimensions"),
-        ({"input": "one two three four five"}, "Text 0 has 5 tokens, but small reads 4 at most"),
+        ({"input": "one two three four five"}, "Text 1 of 1 has 5 tokens, but small reads 4 at most"),
     ],
 )
 async def test_what_cannot_be_answered_is_refused_in_a_sentence(body: dict[str, Any], named: str) -> None:

@@ -281,6 +281,22 @@ async def test_a_pair_that_nobody_asks_for_is_put_away(tmp_path: Path) -> None:
         assert (loads_of(tmp_path, "own"), loads_of(tmp_path, "small")) == (1, 2)
 
 
+async def test_a_load_that_waits_its_turn_is_not_put_away(tmp_path: Path) -> None:
+    """Also where its client has gone meanwhile; the loads after it have their turn, too."""
+    async with service(tmp_path, "left", "other", limits=ServiceLimits(1, idle_s=0.2)) as engines:
+        pool = engines._pool
+        async with pool._one_load:
+            leaving = asyncio.create_task(whole(engines, "count 1", "left"))
+            await until(lambda: "left" in pool.engines and pool.engines["left"].is_loading)
+            left, other = pool.engines["left"], pool.of("other")
+            with other.in_use():
+                leaving.cancel()
+                await until(lambda: not left.users_n)
+            await until(lambda: "other" not in pool.engines)  # idle for less long than the other
+            assert pool.engines["left"] is left
+        assert await whole(engines, "count 2") == counted(2)
+
+
 async def test_room_for_a_large_pair(tmp_path: Path) -> None:
     """Pairs that nobody needs make room, the own one last; one that replies does not."""
     async with service(tmp_path, "large-one", "small") as engines:

@@ -107,7 +107,8 @@ def _read(number: int, text: bytes) -> Line:
     if method != "POST":
         return _wrong(request, "invalid_method", f"The method is {_shown(method)}; it has to be POST.")
     if not isinstance(url, str) or not _URL.fullmatch(url):
-        return _wrong(request, "invalid_url", f"The url is {_shown(url)}; it has to be one as /v1/chat/completions.")
+        why = f"The url is {_shown(url)}; it has to be a path such as /v1/chat/completions."
+        return _wrong(request, "invalid_url", why)
     if not isinstance(body, dict):
         return _wrong(request, "invalid_request", "The body is no JSON object.")
     if body.get("stream"):
