@@ -50,12 +50,14 @@ def add(database: Database, documents: Sequence[ConversationDocument], ids: Ids,
 
 
 def renamed(document: ConversationDocument, ids: Ids) -> ConversationDocument:
-    """The conversation with new ids."""
+    """The conversation with new ids. Its replies count for no trial: the same evidence would count twice."""
     new: dict[str | None, str | None] = {None: None}
     messages = []
     for message in document.messages:
         own = new[message.node.id] = ids()
-        messages.append(replace(message, node=replace(message.node, id=own, parent=new[message.node.parent])))
+        node = replace(message.node, id=own, parent=new[message.node.parent])
+        parts = tuple(replace(part, about=replace(part.about, trial=None, arm=None)) for part in message.parts)
+        messages.append(replace(message, node=node, parts=parts))
     heading = replace(document.heading, id=ids(), leaf=new.get(document.heading.leaf))
     return ConversationDocument(heading, tuple(messages))
 

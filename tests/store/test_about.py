@@ -83,3 +83,21 @@ def test_replies_of_a_trial_are_found(store: Store) -> None:
     assert all(run.question == questions[run.message] for run in runs)
     assert {run.conversation for run in runs} == {document.heading.id}
     assert len(list(store.runs())) == 6
+
+
+def test_a_copy_of_a_conversation_counts_for_no_trial(store: Store) -> None:
+    """Otherwise each import would add to the evidence that decides which settings are taken."""
+    document = conversation([Kind()] * 6)
+    messages = tuple(
+        replace(
+            message,
+            parts=tuple(
+                replace(part, about=replace(part.about, trial="0badcafe", arm=Arm.CANDIDATE)) for part in message.parts
+            ),
+        )
+        for message in document.messages
+    )
+    for _ in range(3):
+        store.add([replace(document, messages=messages)], copies=True)
+    assert len(list(store.runs())) == 18
+    assert len(list(store.runs(where=RecordFilter(trial="0badcafe")))) == 6
