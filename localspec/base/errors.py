@@ -209,6 +209,11 @@ def refused(what: str, error: OSError, elsewhere: str) -> tuple[str, str]:
     return f"{what}: {reason[:1].lower()}{reason[1:]}.", hint[:1].upper() + hint[1:]
 
 
+def reason_of(error: Exception) -> str:
+    """The reason of an error: the operating system's words if it is one of its refusals, else its own."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
 @contextmanager
 def explaining(kind: type[LocalSpecError], what: str, elsewhere: str) -> Iterator[None]:
     """Raise an error of ``kind`` if the operating system refuses what is inside, worded as by ``refused``."""

@@ -59,6 +59,15 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: max(0, most - 1)] + "…"
 
 
+def capitalised(text: str) -> str:
+    """``text`` with a capital letter at its beginning; all others stay as they are.
+
+    >>> capitalised("the JSON"), capitalised("")
+    ('The JSON', '')
+    """
+    return text[:1].upper() + text[1:]
+
+
 def is_visible(name: str) -> bool:
     """True if ``visible_line`` leaves the name as it is."""
     return visible_line(name) == name

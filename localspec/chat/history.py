@@ -277,7 +277,7 @@ def _matches(entries: Sequence[ListedConversation], text: str) -> list[tuple[Lis
 
 
 def age(then: datetime, now: datetime) -> str:
-    """The time since a moment as "2 h" or "3 d"; after a week its date.
+    """The time since a moment as "2 h" or "3 d"; after a week its local date.
 
     >>> age(datetime(2026, 5, 1, 12), datetime(2026, 5, 1, 14))
     '2 h'
@@ -285,5 +285,9 @@ def age(then: datetime, now: datetime) -> str:
     seconds = max(0, int((now - then).total_seconds()))
     for length, unit in ((7 * 86400, ""), (86400, "d"), (3600, "h"), (60, "m")):
         if seconds >= length:
-            return f"{seconds // length} {unit}" if unit else then.strftime("%b %d" if now.year == then.year else "%Y")
+            return f"{seconds // length} {unit}" if unit else _day(then.astimezone(), now.astimezone())
     return "now"
+
+
+def _day(then: datetime, now: datetime) -> str:
+    return then.strftime("%b %d" if now.year == then.year else "%Y")

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from localspec.base.amounts import number_of
-from localspec.base.errors import InputError, LocalSpecError, NotFoundError, UsageError
+from localspec.base.errors import InputError, LocalSpecError, NotFoundError, UsageError, reason_of
 from localspec.store import Store
 from localspec.store.adding import Added
 from localspec.store.files import import_process
@@ -62,7 +62,7 @@ class Importing:
         self._stopped = True
         if self._process is not None:
             _kill(self._process)
-        return f"Stopping to import {file.name}."
+        return f"The import of {file.name} is being stopped."
 
     def _progress(self, file: Path) -> str:
         if self._all_n is None:
@@ -147,8 +147,7 @@ def file_argument(argument: str) -> Path:
         path = Path(text).expanduser()
         is_file, exists = path.is_file(), path.exists()
     except (OSError, ValueError, RuntimeError) as error:  # an impossible name, or an unknown home
-        reason = (error.strerror if isinstance(error, OSError) else None) or error
-        raise NotFoundError(f"{name} cannot be read: {reason}.", "Check its name.") from None
+        raise NotFoundError(f"{name} cannot be read: {reason_of(error)}.", "Check its name.") from None
     if not is_file:
         raise NotFoundError(f"{name} is not a file." if exists else f"There is no file {name}.", "Check its name.")
     return path

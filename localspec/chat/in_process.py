@@ -43,7 +43,7 @@ class InProcessChat(ChatCore):
         return self.follow(self.begin(turn), show)
 
     def begin(self, turn: Turn) -> ActiveReply:
-        """Begin the reply of a turn; with the pair that a trial wants. To be followed next.
+        """Begin the reply of a turn, with the pair that a trial wants loaded; pass it to ``follow``.
 
         Raises LocalSpecError if a pair cannot be loaded.
         """

@@ -20,10 +20,13 @@ _MOSTLY = 0.5
 """Above this share of accepted guesses, speculation is paused for its cost, not for wrong guesses."""
 
 
-def live_state(session: ChatSession, mode: MarkMode = MarkMode.ORIGIN) -> Activity | Figures:
-    """The live line: an activity, or the figures of the reply with its tokens counted by this mode."""
+def live_state(session: ChatSession, stop: str, mode: MarkMode = MarkMode.ORIGIN) -> Activity | Figures:
+    """The live line: an activity, or the figures of the reply with its tokens counted by this mode.
+
+    ``stop`` is the key that stops a reply.
+    """
     if session.silence:
-        return Activity(session.silence, detail="Esc gives up waiting" if session.current else "")
+        return Activity(session.silence, detail=f"{stop} gives up waiting" if session.current else "")
     if session.phase is Phase.LOADING:
         detail = "your message waits for it" if session.waiting else "you can type already"
         return Activity(session.load_progress.what, session.load_progress.fraction, detail)

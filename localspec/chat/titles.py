@@ -66,13 +66,11 @@ class TitleWriter:
             messages = (*self._asked.conversation.messages(), Message(Role.USER, REQUEST))
             self.send(Generate(self._asked.request_id, messages, _OPTIONS))
 
-    def withdraw(self) -> bool:
-        """Give the title up, since the engine is needed otherwise; False if none was wanted."""
-        given_up = self.busy or self.waiting
+    def withdraw(self) -> None:
+        """Give the title up, since the engine is needed otherwise."""
         if self.busy:
             self.send(Cancel())
         self._asked = self._wanted = None
-        return given_up
 
     def receive(self, request_id: int, event: Event) -> None:
         """Take in an event; the conversation has its title with the last."""

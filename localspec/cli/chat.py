@@ -51,7 +51,7 @@ class LineOptions:
         given = self.given()
         if screen and given:
             raise UsageError(f"{given[0]} is for the chat in plain text.", "Add --plain.")
-        if self.as_json and (self.marks is not None or self.unit is not None):
+        if self.as_json and given:
             raise UsageError(f"--json and {given[0]} contradict each other.", "The events have every token.")
         if self.continue_last and self.conversation is not None:
             raise UsageError("--continue and --conversation name two conversations.", "Leave one of them out.")

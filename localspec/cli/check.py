@@ -33,7 +33,7 @@ def check(target: str, draft: str | None, as_json: bool) -> None:
     Each is a file, owner/name:FILE, owner/name:QUANTISATION, owner/name of a repository with one model, or a name
     that `localspec pairs scan` lists. Of a file that is not on this machine only the header is fetched.
     """
-    from localspec.models.download import open_context
+    from localspec.models.download.context import open_context
     from localspec.models.download.model_header import resolve
 
     with open_context() as context:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
@@ -58,11 +58,12 @@ def disagreements(
     """
     from localspec.insight.stats.disagreements import Disagreements
     from localspec.insight.stats.redaction import Redaction, read_rules
+    from localspec.store.files import new_file
 
     gathered = Disagreements(read_rules(rules) if rules else Redaction(), int(context_chars), drafter, pair_id)
     with open_history() as store:
         ids = [store.find(each) for each in beginnings] or [each.heading.id for each in store.conversations()]
-        with _written_to(output) as stream:
+        with nullcontext(sys.stdout) if output is None else new_file(output) as stream:
             written_n = 0
             for conversation in dict.fromkeys(ids):
                 for each in gathered.of(store.document(conversation)):
@@ -75,14 +76,3 @@ def _summary(written_n: int, gathered: Disagreements, output: Path | None) -> st
     where = f" written to {output}" if output else ""
     withheld = f"; {gathered.withheld_n} left out, their tokens are to be redacted" if gathered.withheld_n else ""
     return f"{number_of(written_n, 'disagreement')}{where}{withheld}."
-
-
-@contextmanager
-def _written_to(output: Path | None) -> Iterator[TextIO]:
-    if output is None:
-        yield sys.stdout
-        return
-    from localspec.store.files import new_file
-
-    with new_file(output) as stream:
-        yield stream

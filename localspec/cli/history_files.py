@@ -38,8 +38,10 @@ def export(
     beginnings: Sequence[str], everything: bool, matching: str | None, kind: str | None, output: Path | None
 ) -> None:
     """Write the conversations ID, or with --all every one, to standard output or to FILE."""
-    if [bool(beginnings), everything, matching is not None].count(True) != 1:
-        raise UsageError("No conversation was named to export.", "Give IDs, or --all and no ID.")
+    ways_n = [bool(beginnings), everything, matching is not None].count(True)
+    if ways_n != 1:
+        message = "Conversations are named in two ways." if ways_n else "No conversation was named to export."
+        raise UsageError(message, "Give IDs, --all or --matching, one of them.")
     kind = kind or _kind_of(output)
     with open_history() as store:
         ids = [each.heading.id for each in store.conversations()] if everything else meant(store, beginnings, matching)

@@ -43,7 +43,8 @@ def rm(services: Services, /, beginnings: Sequence[str], matching: str | None, f
             store.delete(*found)
             short = store.short_ids(deleted=True)
             ids = " ".join(short[conversation] for conversation in found)
-            print(f"Deleted. For 30 days this brings back what went: localspec history restore {ids}")
+            them = "it" if len(found) == 1 else "them"
+            print(f"Deleted. For 30 days this brings {them} back: localspec history restore {ids}")
 
 
 @click.command(short_help="Bring deleted conversations back.")
@@ -81,4 +82,4 @@ def _name_what_models_keep() -> None:
     for name, option in (("replies", "--remember-replies"), ("caches", "--keep-caches")):
         folder = user_paths().data / name
         if folder.is_dir() and any(folder.iterdir()):
-            print(f"What {option} keeps may have words of it; to forget them, delete {folder}.")
+            print(f"The files of {option} may contain words of what was deleted; to forget them, delete {folder}.")

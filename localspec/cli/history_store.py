@@ -58,8 +58,10 @@ def meant(store: Store, beginnings: Sequence[str], filter_: str | None, *, delet
     """
     from localspec.chat.history import kept
 
-    if bool(beginnings) == (filter_ is not None):
-        raise UsageError("No conversation was named.", "Give IDs, or --matching FILTER and no ID.")
+    if beginnings and filter_ is not None:
+        raise UsageError("Conversations are named in two ways.", "Give IDs or --matching FILTER, not both.")
+    if not beginnings and filter_ is None:
+        raise UsageError("No conversation was named.", "Give IDs, or --matching FILTER.")
     if filter_ is None:
         return list(dict.fromkeys(store.find(each, deleted=deleted) for each in beginnings))
     found = [each.heading.id for each in kept(store.conversations(), filter_)]

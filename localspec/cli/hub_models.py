@@ -80,7 +80,7 @@ def search(
     """Search the Hub for repositories with GGUF files that have all WORDS in their names."""
     from localspec.models.discovery.search import HubQuery
     from localspec.models.discovery.search import search as search_hub
-    from localspec.models.download import open_context
+    from localspec.models.download.context import open_context
 
     query = HubQuery(text=" ".join(words), sort=sort, author=author, licence=licence, most_parameters=up_to)
     with open_context() as context:
@@ -121,7 +121,7 @@ def show(services: Services, /, repository: str, as_json: bool) -> None:
     """Show the GGUF files of REPOSITORY (owner/name), which of them fit this machine, and the one to take."""
     from localspec.doctor.native_probe import expect_here, room_of
     from localspec.models.discovery.page import read_page
-    from localspec.models.download import open_context
+    from localspec.models.download.context import open_context
 
     if repository.count("/") != 1:
         raise UsageError(f"{repository!r} is not the name of a repository.", "It should be owner/name.")
@@ -150,7 +150,7 @@ def draft(services: Services, /, target: str, with_refused: bool, as_json: bool)
     """
     from localspec.doctor.native_probe import expect_with_here
     from localspec.models.discovery.drafts import find_drafts
-    from localspec.models.download import open_context
+    from localspec.models.download.context import open_context
     from localspec.models.download.model_header import resolve
 
     found = []

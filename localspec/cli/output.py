@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from localspec.base.terminal_stream import escape_for, is_utf8
-from localspec.base.visible import visible_line
+from localspec.base.visible import capitalised, visible_line
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.marks import Marks, marked
 from localspec.chat.papers.passages import FOUND
@@ -137,7 +137,7 @@ def print_summary(reply: Reply, chat_config: ChatConfig) -> None:
     Lines about what the context had no room for, and about drafters that failed, come before it.
     """
     if reply.prompt and (left_out := no_room_for(reply.prompt)):
-        remark(f"{left_out[0].upper()}{left_out[1:]}.")
+        remark(f"{capitalised(left_out)}.")
     if reply.rounds and (failed := failure_note(reply.rounds[-1])):
         remark(f"{failed}.")
     line = summary_line(reply.timings, reply.rounds, chat_config.pair_id or chat_config.title)

@@ -50,7 +50,7 @@ def add(
     that `localspec pairs scan` lists. Files on this machine stay where they are; of remote ones only the header is
     fetched, to check that they fit.
     """
-    from localspec.models.download import open_context
+    from localspec.models.download.context import open_context
     from localspec.models.download.model_header import resolve
     from localspec.models.pairs.addition import add_pair, brings_mtp
     from localspec.models.pairs.state import HERE, state_of
@@ -131,7 +131,7 @@ def rm(services: Services, /, pair_id: str, yes: bool) -> None:
     is_set = config.values.get(_SETTING) == removal.pair.id
     print("\n".join(map(visible_line, _removal_lines(removal))))
     if is_set:
-        print(f"It is the pair that LocalSpec begins with: {_SETTING} goes out of {config.path}.")
+        print(f"It is the pair that LocalSpec begins with; {_SETTING} is removed from {config.path}.")
     if confirmed(services, "Remove?", "Nothing was removed", yes=yes):
         carry_out(removal)
         if is_set:
@@ -140,11 +140,11 @@ def rm(services: Services, /, pair_id: str, yes: bool) -> None:
 
 
 def _removal_lines(removal: Removal) -> list[str]:
-    lines = [f"Of {removal.pair.id} go:"]
+    lines = [f"This is removed with {removal.pair.id}:"]
     if removal.table:
         lines.append("  its table in pairs.toml")
     lines += [f"  {path}" for path in removal.names]
-    lines.append(f"This frees {size(removal.freed_bytes)}." if removal.names else "No file goes.")
+    lines.append(f"This frees {size(removal.freed_bytes)}." if removal.names else "No file is removed.")
     return [*lines, *removal.kept]
 
 

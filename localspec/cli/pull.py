@@ -22,7 +22,7 @@ from localspec.models.pairs import Pair, load_catalogue
 from localspec.runtime.figures import size
 
 if TYPE_CHECKING:
-    from localspec.models.download import DownloadEvent
+    from localspec.models.download.events import DownloadEvent
     from localspec.models.download.pull import Planner, PullPlan
 
 
@@ -43,7 +43,7 @@ def pull(names: Sequence[str], as_json: bool) -> None:
     known = {name: catalogue.find(name) for name in named if "/" not in name}
     reporter = _JsonTeller() if as_json else _Reporter()
     from localspec.models.discovery.taking import take
-    from localspec.models.download import open_context
+    from localspec.models.download.context import open_context
     from localspec.models.download.pull import Planner, fetch
 
     try:
@@ -105,7 +105,7 @@ class _Reporter:
 
     def event(self, event: DownloadEvent) -> None:
         from localspec.chat.pairs.download_words import amounts, delay, fraction, pace
-        from localspec.models.download import Delayed, Fetched, Progressed
+        from localspec.models.download.events import Delayed, Fetched, Progressed
 
         match event:
             case Progressed():
@@ -146,7 +146,7 @@ class _JsonTeller(_Reporter):
         )
 
     def event(self, event: DownloadEvent) -> None:
-        from localspec.models.download import Delayed, Progressed
+        from localspec.models.download.events import Delayed, Progressed
 
         names = {Progressed: "progress", Delayed: "delay"}
         fields = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(event).items()}

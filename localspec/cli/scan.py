@@ -37,7 +37,8 @@ def scan(folders: tuple[Path, ...], as_json: bool) -> None:
         print(json.dumps({"models": list(map(_record, found.models)), "pairs": _pairs(found)}, indent=2))
         return
     if not found.models:
-        print("There are no GGUF files in the caches of the Hub, LM Studio, Ollama, llama.cpp and Jan.")
+        named = ", nor in the folders that were named" if folders else ""
+        print(f"There are no GGUF files in the caches of the Hub, LM Studio, Ollama, llama.cpp and Jan{named}.")
         return
     _print(found)
 

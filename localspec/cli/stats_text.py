@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from localspec.base.amounts import number_of
 from localspec.base.terminal_stream import is_utf8
 from localspec.cli.tables import Column, columns, fitted, paragraph, width
 from localspec.insight.stats.charts import bar
@@ -76,7 +77,7 @@ def watch_lines(
     elif not misses:
         yield "Every objective was met on every day."
     else:
-        yield f"Objectives were missed on {len({miss.day for miss in misses})} days."
+        yield f"Objectives were missed on {number_of(len({miss.day for miss in misses}), 'day')}."
         heads = ("DAY", "OBJECTIVE", "WANTED", "WAS", "REPLIES", "PAIR")
         yield from columns([heads, *map(_miss_row, misses)])
 

@@ -34,7 +34,7 @@ def trials(context: click.Context, /) -> None:
     unique. Without a command the trials are listed.
     """
     if context.invoked_subcommand is None:
-        _print_list(as_json=False)
+        context.invoke(list_trials)
 
 
 @trials.command(short_help="Begin a trial.")
@@ -129,10 +129,6 @@ def start(
 @_AS_JSON
 def list_trials(as_json: bool) -> None:
     """List the trials, the latest first."""
-    _print_list(as_json=as_json)
-
-
-def _print_list(*, as_json: bool) -> None:
     from localspec.cli.trials_text import listing
     from localspec.insight.trials.book import TrialBook
 

@@ -28,7 +28,8 @@ def compact(state: State, argument: str) -> None:
         state.output.say(f"{why}; everything is as it was.")
         return
     dropped_n = reply.prompt.dropped_n if reply.prompt else 0
-    lost = f" For the oldest {dropped_n} messages the context had no room." if dropped_n else ""
+    oldest = "message" if dropped_n == 1 else f"{dropped_n} messages"
+    lost = f" For the oldest {oldest} the context had no room." if dropped_n else ""
     text = recap.node.content.strip()
     state.output.say(
         f"{number_of(turns_n, 'turn')} {'is' if turns_n == 1 else 'are'} summarised: {text}\n"

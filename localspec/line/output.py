@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from localspec.base.errors import LocalSpecError
 from localspec.base.terminal_stream import escape_for, is_utf8
-from localspec.base.visible import visible, visible_line
+from localspec.base.visible import capitalised, visible, visible_line
 from localspec.chat.marks import Marks, marked
 from localspec.chat.tools.chain import ActiveCall
 from localspec.chat.tools.said import SaidTokens
@@ -109,7 +109,7 @@ class TextLineOutput:
     def show(self, event: Event) -> None:
         match event:
             case Started() if left_out := no_room_for(event):
-                self._write_aside(f"{left_out[0].upper()}{left_out[1:]}.")
+                self._write_aside(f"{capitalised(left_out)}.")
             case PromptProgress():
                 self._progress.show(_reading(event), event.done_n / max(1, event.total_n))
             case Round() | Finished():
@@ -121,7 +121,7 @@ class TextLineOutput:
         if reply.finished is not None:
             ending = _ENDINGS.get(reply.finished, "")
             failed = failure_note(reply.rounds[-1]) if reply.rounds else ""
-            failed = f"{failed[:1].upper()}{failed[1:]}." if failed else ""
+            failed = f"{capitalised(failed)}." if failed else ""
             self._write_aside(" ".join(filter(None, (ending, failed, sentence(reply.timings), notes))))
 
     def call(self, call: ActiveCall) -> None:

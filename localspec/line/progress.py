@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from localspec.base.visible import capitalised
 from localspec.runtime.options import Progress
 
 FIRST_S = 3.0
@@ -30,4 +31,4 @@ class ProgressSentences:
         """Take in the progress, 0 to 1; a sentence is written if one is due."""
         if self._clock() >= self._due_s:
             self._due_s = self._clock() + BETWEEN_S
-            self._say(f"{what[:1].upper()}{what[1:]}: {fraction * 100:.0f} per cent done.")
+            self._say(f"{capitalised(what)}: {fraction * 100:.0f} per cent done.")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -132,19 +133,15 @@ def _not_text() -> InputError:
     return InputError("A line of the input is not UTF-8 text.", "Convert it first, for example with iconv.")
 
 
-class _beginning:  # noqa: N801 -- reads as a verb in a with
+@contextmanager
+def _beginning(text: str) -> Iterator[None]:
     """A context in which readline begins the next line with a text."""
-
-    def __init__(self, text: str) -> None:
-        self._hook: Callable[[], None] | None = None
-        if text and "\n" not in text and (readline := sys.modules.get("readline")) is not None:
-            self._set = readline.set_startup_hook
-            self._hook = lambda: readline.insert_text(visible(text))
-
-    def __enter__(self) -> None:
-        if self._hook is not None:
-            self._set(self._hook)
-
-    def __exit__(self, *_: object) -> None:
-        if self._hook is not None:
-            self._set(None)
+    readline = sys.modules.get("readline")
+    if readline is None or not text or "\n" in text:
+        yield
+        return
+    readline.set_startup_hook(lambda: readline.insert_text(visible(text)))
+    try:
+        yield
+    finally:
+        readline.set_startup_hook(None)

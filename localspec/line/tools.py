@@ -65,22 +65,23 @@ def tools(state: State, argument: str) -> None:
     chat, settings = state.chat, state.chat.chat_config.in_use
     if settings is None:
         raise UsageError("There are no settings here.", "Start `localspec chat`.")
-    config = read_config()
+    browser = ToolBrowser(chat.tool_use, config := read_config(), chat.stored.id)
+    said = []
     if argument:
-        config = ToolBrowser(chat.tool_use, config, chat.stored.id).switch(argument)
+        config = browser.switch(argument)
+        said.append(visible_line(browser.sentence(argument)))
     chat.adopt(settings.resolve(config, chat.stored.settings), keep_system=True)
     chat.tool_use.reach(chat.chat_config)
     chat.tool_use.toolbox.wait()
-    browser = ToolBrowser(chat.tool_use, config, chat.stored.id)
-    lines = [
+    said += [
         visible_line(
             f"{'  ' if row.within else ''}{'on ' if row.on else 'off'}  {row.id}: {row.about}"
             f"{f' ({row.note})' if row.note else ''}"
         )
         for row in browser.rows
-        if not argument or row.id == argument or row.id.startswith(f"{argument}.")
+        if not argument or row.id.startswith(f"{argument}.")
     ]
     state.output.say(
-        "\n".join([*lines, *map(visible_line, browser.troubles)]),
+        "\n".join([*said, *map(visible_line, browser.troubles)]),
         tools=[{"name": row.id, "on": row.on, "about": row.about, "note": row.note} for row in browser.rows],
     )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.chat.compose.attachment import Attachment, brief, without_files
-from localspec.chat.compose.file_reading import read_attachment
+from localspec.chat.compose.file_reading import path_of, read_attachment
 from localspec.engine.events import FinishReason
 from localspec.line.replying import answer, asked, go_on, last, reply_of
 from localspec.line.state import State
@@ -91,12 +90,4 @@ def read_named(state: State, name: str) -> Attachment:
     """The file or folder at a path, or the resource of a server. Raises LocalSpecError."""
     n_ctx = state.chat.pair.info.n_ctx
     found = state.chat.tool_use.attachment(name)
-    return replace(found, n_ctx=n_ctx) if found is not None else read_attachment(place_of(name), name, n_ctx)
-
-
-def place_of(path: str) -> Path:
-    """A typed path. Raises NotFoundError for the home folder of an unknown user."""
-    try:
-        return Path(path).expanduser()
-    except RuntimeError:
-        raise NotFoundError(f"There is no file {path}.", "Check its name.") from None
+    return replace(found, n_ctx=n_ctx) if found is not None else read_attachment(path_of(name), name, n_ctx)

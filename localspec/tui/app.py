@@ -26,7 +26,7 @@ from localspec.base import gc_scheduler
 from localspec.base.errors import LocalSpecError
 from localspec.base.paths import user_paths
 from localspec.base.signals import discard_terminal_output, ending_signals
-from localspec.base.visible import visible_line
+from localspec.base.visible import capitalised, visible_line
 from localspec.chat.answer_queue import AnswerQueue
 from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.moving import HELP, PALETTE, QUIT
@@ -286,7 +286,7 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
             if command.in_palette and (screen is self._chat or command.id in self.handlers):
                 run = partial(self._chat.run_command, command)
                 key = self._settings.preferences.keymap.label(command)
-                yield SystemCommand(command.title.capitalize(), f"{command.help} ({key})" if key else command.help, run)
+                yield SystemCommand(capitalised(command.title), f"{command.help} ({key})" if key else command.help, run)
 
     @handles(PALETTE)
     def action_command_palette(self) -> None:
@@ -344,10 +344,10 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
         """Put changed settings into force. Raises LocalSpecError."""
         theme = self._settings.preferences.theme
         self._settings.apply(config)
-        if (settings := self.session.chat_config.settings) is not None:
-            self._observers.use(settings.resolve(config), strict=True)
         self._look(recolour=self._settings.preferences.theme != theme)
         self._prefer()
+        if (settings := self.session.chat_config.settings) is not None:
+            self._observers.use(settings.resolve(config), strict=True)
 
     def _load_again(self) -> str:
         try:

@@ -156,6 +156,7 @@ async def test_replies_are_held_to_a_schema(store: Store, tmp_path: Path) -> Non
         ("/unset temperature", "does not set temperature"),
         ("/unset ", "/unset needs"),
         ("/schema nowhere.json", "cannot be read"),
+        ("/set grammar root ::= Answer", "'Answer'"),
     ],
 )
 async def test_what_cannot_be_set_is_told_and_nothing_changes(store: Store, text: str, answer: str) -> None:

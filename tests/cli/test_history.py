@@ -166,7 +166,8 @@ def test_a_file_that_is_not_finished_is_not_kept(
 def test_an_export_is_of_something(localspec: Localspec, ids: tuple[str, str]) -> None:
     """Some or all, not both and not neither."""
     assert localspec("history", "export").code == 2
-    assert localspec("history", "export", ids[0], "--all").code == 2
+    twice = localspec("history", "export", ids[0], "--all")
+    assert (twice.code, "Give IDs, --all or --matching, one of them." in twice.err) == (2, True)
     assert localspec("history", "export", ids[0][:6], ids[0]).out.count("# Why is the sky blue?") == 1
 
 
@@ -276,7 +277,8 @@ def test_several_are_filed_and_archived_at_once(localspec: Localspec, ids: tuple
     assert [len(json.loads(localspec("history", "search", "--json", *words).out)) for words in SEARCHED] == [0, 1, 1]
     localspec("history", "archive", "--matching", "is:archived", "--off")
     assert listed() == [ids[1], ids[0]]
-    assert localspec("history", "archive", ids[0], "--matching", "x").code == 2
+    twice = localspec("history", "archive", ids[0], "--matching", "x")
+    assert (twice.code, "Give IDs or --matching FILTER, not both." in twice.err) == (2, True)
     assert localspec("history", "pin", "--matching", "tag:nothing").code == 4
     assert localspec("history", "file", ids[0]).code == 2
     localspec("history", "rm", "--yes", "--matching", "is:any")

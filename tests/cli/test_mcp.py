@@ -226,3 +226,17 @@ def test_the_line_mode_makes_calls_and_lists_tools(localspec: Localspec) -> None
     assert read_config().values["tools.tool"] == ("get_time",)
     assert found[-1]["event"] == "error"
     assert "There is no tool nothing." in str(found[-1]["message"])
+
+
+def test_the_line_mode_says_that_the_last_tool_of_a_server_is_off(localspec: Localspec) -> None:
+    """Its server has ended by then. The tools of a server that is switched on are listed."""
+    assert localspec("mcp", "add", "tests", "--", sys.executable, str(SCRIPT), "plain").code == 0
+    config_file().write_text(config_file().read_text() + '[tools]\ntool = ["tests.echo"]\n')
+    said = b"/tools\n/tools tests.echo\n/tools get_time\n/tools tests\n"
+    _, off, own, server = events(localspec("chat", "--json", stdin=said, world=CallingWorld()).out)
+    assert (off["text"], own["text"]) == (
+        "tests.echo is off from the next message on.",
+        "get_time is on from the next message on.",
+    )
+    first, second, *_ = str(server["text"]).splitlines()
+    assert (first, second.partition(":")[0]) == ("tests is on from the next message on.", "  on   tests.echo")

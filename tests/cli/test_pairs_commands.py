@@ -301,7 +301,11 @@ def test_scan_knows_the_pairs_there_are(localspec: Localspec) -> None:
 
 
 def test_scan_of_nothing(localspec: Localspec, tmp_path: Path) -> None:
-    assert "There are no GGUF files" in localspec("pairs", "scan").out
+    nothing = localspec("pairs", "scan").out
+    assert nothing.startswith("There are no GGUF files in the caches of the Hub")
+    (tmp_path / "empty").mkdir()
+    named = localspec("pairs", "scan", tmp_path / "empty").out
+    assert named == nothing.replace("Jan.", "Jan, nor in the folders that were named.")
     assert localspec("pairs", "scan", tmp_path / "none").code == 4
 
 
@@ -344,7 +348,7 @@ def test_rm_of_the_pair_that_is_set_takes_it_out_of_the_settings(localspec: Loca
     assert "begins with" not in localspec("pairs", "rm", "two", "--yes", services=on()).out
     assert read_config().values == {"model.pair": "one", "model.ctx": 2048}
     asked = localspec("pairs", "rm", "one", services=on())
-    assert "It is the pair that LocalSpec begins with: model.pair goes out of " in asked.out
+    assert "It is the pair that LocalSpec begins with; model.pair is removed from " in asked.out
     assert read_config().values["model.pair"] == "one", "nothing was agreed to"
     assert localspec("pairs", "rm", "one", "--yes", services=on()).code == 0
     assert read_config().values == {"model.ctx": 2048}

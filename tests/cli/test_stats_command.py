@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from localspec.cli.stats_text import watch_lines
 from localspec.config import config_file
+from localspec.insight.stats.objectives import Miss, Objectives
 from localspec.store import database_file
 from tests.cli.conftest import Localspec
 from tests.insight.stats.support import Kind, open_filled
@@ -150,3 +152,9 @@ def test_rules_redact(localspec: Localspec, replies: int, tmp_path: Path) -> Non
     assert (done.code, done.out) == (3, "")
     assert "line 1" in done.err
     assert localspec("history", "disagreements", "--redact", tmp_path / "none").code == 4
+
+
+@pytest.mark.parametrize(("days", "shown"), [(("2026-05-01",), "1 day"), (("2026-05-01", "2026-05-02"), "2 days")])
+def test_the_days_of_missed_objectives_are_counted(days: tuple[str, ...], shown: str) -> None:
+    misses = [Miss(day, "a-pair", "min_speedup", 2.0, 1.0, 5) for day in days]
+    assert f"Objectives were missed on {shown}." in list(watch_lines([], misses, Objectives(min_speedup=2.0), 5))

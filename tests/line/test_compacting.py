@@ -12,7 +12,7 @@ import pytest
 from localspec.base.errors import EngineError
 from localspec.chat.compaction import REQUEST
 from localspec.engine.cancel import Cancellation
-from localspec.engine.events import Event
+from localspec.engine.events import Event, Started
 from localspec.runtime.load import OpenPair
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions, Progress
@@ -105,3 +105,24 @@ def test_what_cannot_be_summarised_is_said(localspec: Localspec, command: str) -
     done = localspec(*PLAIN, stdin=lines("one", "two", command))
     assert "/compact" in done.err
     assert stored() == [("one", ["one", "two"])]
+
+
+class ShortPair(FakePair):
+    """A pair whose context has no room for the oldest message."""
+
+    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
+        yield Started(9, 0, 1, dropped_n=1)
+        yield from (event for event in FakePair.reply(self, prompt, options, prefix) if not isinstance(event, Started))
+
+
+@dataclass(slots=True)
+class ShortWorld(FakeWorld):
+    """Opens such pairs."""
+
+    def open_pair(self, options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
+        return ShortPair(FakeWorld.open_pair(self, options, cancel, progress).info, cancel)
+
+
+def test_what_the_summary_had_no_room_for_is_told(localspec: Localspec) -> None:
+    done = localspec(*PLAIN, world=ShortWorld(), stdin=lines(*FOUR, "/compact"))
+    assert "For the oldest message the context had no room." in done.err

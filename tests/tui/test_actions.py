@@ -9,6 +9,7 @@ from textual.events import Paste
 from textual.widgets import Input
 from textual.worker import WorkerFailed
 
+from localspec.base.visible import capitalised
 from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.command import key_label
 from localspec.chat.commands.places import PLACES
@@ -80,7 +81,8 @@ async def test_the_palette_of_commands_offers_the_table() -> None:
     app = make_app(FakeEngine())
     async with app.run_test():
         titles = [hit.text async for hit in ActionCommands(app.screen).discover()]
-    assert titles == [action.title.capitalize() for action in CHAT.commands if action.in_palette]
+    assert titles == [capitalised(action.title) for action in CHAT.commands if action.in_palette]
+    assert "JSON Schema" in titles
 
 
 async def test_the_palette_can_be_closed_and_opened_at_once() -> None:
@@ -103,7 +105,7 @@ async def test_above_another_screen_the_palette_offers_what_is_not_the_chats_alo
         await wait_until(pilot, lambda: isinstance(app.screen, StatsScreen))
         offered = {command.title for command in app.get_system_commands(app.screen)}
     assert offered == {
-        action.title.capitalize() for action in CHAT.commands if action.in_palette and action.id in app.handlers
+        capitalised(action.title) for action in CHAT.commands if action.in_palette and action.id in app.handlers
     }
 
 
@@ -117,7 +119,7 @@ async def test_an_action_of_the_chat_is_done_by_the_chat_whatever_came_on_top_me
         await pilot.press("alt+s")
         await wait_until(pilot, lambda: isinstance(app.screen, StatsScreen))
         again = next(action for action in CHAT.commands if action.id == "again")
-        await commands[again.title.capitalize()]()
+        await commands[capitalised(again.title)]()
         assert "Nothing has been said yet" in notice_text(pilot)
         chat(pilot).say("")
         assert isinstance(area, PromptArea)

@@ -132,6 +132,19 @@ async def test_undo_brings_the_full_turns_back(store: Store) -> None:
         await wait_until(pilot, lambda: "nothing to bring back" in notice_text(pilot))
 
 
+async def test_the_undoing_of_the_second_of_two_summaries_says_the_same(store: Store) -> None:
+    """The first still stands there."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 40)) as pilot:
+        await four_turns(pilot, engine)
+        await summarise(pilot, engine, "They counted.")
+        await summarise(pilot, engine, "They counted on.", "/compact 1")
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("", "They counted on."), WHOLE[3]])
+        await send(pilot, "/undo ")
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("", "They counted."), *WHOLE[2:]])
+        assert "The full turns are back." in notice_text(pilot)
+
+
 @pytest.mark.parametrize("end", ["stopped", "failed", "died", "empty"])
 async def test_a_summary_that_fails_leaves_everything_as_it_was(store: Store, end: str) -> None:
     """And says so; the next question is asked as if nothing had been."""

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from textual.widgets import Input, Markdown
 
+from localspec.chat.history import age
 from localspec.runtime.worker.messages import Cancel
 from localspec.store import Store
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.search import NOTHING_FOUND, HitList, SearchScreen
+from localspec.tui.widgets import sidebar
 from localspec.tui.widgets.sidebar import ConversationList, Sidebar
 from localspec.tui.widgets.welcome import Welcome
+from tests.store.support import START, converse, open_store
 from tests.tui.support import (
     LAUNCH,
     FakeEngine,
@@ -271,3 +278,51 @@ async def test_the_list_may_be_closed_while_the_conversation_that_is_open_is_del
         await wait_until(pilot, lambda: session(pilot).thread.stored.id != deleted)
         await pilot.press("h", "i")
         assert chat(pilot).query_one(Prompt).text == "hi"
+
+
+@pytest.fixture
+def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A place where the day begins half a day before that of the time of the world."""
+    monkeypatch.setenv("TZ", "XXX-14")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+async def test_days_are_those_of_the_place(far_east: None, tmp_path: Path) -> None:
+    """In the list of conversations and among what was found."""
+    assert age(START, START + timedelta(days=30)) == "Nov 22"
+    store = open_store(tmp_path / "history.db")
+    converse(store, ("Apples?", "Some are scarlet."))
+    async with make_app(FakeEngine(), store=store).run_test(size=(100, 30)) as pilot:
+        await send(pilot, "/search scarlet")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen))
+        found = pilot.app.screen.query_one(HitList)
+        await wait_until(pilot, lambda: found.option_count == 1)
+        assert "model, 2026-11-22" in str(found.get_option_at_index(0).prompt)
+    store.close()
+
+
+async def test_a_step_in_the_list_makes_no_row_anew(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands take a while. A row that changes is made, and so are their ages."""
+    moments = [START]
+    monkeypatch.setattr(sidebar, "utc_now", lambda: moments[-1])
+    for title in ("Apples", "Pears"):
+        converse(store, (title, "Yes."))
+    async with make_app(FakeEngine(), store=store).run_test(size=(100, 30)) as pilot:
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
+        listed = chat(pilot).query_one(ConversationList)
+        await pilot.pause()
+        made = list(listed.options)
+        await pilot.press("down")
+        assert (listed.highlighted, listed.options) == (1, made)
+        moments.append(START + timedelta(minutes=1))
+        await pilot.press("up")
+        assert (listed.highlighted, len(listed.options)) == (0, 2)
+        assert not set(made) & set(listed.options)
+        made = list(listed.options)
+        await pilot.press("f5")
+        assert "✓" in str(listed.get_option_at_index(0).prompt)
+        assert not set(made) & set(listed.options)

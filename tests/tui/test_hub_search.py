@@ -317,11 +317,11 @@ def test_a_path_in_the_filter_adds_what_lies_there(tmp_path: Path) -> None:
     library.look()
     browser = Browser(library)
     browser.text = str(tmp_path / "mine")
-    assert browser.empty == "Enter adds the models of this file or folder as pairs."
+    assert browser.empty("F23") == "F23 adds the models of this file or folder as pairs."
     assert browser.add_files()
     assert [each.pair.title for each in browser.entries] == ["whole-Q4_0"]
     assert browser.details(80, "", "")[0][1].startswith("Not added: broken.gguf: ")
     assert not browser.add_files(), "it is listed, and Enter uses it"
     browser.text = str(tmp_path / "none.gguf")
     browser.add_files()
-    assert "There is no file or folder" in browser.empty
+    assert "There is no file or folder" in browser.empty("Enter")

@@ -14,14 +14,25 @@ from localspec.chat.tokens.marking import ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.config import config_file, read_config
 from localspec.runtime.messages import ReplyOptions
-from localspec.runtime.worker.messages import Cancel
+from localspec.runtime.worker.messages import Cancel, Silence
 from localspec.tui.keys.bindings import textual_keymap
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.race import RaceScreen
 from tests.config.support import configure
-from tests.tui.settings_support import chat_config
-from tests.tui.support import Clock, FakeEngine, make_app, make_round, session, wait_until
+from tests.tui.settings_support import chat_config, settings_app
+from tests.tui.support import (
+    Clock,
+    FakeEngine,
+    live_text,
+    make_app,
+    make_round,
+    notice_text,
+    ready,
+    send,
+    session,
+    wait_until,
+)
 
 IDS = set(known())
 
@@ -185,3 +196,17 @@ async def test_the_inspector_and_the_race_answer_to_the_files_keys() -> None:
         await pilot.pause()
         hints = str(app.screen.query_one("#inspector-hints").render())
         assert hints == "←→ token  ↑↓ line  [] round  F11 rejection  Esc"
+
+
+async def test_sentences_name_the_files_keys() -> None:
+    """For a message that waits, and for a server that does not answer."""
+    engine = FakeEngine()
+    app = settings_app(engine, '[keys]\nstop = "f21"\nearlier = "f22"\n')
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        for question in ("Hello", "And more"):
+            await send(pilot, question)
+        assert "F22 takes it back" in notice_text(pilot)
+        engine.inbox.put(Silence("no answer from the RPC server gpu:50052 for 16 s"))
+        await wait_until(pilot, lambda: "no answer" in live_text(pilot))
+        assert "F21 gives up waiting" in live_text(pilot)

@@ -197,6 +197,12 @@ def test_runs_are_pieces_of_one_token() -> None:
     ]
 
 
+def test_a_joiner_gives_no_other_letter_away() -> None:
+    """Only emoji are joined: what follows a letter and a joiner belongs to its own token, as in the token view."""
+    text = "漢\u200d a"
+    assert runs(Mapped.copied(text, 0), [0, 0, 1, 2]) == [TokenRun(0, 2, 0), TokenRun(2, 3, 1), TokenRun(3, 4, 2)]
+
+
 def test_spaces_at_the_edges_of_a_token_are_not_underlined() -> None:
     """As in the token view; a token of nothing but white space keeps its cue, and one without a look is bare."""
     looks = [Style(underline=True), Style(), Style(bold=True)]

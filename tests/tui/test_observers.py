@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from localspec.base.errors import LocalSpecError, UsageError
+from localspec.chat.commands.watching import STOP
 from localspec.chat.pacing import Pacer
 from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.session import ChatSession
@@ -209,7 +210,7 @@ def test_a_drafter_that_failed_is_said_in_one_place(drafter: str | None, note: s
     talking.engine.write([replace(failed, drafter=drafter)])
     talking.hear()
     assert pause_note(talking.session) == note
-    shown = live_state(talking.session)
+    shown = live_state(talking.session, "Esc")
     assert isinstance(shown, Figures)
     assert shown.why_off == (None if drafter else "draft failed: It broke")
 
@@ -219,12 +220,12 @@ def test_a_server_that_does_not_answer_stands_on_the_live_line_until_it_does() -
     talking.session.ask("Hello")
     talking.engine.start()
     talking.session.receive(Silence("no answer from the RPC server gpu:50052 for 16 s"))
-    shown = live_state(talking.session)
+    shown = live_state(talking.session, "Esc")
     assert isinstance(shown, Activity)
     assert (shown.what, shown.detail) == ("no answer from the RPC server gpu:50052 for 16 s", "Esc gives up waiting")
     talking.engine.write([make_round(["one"])])
     talking.hear()
-    assert isinstance(live_state(talking.session), Figures)
+    assert isinstance(live_state(talking.session, "Esc"), Figures)
 
 
 def test_a_pair_that_could_not_be_loaded_again_for_a_message_is_loaded_for_the_next() -> None:
@@ -323,6 +324,21 @@ async def test_settings_count_at_once(tmp_path: Path) -> None:
         engine.reply("Good day.")
         await wait_until(pilot, lambda: "vllm:generation_tokens_total" in page.read_text())
         app._observers.close()
+    taken.close()
+
+
+async def test_an_outlet_that_cannot_be_keeps_no_other_setting_from_being_shown() -> None:
+    """The colours and the keys of the same file, which are not refused."""
+    engine, taken = FakeEngine(), MetricsServer(lambda: "", 0)
+    app = app_of(engine, Store.in_memory())
+    async with app.run_test(size=(120, 24)) as pilot:
+        await ready(pilot, engine)
+        text = f'[stats]\nmetrics = {taken.port}\n[screen]\ntheme = "nord"\n[keys]\nstop = "f21"\n'
+        config = chat_config(text).settings.config  # type: ignore[union-attr]
+        with pytest.raises(UsageError, match="port"):
+            app._change_settings(config)
+        assert app.theme == "nord"
+        assert chat(pilot)._preferences.keymap.label(STOP) == "F21"
     taken.close()
 
 

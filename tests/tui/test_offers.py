@@ -10,6 +10,7 @@ import pytest
 
 from localspec.base.errors import LocalSpecError
 from localspec.chat.pacing import Pacer
+from localspec.chat.pairs.downloads import Download
 from localspec.chat.pairs.entry_details import details
 from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.offer import OfferKind
@@ -139,6 +140,18 @@ def test_from_the_offer_to_the_pair_in_use() -> None:
     assert controller.use(world.chat_config(BEST.id)) == "Changing to Qwen3 8B + 0.6B; the conversation stays."
     assert (controller.offer, controller.news()) == (None, "")
     assert controller.open().in_use == BEST.id
+
+
+def test_a_pair_that_has_come_is_not_named_for_another_that_is_offered() -> None:
+    """It is in use already, and the recommended one, which the key switches to, is here too."""
+    here = replace(BEST, state=HERE, available=True)
+    controller, _, later = desk_of(FakeWorld(pairs=(TOUR, here, SMALL)), replace(TOUR_LAUNCH, pair_id=SMALL.id))
+    controller.begin()
+    later.run()
+    controller.library.arrived = Download(SMALL.id, SMALL.title)
+    assert controller.offer is not None
+    assert (controller.offer.kind, controller.offer.pair_id) == (OfferKind.USE, BEST.id)
+    assert controller.news() == ""
 
 
 def test_a_failed_download_is_told_until_somebody_looks() -> None:

@@ -224,15 +224,15 @@ def test_an_empty_list_says_why() -> None:
     later = Later()
     library = PairLibrary(FakeWorld(), later)
     browser = Browser(library)
-    assert (browser.empty, browser.heading) == ("Reading the list of pairs.", "")
+    assert (browser.empty("Enter"), browser.heading) == ("Reading the list of pairs.", "")
     library.look()
     later.run()
     assert browser.heading == "8 pairs, * recommended for this machine"
     browser.text = "nonsense"
-    assert "'nonsense'" in browser.empty
+    assert "'nonsense'" in browser.empty("Enter")
     assert browser.heading.startswith("0 of 8 pairs")
     broken = Browser(shelf_of(FakeWorld(problem=LocalSpecError("pairs.toml is broken.", "Mend it."))))
-    assert broken.empty == "pairs.toml is broken. Mend it."
+    assert broken.empty("Enter") == "pairs.toml is broken. Mend it."
 
 
 def test_details_say_everything() -> None:

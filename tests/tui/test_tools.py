@@ -268,6 +268,33 @@ def test_the_list_tells_what_the_command_line_has_switched_on() -> None:
         assert (row.id, row.on, row.note) == ("notes", False, note)
 
 
+class Leaving(Known):
+    """The same server, which has ended once none of its tools is wanted."""
+
+    @property
+    def known(self) -> tuple[OfferedTool, ...]:
+        return super().known if self.wanted_servers else ()
+
+    def prepare(self) -> None:
+        """Nothing is started."""
+
+
+async def test_the_last_tool_of_a_server_is_switched_off_by_its_name() -> None:
+    """Though its server has ended, and its row is gone, before that is said."""
+    engine = FakeEngine()
+    app = settings_app(engine, '[mcp.notes]\ncommand = "uvx"\n[tools]\ntool = ["notes.read"]\n')
+    use = app.session.tool_use
+    use.toolbox = Leaving()
+    async with app.run_test(size=(100, 24)) as pilot:
+        engine.load()
+        use.reach(session(pilot).chat_config)
+        assert len(use.toolbox.known) == 2
+        await send(pilot, "/tools notes.read")
+        await wait_until(pilot, lambda: "notes.read is off from the next message on." in notice_text(pilot))
+        assert use.toolbox.known == ()
+        assert "tools.tool" not in read_config().values
+
+
 async def test_a_server_that_cannot_be_reached_is_told() -> None:
     """The message is answered without its tools."""
     engine = FakeEngine()

@@ -53,7 +53,7 @@ class FrontEnd(Protocol):
         ...
 
     def put_later(self, message: Future[str]) -> None:
-        """As ``put``, once the message is there; say why it is not."""
+        """As ``put`` once the message is there; an error is shown."""
         ...
 
     def put(self, message: str) -> None:

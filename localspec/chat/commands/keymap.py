@@ -16,10 +16,9 @@ from difflib import get_close_matches
 from localspec.chat.commands.command import Command, key_label
 from localspec.chat.commands.places import PLACES, known, types_at
 from localspec.config import Config, Problem
+from localspec.config.kinds import NONE
 from localspec.config.table import KEYS_SECTION
 
-NONE = "none"
-"""Written in place of keys for a command that is to have none."""
 DEFAULT, VIM, WEB = "default", "vim", "web"
 
 KEYMAPS: Mapping[str, Mapping[str, str]] = {

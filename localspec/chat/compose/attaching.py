@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from pathlib import Path
 
 from localspec.base.errors import LocalSpecError, NotFoundError
 from localspec.chat.compose.attachment import Attachment
-from localspec.chat.compose.file_reading import read_attachment
+from localspec.chat.compose.file_reading import path_of, read_attachment
 from localspec.chat.compose.mentions import Mention, readings
 from localspec.chat.compose.message import Enclosures
 
@@ -83,17 +82,10 @@ class Attaching:
             try:
                 if (found := self.elsewhere(reading.path)) is not None:
                     return replace(found, n_ctx=n_ctx)
-                return read_attachment(_place(reading.path), reading.path, n_ctx, cancelled)
+                return read_attachment(path_of(reading.path), reading.path, n_ctx, cancelled)
             except LocalSpecError as error:
                 refused = refused or error
                 if not isinstance(error, NotFoundError):
                     return error
         assert refused is not None, "a mention has at least one reading"
         return refused
-
-
-def _place(path: str) -> Path:
-    try:
-        return Path(path).expanduser()
-    except RuntimeError:  # the home of somebody unknown
-        raise NotFoundError(f"There is no file {path}.", "Type @ and a part of its name to search.") from None

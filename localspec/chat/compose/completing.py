@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -15,7 +16,7 @@ from localspec.base.fuzzy import fuzzy
 from localspec.chat.commands.slash import find_command, matching_commands
 from localspec.chat.compose.file_tree import Listing, list_files, list_folder
 from localspec.chat.compose.history import search
-from localspec.chat.compose.mentions import Mention, unfinished, written
+from localspec.chat.compose.mentions import Mention, written
 from localspec.chat.compose.message import WrittenMessage
 
 MAX_CHOICES = 50
@@ -162,19 +163,15 @@ def path_offer(told: Mention, place: CompletionPlace, listing: Listing | None, k
     return CompletionOffer(CompletionKind.PATH, choices, told.start)
 
 
-def _fitting(place: CompletionPlace, listing: Listing) -> list[str]:
-    """Paths as they are to be written, the best first."""
+@lru_cache(maxsize=2)
+def _fitting(place: CompletionPlace, listing: Listing) -> tuple[str, ...]:
+    """Paths as they are to be written, the best first. Each letter asks more than once, so the last are remembered."""
     hidden_wanted = place.query.startswith(".")
     candidates = [path for path in listing.paths if hidden_wanted or not path.startswith(".")]
     found = fuzzy(place.query, candidates, MAX_CHOICES, shorter_first=True)
-    return [f"{place.folder}{candidates[match.index]}" for match in found]
+    return tuple(f"{place.folder}{candidates[match.index]}" for match in found)
 
 
 def _choice(path: str, value: str, folder_note: str) -> Completion:
     is_folder = path.endswith("/")
     return Completion(value, path, folder_note if is_folder else "", final=not is_folder)
-
-
-def mention_before(line: str, column: int) -> Mention | None:
-    """The mention being written at this place of a line."""
-    return unfinished(line[:column])

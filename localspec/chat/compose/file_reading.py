@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from localspec.base.bounded_file import read_beginning
-from localspec.base.errors import CapacityError, InputError, LocalSpecError, NotFoundError
+from localspec.base.errors import CapacityError, InputError, LocalSpecError, NotFoundError, reason_of
 from localspec.chat.compose.attachment import Attachment, as_folder, searched
 from localspec.chat.compose.cleaning import cleaned
 from localspec.chat.compose.file_tree import list_files
@@ -43,6 +43,14 @@ def read_attachment(
     return replace(attachment, n_ctx=n_ctx)
 
 
+def path_of(name: str) -> Path:
+    """A typed path, whose ~ is a home folder. Raises NotFoundError for that of nobody."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        raise NotFoundError(f"There is no file {name}.", "Check its name.") from None
+
+
 def read_picture(path: Path, name: str) -> Attachment:
     """An image, decoded and kept. Raises NotFoundError, or InputError if it cannot be read as one."""
     image = read_image(path, name)
@@ -62,7 +70,7 @@ def _read(path: Path, name: str, cancelled: Callable[[], bool]) -> Attachment:
     except FileNotFoundError:
         raise NotFoundError(f"There is no file {name}.", "Check its name.") from None
     except (OSError, ValueError) as error:
-        raise InputError(f"{name} cannot be read ({_reason(error)}).", "Check its permissions.") from None
+        raise InputError(f"{name} cannot be read ({reason_of(error)}).", "Check its permissions.") from None
 
 
 def _file(path: Path, name: str, most_bytes: int, cancelled: Callable[[], bool]) -> TextFile:
@@ -115,7 +123,3 @@ def _too_large(name: str) -> CapacityError:
     return CapacityError(
         f"{name} is larger than {kilobytes(MAX_BYTES)}, more than can be attached.", "Attach a part of it."
     )
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -105,10 +105,12 @@ def _decoded(child: list[str], name: str) -> bytes:
 
 
 def _output(child: list[str]) -> bytes:
-    """All that a child writes; nothing if it writes or takes more than an image does."""
-    with subprocess.Popen(
-        child, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as process:
+    """All that a child writes; nothing if it cannot be started, or writes or takes more than an image does."""
+    try:
+        process = subprocess.Popen(child, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    except OSError:
+        return b""
+    with process:
         assert process.stdout is not None
         end = threading.Timer(MAX_S, process.kill)
         end.start()

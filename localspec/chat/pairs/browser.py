@@ -272,16 +272,15 @@ class Browser:
             return f"{counted}, measuring what fits"
         return f"{counted}, * recommended for this machine"
 
-    @property
-    def empty(self) -> str:
-        """The reason why the list is empty."""
+    def empty(self, take: str) -> str:
+        """The reason why the list is empty; ``take`` is the key that adds the models of a path."""
         if self._library.problem is not None:
             return str(self._library.problem)
         if not self._library.pairs:
             return "Reading the list of pairs."
         if self.path is not None:
             refused = self._library.refused
-            return str(refused).strip() if refused else "Enter adds the models of this file or folder as pairs."
+            return str(refused).strip() if refused else f"{take} adds the models of this file or folder as pairs."
         if self.text.strip().lower().endswith(".gguf"):
             return "`localspec pairs add --target FILE --draft FILE` adds a pair of files that you have."
         nothing = f"No pair has all of {self.text!r} in its name, files, licence, state or fit."
@@ -350,8 +349,7 @@ class PageBrowser(Browser):
     def heading(self) -> str:
         return hub_words.model_line(self._model)
 
-    @property
-    def empty(self) -> str:
+    def empty(self, take: str) -> str:
         page = self._page
         if isinstance(page, LocalSpecError):
             return str(page)
@@ -432,8 +430,7 @@ class DraftBrowser(Browser):
             return "reading headers, here and on the Hub"
         return "by expected gain" if any(each.gain for each in search.found) else "heads first, then by size"
 
-    @property
-    def empty(self) -> str:
+    def empty(self, take: str) -> str:
         search = self._search
         if search.error is not None:
             return str(search.error)

@@ -246,9 +246,8 @@ class Downloads:
             self._reported.update(download.pair_id for download in ended)
         return ended
 
-    def _renew(self, pair_id: str, download: Download) -> _DownloadJob:
-        job = self._jobs[pair_id] = _DownloadJob(download)
-        return job
+    def _renew(self, pair_id: str, download: Download) -> None:
+        self._jobs[pair_id] = _DownloadJob(download)
 
     def _arrange(self) -> None:
         """Run the first that may run, in place of any other, and keep the order."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from localspec.base.visible import shortened
 from localspec.chat.pairs import download_words, facts
 from localspec.chat.pairs.downloads import Download, Stage
 from localspec.models.pairs.state import HERE, MISSING, NOT_HERE, PARTLY
@@ -119,7 +120,7 @@ def row(entry: Entry, cells: int) -> list[tuple[str, str]]:
     pair = entry.pair
     columns = _columns(entry, cells)
     name_cells = cells - 2 - sum(len(text) for text, _ in columns)
-    name = pair.title if len(pair.title) <= name_cells else f"{pair.title[: name_cells - 1]}…"
+    name = shortened(pair.title, name_cells)
     star = "* " if pair.recommended_here else "  "
     look = QUIET if pair.state == MISSING else TEXT
     return [(star, TEXT), (f"{name:<{name_cells}}", look), *columns]

@@ -18,8 +18,8 @@ FIT_MEANING = (
     "~ is an estimate from the size of files that are not here."
 )
 SPEED_MEANING = (
-    "Tokens/s counts with what drafts for the target: ~ is expected from a measurement of this machine, without it "
-    "replies here were measured."
+    "Tokens/s is the speed with drafts. With ~ it is expected from a measurement of this machine; without ~ it was "
+    "measured in replies here."
 )
 SPEED_UNKNOWN = (
     "The speed is not measured yet: `localspec doctor` measures it in some seconds while the machine is idle, and so "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from localspec.base.visible import shortened
 from localspec.chat.pairs.facts import Facts
 from localspec.gguf.draft_heads import DRAFTERS
 from localspec.runtime.figures import short, size, speed
@@ -25,8 +26,7 @@ def model_row(model: HubModel, cells: int) -> tuple[str, str]:
     signs = ", ".join(sign for sign, holds in (("gated", model.gated), ("cannot run", model.obstacle)) if holds)
     sign = f" ({signs})" if signs else ""
     room -= len(sign)
-    name = model.name if len(model.name) <= room else f"{model.name[: room - 1]}…"
-    return f"  {f'{name}{sign}':<{room + len(sign)}}", columns
+    return f"  {f'{shortened(model.name, room)}{sign}':<{room + len(sign)}}", columns
 
 
 def model_line(model: HubModel) -> str:

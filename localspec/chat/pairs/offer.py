@@ -114,8 +114,9 @@ def news(library: PairLibrary, on_offer: Offer | None, key: str, list_key: str) 
     if pending:
         more = f" (and {len(pending) - 1} more)" if len(pending) > 1 else ""
         return f"{pending[0]}{more}"
-    if on_offer is not None and on_offer.kind is OfferKind.USE and library.arrived is not None:
-        return f"{library.arrived.title} is here; {key} switches to it."
+    came = library.arrived
+    if on_offer is not None and on_offer.kind is OfferKind.USE and came and came.pair_id == on_offer.pair_id:
+        return f"{came.title} is here; {key} switches to it."
     if library.failed is not None:
         return f"{library.failed.title} could not be fetched; {list_key} says why."
     if library.refused is not None:

@@ -152,7 +152,7 @@ class LocalPairs:
         return measured is not None
 
     def fetch(self, pair_id: str, stop: Event) -> Generator[DownloadEvent, None, None]:
-        from localspec.models.download import Stopped, open_context
+        from localspec.models.download.context import Stopped, open_context
         from localspec.models.download.pull import Planner, fetch
         from localspec.models.pairs import load_catalogue
 
@@ -207,21 +207,21 @@ class LocalPairs:
 
     def search(self, text: str) -> Iterator[HubModel]:
         from localspec.models.discovery.search import HubQuery, search
-        from localspec.models.download import Hub
+        from localspec.models.download.hub import Hub
 
         with Hub() as hub:
             yield from islice(search(hub, HubQuery(text=text)), _MOST_FOUND)
 
     def page(self, name: str) -> ModelPage:
         from localspec.models.discovery.page import read_page
-        from localspec.models.download import open_context
+        from localspec.models.download.context import open_context
 
         with open_context() as context:
             return read_page(name, context, *self._machine())
 
     def adopt(self, chosen: Quantisation) -> str:
         from localspec.models.discovery.taking import take
-        from localspec.models.download import open_context
+        from localspec.models.download.context import open_context
 
         with open_context() as context:
             return take(f"{chosen.target.repo}:{chosen.file}", context).id
@@ -240,7 +240,7 @@ class LocalPairs:
     def drafts(self, pair_id: str) -> Iterator[DraftCandidate]:
         from localspec.doctor.native_probe import expect_with_here
         from localspec.models.discovery.drafts import find_drafts
-        from localspec.models.download import open_context
+        from localspec.models.download.context import open_context
         from localspec.models.download.model_header import resolve
 
         self._machine()
@@ -251,7 +251,7 @@ class LocalPairs:
 
     def pair_with(self, pair_id: str, draft: str) -> str:
         from localspec.models.discovery.taking import take
-        from localspec.models.download import open_context
+        from localspec.models.download.context import open_context
 
         with open_context() as context:
             return take(_target_of(pair_id), context, draft).id

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from localspec.base.errors import UsageError
-from localspec.base.visible import shortened
+from localspec.base.visible import capitalised, shortened
 from localspec.chat.commands.keymap import resolve_keymap
 from localspec.chat.settings.conversation import short
 from localspec.config import SETTINGS, Applies, Config, Problem, Setting, Value, find_setting, read_config
@@ -170,7 +170,7 @@ class SettingsBrowser:
         for title, about, settings in self._sections():
             chosen = [each for each in settings if self._passes(each)]
             if chosen:
-                rows.append(SettingRow(HEADING, title, ((title.capitalize(), STRONG), (f"  {about}", QUIET))))
+                rows.append(SettingRow(HEADING, title, ((capitalised(title), STRONG), (f"  {about}", QUIET))))
                 rows += [SettingRow(SETTING, each.name, self._parts(each, width)) for each in chosen]
         return rows
 
@@ -202,7 +202,7 @@ class SettingsBrowser:
         lines = [(setting.description, TEXT)]
         found, built_in = self._find(setting), f"built in: {setting.default_words}"
         if found.source is SettingSource.BUILT_IN:
-            lines.append((f"{_capitalised(built_in)}.", QUIET))
+            lines.append((f"{capitalised(built_in)}.", QUIET))
         else:
             lines.append((f"{found.words}, {self.source(setting)}; {self._beneath(setting)}{built_in}.", QUIET))
         lines.append((f"It is {setting.kind.form}{self._suggestions(setting)}. Applies {setting.applies}.", QUIET))
@@ -263,10 +263,10 @@ class SettingsBrowser:
         elif self.scope is Layer.PAIR:
             pair = self._settings.pair_id
             if pair is None or not setting.per_pair:
-                raise UsageError(f"{_capitalised(setting.title)} is the same for all pairs.", "Change the scope.")
+                raise UsageError(f"{capitalised(setting.title)} is the same for all pairs.", "Change the scope.")
             self._config = write_value(setting, value, pair)
         elif self._in_use is None or not setting.per_conversation:
-            raise UsageError(f"{_capitalised(setting.title)} is the same for all conversations.", "Change the scope.")
+            raise UsageError(f"{capitalised(setting.title)} is the same for all conversations.", "Change the scope.")
         else:
             self._in_use.give(setting, value)
         return self._config
@@ -302,7 +302,8 @@ class SettingsBrowser:
     @property
     def _mark(self) -> str | None:
         """The marked row if it is listed, else the first whose name contains the filter, else the first."""
-        ids = [row.id for row in self.rows(_ABOUT_FROM) if row.kind != HEADING]
+        ids = [] if self.text else [f"problem-{n}" for n in range(len(self.problems))]
+        ids += [each.name for *_, settings in self._sections() for each in settings if self._passes(each)]
         if self._marked in ids:
             return self._marked
         called = (each for each in ids if self.text and self.text.lower().replace(" ", "_") in each)
@@ -310,6 +311,8 @@ class SettingsBrowser:
 
     def _passes(self, setting: Setting) -> bool:
         words = self.text.lower().split()
+        if not words:
+            return True
         also = " ".join(setting.also)
         searched = f"{setting.name} {setting.title} {also} {setting.description} {self.source(setting)}".lower()
         if any(setting.name in values for values in (self._config.values, self.of_pair, self.own)):
@@ -385,10 +388,6 @@ def _describe(problem: Problem) -> str:
 def _problem_parts(problem: Problem, width: int) -> tuple[Part, ...]:
     where = f"  line {problem.line}: " if problem.line else "  "
     return ((where, QUIET), (shortened(problem.what, width - len(where)), WARNING))
-
-
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _word(value: Value) -> str:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from localspec.base.errors import InputError, NotFoundError, UsageError
-from localspec.base.visible import shortened
+from localspec.base.errors import InputError, UsageError
+from localspec.base.visible import capitalised, shortened
+from localspec.chat.compose.file_reading import path_of
 from localspec.config import Setting, Value, setting
 from localspec.config.file import write_value
 from localspec.config.kinds import NONE, shown
@@ -92,7 +92,7 @@ def change(settings: Settings, own: Mapping[str, Value], named: Setting, value: 
     chat_config = settings.resolve(settings.config, changed)
     if refused := _refused(settings, named.name):
         settings.resolve(settings.config, own)
-        raise UsageError(refused, f"{named.title.capitalize()} stays as it was.")
+        raise UsageError(refused, f"{capitalised(named.title)} stays as it was.")
     return Changed(changed, chat_config, _describe_change(settings, named, value))
 
 
@@ -139,11 +139,11 @@ def describe_setting(settings: Settings, own: Mapping[str, Value], named: Settin
         case SettingSource.FILE:
             place = " in all conversations"
         case SettingSource.BUILT_IN:
-            return f"{named.title.capitalize()} is as built in: {named.default_words}."
+            return f"{capitalised(named.title)} is as built in: {named.default_words}."
         case _:
             place = f", {found.origin}"
     value = found.words if found.value is None else short(found.value)
-    return f"{named.title.capitalize()} is {value}{place}."
+    return f"{capitalised(named.title)} is {value}{place}."
 
 
 def suggest_set(word: str, value: str) -> str:
@@ -164,7 +164,7 @@ def _refused(settings: Settings, name: str) -> str:
     """The reason why the last resolving left a setting out; empty if it did not."""
     news = settings.problems[len(settings.config.problems) :]
     found = next((problem.what for problem in news if problem.what.startswith(f"{name}: ")), "")
-    return found and f"{found.partition(': ')[2].capitalize()}."
+    return found and f"{capitalised(found.partition(': ')[2])}."
 
 
 def _behind_pair(text: str) -> str | None:
@@ -191,7 +191,7 @@ def _write(settings: Settings, own: Mapping[str, Value], named: Setting, value: 
     chat_config = settings.resolve(config, own)
     if refused := _refused(settings, named.name_in(pair)):
         settings.resolve(write_value(named, before, pair), own)
-        raise UsageError(refused, f"{named.title.capitalize()} stays as it was.")
+        raise UsageError(refused, f"{capitalised(named.title)} stays as it was.")
     what = f"no longer set for {pair}" if value is None else f"{short(value)} for {pair}, in {config.path.name}"
     if named.key in settings.overrides:
         also = "the command line beats it"
@@ -199,7 +199,7 @@ def _write(settings: Settings, own: Mapping[str, Value], named: Setting, value: 
         also = "this conversation has its own"
     else:
         also = f"applies {named.applies}"
-    return Changed(own, chat_config, f"{named.title.capitalize()} is {what}; {also}.")
+    return Changed(own, chat_config, f"{capitalised(named.title)} is {what}; {also}.")
 
 
 def _pair(settings: Settings) -> str:
@@ -214,14 +214,11 @@ def _describe_change(settings: Settings, named: Setting, value: Value | None) ->
         return f"The command line names {named.title}, which beats what a conversation sets."
     if value is None:
         return f"{describe_setting(settings, {}, named)[:-1]}, from the next reply on."
-    return f"{named.title.capitalize()} is {short(value)} in this conversation, from the next reply on."
+    return f"{capitalised(named.title)} is {short(value)} in this conversation, from the next reply on."
 
 
 def _read_schema(path: str) -> str:
-    try:
-        text = read_setting(Path(path).expanduser())
-    except RuntimeError:
-        raise NotFoundError(f"There is no file {path}.", "Check its name.") from None
+    text = read_setting(path_of(path))
     try:
         json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -82,10 +82,12 @@ class StatsBrowser:
     @property
     def heading(self) -> str:
         """The number of replies read."""
-        shown = self._shown
-        with shown.look() as taken:
-            replies_n = taken.replies_n if isinstance(taken, PairHistory) else taken.whole.whole.replies_n
-        return progress_text(replies_n, reading=not shown.done)
+        return progress_text(self._replies_n, reading=not self._shown.done)
+
+    @property
+    def _replies_n(self) -> int:
+        with self._shown.look() as taken:
+            return taken.replies_n if isinstance(taken, PairHistory) else taken.whole.whole.replies_n
 
     @property
     def notices_n(self) -> int:
@@ -96,12 +98,7 @@ class StatsBrowser:
     def empty(self) -> str:
         """The reason why nothing is shown, in a sentence; empty if something is."""
         shown = self._shown
-        if shown.trouble:
-            return shown.trouble
-        with shown.look() as taken:
-            if isinstance(taken, PairHistory):
-                return "" if taken.replies_n or not shown.done else EMPTY
-            return "" if taken.whole.whole.replies_n or not shown.done else EMPTY
+        return shown.trouble or (EMPTY if shown.done and not self._replies_n else "")
 
     def marked(self, rows: list[StatsRow]) -> str | None:
         """The row of the page: the user's choice, else the first."""

@@ -14,8 +14,7 @@ from localspec.engine.drafters import drafter_declarations
 from localspec.engine.events import Origin
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.wire import why_text
-
-_BLOCKS = " ▏▎▍▌▋▊▉█"
+from localspec.insight.stats.charts import bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +118,6 @@ def top_rows(inspection: Inspection, width: int) -> list[tuple[str, str]]:
     return list(zip_longest(target, _top("draft", "q", inspection.draft, inspection.token, half), fillvalue=" " * half))
 
 
-def bar(prob: float, cells: int) -> str:
-    """A probability as a bar, always ``cells`` wide; anything above 0 is visible."""
-    eighths = max(round(prob * cells * 8), 1 if prob > 0 else 0)
-    full, rest = divmod(eighths, 8)
-    return (_BLOCKS[8] * full + (_BLOCKS[rest] if rest else "")).ljust(cells)
-
-
 def _top(model: str, letter: str, opinion: Opinion, token: int, width: int) -> list[str]:
     """The model's probability and rank of the token, its probability after sampling, then the likeliest tokens."""
     head = f"{model} {opinion.prob:.0%}, rank {opinion.rank}"
@@ -138,7 +130,7 @@ def _top(model: str, letter: str, opinion: Opinion, token: int, width: int) -> l
 
 
 def _candidate(candidate: Candidate, chosen: bool, width: int) -> str:
-    start = f"{'›' if chosen else ' '}{candidate.prob:.2f} {bar(candidate.prob, 8)} "
+    start = f"{'›' if chosen else ' '}{candidate.prob:.2f} {bar(candidate.prob, 8):<8} "
     return set_cell_size(start + quoted(candidate.text), width)
 
 

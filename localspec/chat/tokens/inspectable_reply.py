@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 class TokenPlace:
     """A token and its place in its round."""
 
-    index: int
-    """In the reply, from 0."""
     token: Token
     round: Round
     position: int
@@ -154,7 +152,7 @@ class InspectableReply(Reply):
     def place(self, index: int) -> TokenPlace:
         """The token's place in its round."""
         number = self._round_of[index]
-        return TokenPlace(index, self.tokens[index], self.rounds[number], index - self._starts[number])
+        return TokenPlace(self.tokens[index], self.rounds[number], index - self._starts[number])
 
     def first_of_round(self, index: int, step: int = 0) -> int:
         """The first token of the round ``step`` rounds from the token's own, or of the first or last round."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from localspec.base.bounded_file import read_file
 from localspec.base.paths import user_paths
-from localspec.base.shared_file import replace_file
+from localspec.base.shared_file import file_stamp, replace_file
 from localspec.chat.tools.offered import OfferedTool
 
 APPROVALS_FILE = "tool-approvals.json"
@@ -44,11 +44,15 @@ class Approvals:
         self._path = path or user_paths().data / APPROVALS_FILE
         self._here: set[tuple[str, str]] = set()
         """Conversations and digests of tools."""
+        self._never_here: set[tuple[str, str]] = set()
+        """Conversations and names of tools that are never allowed in them."""
+        self._kept: tuple[object, Mapping[str, str]] | None = None
+        """The content of the file, behind the stamp that it had."""
 
     def approval(self, tool: OfferedTool, conversation: str) -> Approval | None:
         """The approval in force for a tool; None if the user has to be asked."""
         kept = self._read()
-        if kept.get(tool.full_name) == Approval.NEVER:
+        if (conversation, tool.full_name) in self._never_here or kept.get(tool.full_name) == Approval.NEVER:
             return Approval.NEVER
         if tool.harmless:
             return Approval.ALWAYS
@@ -65,6 +69,8 @@ class Approvals:
         """Remember an answer for as long as it lasts. If the file cannot be written, it lasts for the conversation."""
         if approval in (Approval.CONVERSATION, Approval.ALWAYS):
             self._here.add((conversation, _digest(tool)))
+        if approval is Approval.NEVER:
+            self._never_here.add((conversation, tool.full_name))
         if approval in (Approval.ALWAYS, Approval.NEVER):
             self._write({**self._read(), tool.full_name: _digest(tool) if approval.allows else Approval.NEVER})
 
@@ -72,18 +78,29 @@ class Approvals:
         """Ask about this tool again."""
         digest = _digest(tool)
         self._here = {each for each in self._here if each[1] != digest}
+        self._never_here = {each for each in self._never_here if each[1] != tool.full_name}
         self._write({name: kept for name, kept in self._read().items() if name != tool.full_name})
 
     def _read(self) -> Mapping[str, str]:
-        try:
-            data = json.loads(read_file(self._path, _MOST_BYTES))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return {name: kept for name, kept in data.items() if isinstance(kept, str)} if isinstance(data, dict) else {}
+        """The content of the file, read again only if that has changed."""
+        stamp = file_stamp(self._path)
+        if self._kept is None or self._kept[0] != stamp:
+            self._kept = stamp, _read_kept(self._path)
+        return self._kept[1]
 
     def _write(self, kept: Mapping[str, str]) -> None:
         with suppress(OSError):
             replace_file(self._path, json.dumps(kept, indent=1).encode(), private=True)
+        self._kept = None
+
+
+def _read_kept(path: Path) -> Mapping[str, str]:
+    """The approvals in a file, by the names of tools; none if it cannot be read."""
+    try:
+        data = json.loads(read_file(path, _MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {name: kept for name, kept in data.items() if isinstance(kept, str)} if isinstance(data, dict) else {}
 
 
 def _digest(tool: OfferedTool) -> str:

@@ -76,6 +76,14 @@ class ToolBrowser:
         self._config = write_value(_TOOL, tuple(sorted(tools)) or None)
         return self._config
 
+    def sentence(self, name: str) -> str:
+        """A sentence about the switch of a tool or a server, to be made before the servers are reached again.
+
+        A server ends when the last of its tools is switched off, and its tools then have no rows any more.
+        """
+        on = any(row.on for row in self.rows if row.id == name)
+        return f"{name} is {'on' if on else 'off'} from the next message on."
+
     def ask_again(self, name: str) -> None:
         """Forget the approval of a tool, or of all tools of a server."""
         for tool in self._known():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from localspec.base.bounded_file import read_beginning
-from localspec.base.errors import InputError, NotFoundError
+from localspec.base.errors import InputError, NotFoundError, reason_of
 
 MOST_BYTES = 64_000
 """The most text of a file; of a longer one its beginning is read."""
@@ -22,7 +22,7 @@ def read_below(root: Path | None, name: str) -> str:
     except FileNotFoundError:
         raise NotFoundError(f"There is no file {name}.", _LIST) from None
     except (OSError, ValueError) as error:
-        raise InputError(f"{name} cannot be read: {_reason(error)}.", _ANOTHER) from None
+        raise InputError(f"{name} cannot be read: {reason_of(error)}.", _ANOTHER) from None
     if b"\0" in data:
         raise InputError(f"{name} is not a file of text.", _ANOTHER)
     text = data[:MOST_BYTES].decode("utf-8", errors="replace")
@@ -37,7 +37,7 @@ def list_below(root: Path | None, name: str) -> str:
     except FileNotFoundError:
         raise NotFoundError(f"There is no folder {name}.", _LIST) from None
     except (OSError, ValueError) as error:
-        raise InputError(f"{name} cannot be listed: {_reason(error)}.", _ANOTHER) from None
+        raise InputError(f"{name} cannot be listed: {reason_of(error)}.", _ANOTHER) from None
     rest = [f"[{len(found) - MOST_NAMES} more]"] if len(found) > MOST_NAMES else []
     return "\n".join([*found[:MOST_NAMES], *rest]) or "[empty]"
 
@@ -50,11 +50,7 @@ def _inside(root: Path | None, name: str) -> Path:
         real_root = root.expanduser().resolve(strict=True)
         path = (real_root / name).resolve()
     except (OSError, ValueError, RuntimeError) as error:
-        raise InputError(f"{name} cannot be read: {_reason(error)}.", _ANOTHER) from None
+        raise InputError(f"{name} cannot be read: {reason_of(error)}.", _ANOTHER) from None
     if not path.is_relative_to(real_root):
         raise InputError(f"{name} is outside the folder that may be read.", _LIST)
     return path
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)

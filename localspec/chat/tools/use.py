@@ -73,12 +73,11 @@ class ToolUse:
         """The options of a turn's reply, with the tools that the model is told of."""
         return options if turn.summary_request is not None else replace(options, tools=self.toolbox.tools)
 
-    def follow(self, turn: Turn, conversation: StoredConversation) -> CallChain | None:
-        """Begin the calls of a reply that has ended; None if it makes none."""
+    def follow(self, turn: Turn, conversation: StoredConversation) -> None:
+        """Begin the calls of a reply that has ended; ``chain`` is None if it makes none."""
         self.chain = None
         if (turn.reply.calls or turn.reply.call_error) and not turn.is_summary:
             self.chain = CallChain(turn, conversation, self.toolbox, self.approvals, self._most, self.rule)
-        return self.chain
 
     def _choose(self, chat_config: ChatConfig) -> None:
         settings, tools = chat_config.settings, chat_config.tools

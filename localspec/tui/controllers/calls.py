@@ -134,9 +134,10 @@ class CallController:
         conversation = self._session.stored.id
         if name:
             browser = ToolBrowser(self._session.tool_use, read_config(), conversation)
-            self._apply(browser.switch(name))
-            row = next(row for row in browser.rows if row.id == name)
-            self._turns.say(f"{name} is {'on' if row.on else 'off'} from the next message on.")
+            config = browser.switch(name)
+            said = browser.sentence(name)
+            self._apply(config)
+            self._turns.say(said)
             return
         self._apply(config := read_config())  # another program may have changed it
         screen = ToolsScreen(self._session.tool_use, config, conversation, self._apply)

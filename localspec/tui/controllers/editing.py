@@ -198,7 +198,6 @@ class EditingController:
         if not self._session.free:
             self._say(self._turns.busy)
             return
-        was_told_short = any(turn.is_summary for turn in self._session.thread.turns)
         try:
             undone = self._session.undo()
         except StoreError as error:
@@ -210,9 +209,8 @@ class EditingController:
         if undone.message is None:
             self._say(f"{visible_line(undone.conversation.title)} is back in the list of conversations.")
             return
-        was_told_short = was_told_short and not self._session.thread.turns[0].is_summary
         await self._turns.show()
-        self._say("The full turns are back." if was_told_short else "The turn is back.")
+        self._say("The full turns are back." if undone.is_summary else "The turn is back.")
 
     def _free_to_change(self) -> Turn | None:
         turn = self._turns.free_to_change()

@@ -102,7 +102,7 @@ class MarkingController:
             return f"{unable}, so there is nothing to look into."
         self._session.recall(turn)
         turn_view = self._transcript.pages.view(turn)
-        reply_format = (turn_view.own_format if turn_view else None) or self._transcript.reply_format
+        reply_format = self._transcript.pages.formats.of(turn_view) if turn_view else self._transcript.reply_format
         screen = InspectorScreen(
             turn, self._session.token_queries, self._palette, reply_format, self._wake, index=index
         )
@@ -178,8 +178,7 @@ class MarkingController:
         self._session.token_queries.weigh(hot)
 
     def _is_hot(self, turn_view: TurnView) -> bool:
-        reply_format = turn_view.own_format or self._transcript.reply_format
-        return reply_format.marks is MarkMode.HEAT
+        return self._transcript.pages.formats.of(turn_view).marks is MarkMode.HEAT
 
     def _turn_in(self, view: TokenView) -> Turn | None:
         for turn in self._transcript.pages.turns:

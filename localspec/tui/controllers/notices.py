@@ -10,7 +10,7 @@ from localspec.chat.status import pace_note, pause_note
 from localspec.tui.controllers.pairs import PairController
 from localspec.tui.conversation.turn_notes import storage_note
 
-_WAITS = "Waits for the reply; Up takes it back."
+_WAITS = "Waits for the reply; {earlier} takes it back."
 _TITLING = "the model writes a title; {stop} stops it"
 
 
@@ -45,6 +45,7 @@ class NoticeController:
         session = self._session
         urgent = self.latest or storage_note(session) or self.news.note
         queued = session.current is not None and bool(session.waiting) and session.waiting[-1].question is None
-        titling = self._controller.keymap.worded(_TITLING) if session.writing_title else ""
-        waits = _WAITS if queued else ""
+        keymap = self._controller.keymap
+        titling = keymap.worded(_TITLING) if session.writing_title else ""
+        waits = keymap.worded(_WAITS) if queued else ""
         return urgent or waits or titling or pace_note(session) or pause_note(session) or self._controller.news()

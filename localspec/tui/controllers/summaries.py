@@ -19,7 +19,7 @@ class SummaryController:
 
     @handles(COMPACT)
     async def begin(self, kept: str = "") -> None:
-        """Have all turns summarised but the last ``kept``; returns the notice if that is not possible."""
+        """Have all turns summarised but the last ``kept``; says why if that is not possible."""
         why_not = self._why_not(kept)
         if why_not:
             self._turns.say(why_not)

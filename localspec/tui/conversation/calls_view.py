@@ -8,7 +8,7 @@ from textual import events
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.base.visible import visible, visible_line
+from localspec.base.visible import shortened, visible, visible_line
 from localspec.chat.tools.chain import ActiveCall
 from localspec.chat.tools.wording import STATES, UNREADABLE, result_text
 from localspec.store import Node
@@ -69,13 +69,9 @@ class CallsView(Static):
                 yield visible_line(f"▾ {call}")
                 yield from (f"  {line}" for line in visible(cut or state).split("\n"))
             else:
-                called = _cut(visible_line(f"▸ {call}"), width // 2)
+                called = shortened(visible_line(f"▸ {call}"), width // 2)
                 returned = visible_line(" ".join(("→", *result.split())))
-                yield _cut(f"{called}  {state or returned}", width)
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+                yield shortened(f"{called}  {state or returned}", width)
 
 
 def _rows(results: Sequence[Node]) -> list[tuple[str, str, str, str]]:

@@ -33,7 +33,10 @@ class NearPages:
         let_go: Callable[[TurnView], None],
         place: Callable[[], ReadingPlace | None],
     ) -> None:
-        """``fill`` mounts the widgets of a page; ``let_go`` is called for each one removed; ``place`` is kept."""
+        """``fill`` mounts the widgets of a page; ``let_go`` is called for each one removed.
+
+        ``place`` returns the reading place to keep in view.
+        """
         self._pane = pane
         self._fill = fill
         self._let_go = let_go

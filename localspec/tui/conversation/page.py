@@ -40,11 +40,6 @@ class Page(Vertical, SingleLayoutPane):
         return self._folded
 
     @property
-    def empty(self) -> bool:
-        """True while turns of the page lack their widgets."""
-        return len(self.views) < len(self.turns)
-
-    @property
     def views(self) -> list[TurnView]:
         """The widgets on this page, oldest first; none while it is far away."""
         return [child for child in self.children if isinstance(child, TurnView)]

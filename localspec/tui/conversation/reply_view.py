@@ -75,11 +75,6 @@ class ReplyView(Vertical, SingleLayoutPane):
         if not self._finished:
             self._draw()
 
-    @property
-    def finished(self) -> bool:
-        """True once the reply is complete."""
-        return self._finished
-
     def finish(self) -> None:
         """Take the reply as complete; it stays tokens until ``show`` sets its format."""
         self._finished = True

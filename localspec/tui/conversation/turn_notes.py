@@ -36,7 +36,7 @@ def unfinished(turn: Turn) -> bool:
 def storage_note(session: ChatSession) -> str:
     """The reason why something is not stored yet; empty while everything is."""
     trouble = session.thread.stored.trouble
-    return f"{trouble.message} {trouble.hint}" if trouble is not None else ""
+    return str(trouble) if trouble is not None else ""
 
 
 def context_note(session: ChatSession, written_n: int = 0, leads_n: int | None = None) -> str:

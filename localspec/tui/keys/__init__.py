@@ -1,1 +1,1 @@
-"""Actions, the keys bound to them, and the tour that explains them."""
+"""Commands as Textual's key bindings, and the methods that handle them."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 
+from localspec.base.visible import capitalised
 from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.command import Command, key_label
 from localspec.chat.commands.keymap import Keymap
@@ -79,7 +80,7 @@ def _binding(command: Command, *, show: bool | None = None, priority: bool = Fal
     return Binding(
         command.keys,
         f"command('{command.id}')",
-        command.title.capitalize(),
+        capitalised(command.title),
         show=command.hinted if show is None else show,
         priority=priority,
         id=command.id,

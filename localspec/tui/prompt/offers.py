@@ -14,13 +14,13 @@ from localspec.chat.compose.completing import (
     CompletionPlace,
     command_offer,
     file_offer,
-    mention_before,
     path_argument,
     path_offer,
     place_of,
     sent_offer,
 )
 from localspec.chat.compose.file_tree import Listing
+from localspec.chat.compose.mentions import unfinished
 from localspec.chat.compose.message import WrittenMessage
 from localspec.tui.keys.bindings import key_of
 from localspec.tui.prompt.area import PromptParts
@@ -148,7 +148,7 @@ class Offers:
         line = prompt.area.document.get_line(row)
         commands = row == 0 and prompt.area.document.line_count == 1 and prompt.text.startswith("/")
         told = path_argument(line, column) if commands else None
-        sought = told if commands else mention_before(line, column)
+        sought = told if commands else unfinished(line[:column])
         if sought is None:
             self._listings.clear()
             return command_offer(prompt.text) if commands else None

@@ -341,7 +341,7 @@ class Prompt(Vertical):
             self.complain("This text is too long to be changed here; /editor opens it in your own editor.")
 
     def step_in_list(self, direction: int) -> bool:
-        """As ``prompt_area.Owner`` says."""
+        """See ``area.Owner``."""
         return self._offers.move(direction)
 
     def step(self, direction: int) -> bool:
@@ -355,7 +355,7 @@ class Prompt(Vertical):
         return found is not None
 
     def dismiss(self) -> bool:
-        """As ``prompt_area.Owner`` says."""
+        """See ``area.Owner``."""
         return self._offers.dismiss()
 
     def paste(self, text: str) -> str:
@@ -371,7 +371,7 @@ class Prompt(Vertical):
         return self._folds.folded(text)
 
     def mark_before_cursor(self) -> int:
-        """As ``prompt_area.Owner`` says."""
+        """See ``area.Owner``."""
         return self._folds.before_cursor()
 
     # What commands do

@@ -64,9 +64,6 @@ class ApprovalScreen(RowModal[Approval | None], CommandTarget):
     ApprovalScreen OptionList > .option-list--option-highlighted {
         background: $panel; color: $foreground; text-style: bold;
     }
-    ApprovalScreen OptionList:ansi > .option-list--option-highlighted {
-        background: $block-cursor-background; color: $block-cursor-foreground;
-    }
     ApprovalScreen #approval-keys { margin: 1 0 0 0; }
     ApprovalScreen.-short #approval { padding: 0 2; max-height: 100%; }
     ApprovalScreen.-short #approval-title, ApprovalScreen.-short .approval-quiet { max-height: 1; }

@@ -282,7 +282,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         done = change(*argument)
         if isawaitable(done):
             await done
-        for sidebar in self.query(Sidebar):
+        for sidebar in self.query_children(Sidebar):
             sidebar.read_again()  # a conversation may be back
         self._focus.after_change()
 
@@ -312,13 +312,13 @@ class ChatScreen(RowScreen[None], CommandTarget):
 
     @handles(CONVERSATIONS)
     async def list_conversations(self) -> None:
-        if self.query(Sidebar):
+        if self.query_children(Sidebar):
             self.on_sidebar_closed()
         else:
             await self.mount(Sidebar(self._session.history(), self._conversations.open_id))
 
     async def on_sidebar_chosen(self, event: Sidebar.Chosen) -> None:
-        await self.query(Sidebar).remove()
+        await self.query_children(Sidebar).remove()
         await self._go_to(event.conversation)
 
     async def on_sidebar_deleted(self, event: Sidebar.Deleted) -> None:
@@ -329,7 +329,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
                 field.focus()
 
     def on_sidebar_closed(self) -> None:
-        self.query(Sidebar).remove()
+        self.query_children(Sidebar).remove()
         self._focus.write()
 
     @handles(SEARCH)
@@ -338,7 +338,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
 
     async def _found(self, hit: Hit | None) -> None:
         if hit is not None:
-            await self.query(Sidebar).remove()
+            await self.query_children(Sidebar).remove()
             await self._go_to(hit.conversation, hit.message)
 
     async def _go_to(self, conversation: str, message: str | None = None) -> None:
@@ -351,7 +351,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
 
     async def _bring_in(self, name: str) -> None:
         await self._importing.obey(name)
-        for sidebar in self.query(Sidebar):
+        for sidebar in self.query_children(Sidebar):
             sidebar.read_again()
 
     def on_markdown_link_clicked(self, event: Markdown.LinkClicked) -> None:
@@ -407,7 +407,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
             self._title.show(self._conversations.title)
         else:
             self._title.end()
-        for sidebar in self.query(Sidebar):
+        for sidebar in self.query_children(Sidebar):
             sidebar.follow_title(self._conversations.title)
 
     # Notes

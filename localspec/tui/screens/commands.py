@@ -17,6 +17,7 @@ from textual.system_commands import SystemCommandsProvider
 from textual.theme import ThemeProvider
 from textual.worker import ResultType, Worker, WorkerState, WorkType
 
+from localspec.base.visible import capitalised
 from localspec.chat.commands import places
 from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.setup import SETTINGS as SETTINGS_COMMAND
@@ -34,7 +35,7 @@ _LONGEST_QUERY = 200
 
 
 _WORDS = {
-    command.title.capitalize(): (*filter(None, [command.slash]), *command.also)
+    capitalised(command.title): (*filter(None, [command.slash]), *command.also)
     for command in CHAT.commands
     if command.in_palette
 }

@@ -65,7 +65,7 @@ class InspectorScreen(RowScreen[None], CommandTarget):
         self._reply = subject.reply
         self._token_queries = token_queries
         self._wake = wake
-        self._reply_format = reply_format
+        self._mode = reply_format.mode
         self._index = index or 0
         self._tokens = TokenView(palette, self._reply, calls=True)
         self._panel = TokenPanel()
@@ -88,7 +88,7 @@ class InspectorScreen(RowScreen[None], CommandTarget):
         yield Static("", id="inspector-hints", markup=False)
 
     def on_mount(self) -> None:
-        self._tokens.mark(self._reply_format.mode, keep_ghosts=True)
+        self._tokens.mark(self._mode, keep_ghosts=True)
         self.refresh_knowledge()
         self._hint()
         self.call_after_refresh(self._go, self._index)
@@ -144,12 +144,12 @@ class InspectorScreen(RowScreen[None], CommandTarget):
 
     @handles(places.INSPECTOR_MARKS)
     def next_mode(self) -> None:
-        self._reply_format = ReplyFormat(self._reply_format.mode.next, markdown=False)
-        self._tokens.mark(self._reply_format.mode, keep_ghosts=True)
-        if self._reply_format.mode is MarkMode.HEAT:
+        self._mode = self._mode.next
+        self._tokens.mark(self._mode, keep_ghosts=True)
+        if self._mode is MarkMode.HEAT:
             self._token_queries.weigh((self._subject,))
             self._wake()
-        self._hint(f"marks: {self._reply_format.mode}   ")
+        self._hint(f"marks: {self._mode}   ")
 
     def _hint(self, before: str = "") -> None:
         """Show the keys of this screen."""

@@ -36,9 +36,6 @@ class LinksScreen(RowModal[str], CommandTarget):
     LinksScreen OptionList > .option-list--option-highlighted {
         background: $panel; color: $foreground; text-style: bold;
     }
-    LinksScreen OptionList:ansi > .option-list--option-highlighted {
-        background: $block-cursor-background; color: $block-cursor-foreground;
-    }
     LinksScreen .links-quiet { color: $quiet; height: auto; margin: 1 0 0 0; }
     LinksScreen #links-title { color: $accent; text-style: bold; margin: 0 0 1 0; }
     """

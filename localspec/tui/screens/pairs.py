@@ -100,10 +100,10 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         if empty is not self.has_class("-empty"):
             self.set_class(empty, "-empty")
             self.call_after_refresh(self.show_pairs)  # by the widths of what was hidden until now
-        self._empty.update(Content(visible_line(browser.empty) if empty else ""))
+        take = key_of(self, places.PAIR_TAKE)
+        self._empty.update(Content(visible_line(browser.empty(take)) if empty else ""))
         self._count.update(Content(visible_line(browser.heading)))
         self._list.show(browser)
-        take = key_of(self, places.PAIR_TAKE)
         question = browser.question(take)
         self._details.show(browser, question)
         self._keys.update(fitting(self._hints(marked, question), max(20, min(self.size.width, MOST_CELLS) - 4)))

@@ -134,6 +134,6 @@ def _lines(hit: Hit, width: int) -> Content:
     """Title, role and date of a hit, and below them the snippet, indented."""
     who = f"{_WHO.get(hit.role, hit.role)}, " if hit.role else "title, "
     snippet = Content.assemble(*((piece, "$accent bold" if found else "") for piece, found in hit.snippet))
-    where = Content.assemble((visible_line(hit.title), "$quiet"), (f"  {who}{hit.at:%Y-%m-%d}", "$quiet"))
+    where = Content.assemble((visible_line(hit.title), "$quiet"), (f"  {who}{hit.at.astimezone():%Y-%m-%d}", "$quiet"))
     rows = snippet.wrap(width - len(_INDENT))
     return Content("\n").join([where, *(Content.assemble(_INDENT, row.rstrip()) for row in rows)])

@@ -235,7 +235,7 @@ class SettingsScreen(RowScreen[None], CommandTarget):
             return
         self._title.update(Content.assemble("Settings", (f" for {self._browser.scope_title}", "not bold")))
         self._count.update(Content(f"{self._browser.config.path.name}: {self._browser.heading}"))
-        self._list.show(self._browser.rows(self._list.cells), self._browser.marked_id)
+        self._list.fill(self._browser.rows(self._list.cells), self._browser.marked_id)
         self._details.update(
             Content("\n").join(Content.styled(text, LOOKS[look]) for text, look in self._browser.details())
             or Content.styled(self._browser.empty, "$quiet")

@@ -153,7 +153,7 @@ class StatsScreen(RowScreen[None], CommandTarget):
         marked = browser.marked(rows)
         self.set_class(not rows, "-headless")
         self._heads.update(Content(heads))
-        self._list.show(rows, marked)
+        self._list.fill(rows, marked)
         self._page.show(f"{browser.view} {marked}", browser.page(marked, Sheet(width)))
         self._keys.update(fitting(self._hints(len(rows)), max(_LEAST_WIDTH, self.size.width - 4)))
 

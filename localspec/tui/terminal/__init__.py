@@ -1,1 +1,1 @@
-"""The terminal around the app: its clipboard and its window title."""
+"""The terminal around the app: its clipboard, its title, and images."""

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from rich.cells import cell_len, split_graphemes
+from rich.cells import cell_len
 from rich.style import Style as DrawnStyle
 from textual.content import Span
 from textual.style import Style
 
 from localspec.engine.events import Token
+from localspec.tui.textual_fixes.joiner_widths import split_graphemes
 from localspec.tui.tokens.markdown_mapping import NOWHERE, Mapped
 
 NOBODY = -1

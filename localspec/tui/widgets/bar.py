@@ -14,6 +14,12 @@ _HIGHLIGHTED = "option-list--option-highlighted"
 class ReadableBar(GuardedOptionList, can_focus=False):
     """All its text has the one colour that themes pair with the bar; grey or green would be lost on it."""
 
+    DEFAULT_CSS = """
+    ReadableBar:ansi > .option-list--option-highlighted {
+        background: $block-cursor-background; color: $block-cursor-foreground;
+    }
+    """
+
     def render_line(self, y: int) -> Strip:
         strip = super().render_line(y)
         if not self.app.native_ansi_color or not self._is_highlighted(self.scroll_offset.y + y):

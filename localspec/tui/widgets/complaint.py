@@ -24,7 +24,7 @@ class Complaint:
         self._transcript.run_worker(self._add(Static(text, classes="load-error")))
 
     def withdraw(self) -> None:
-        """It is mended."""
+        """Remove the error: a pair is loaded."""
         self._transcript.query(".load-error").remove()
 
     async def _add(self, widget: Static) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
+from localspec.chat.commands.watching import STOP
 from localspec.chat.session import ChatSession
 from localspec.chat.settings.preferences import Preferences
 from localspec.chat.status import live_state
@@ -38,13 +39,14 @@ class Foot(Vertical):
         self.hints = Hints()
         self.tour = TourLine()
         self._session = session
+        self._controller = controller
         self._notice = Notice()
         self._prompt = prompt
         self._live = LiveLine(palette)
         self._weight_n = 0
         """Tokens of the message that is being written, about."""
         self.leads_n: Callable[[], int | None] = lambda: None
-        """About how many tokens lead to what is being edited; None while nothing is."""
+        """The estimated tokens above the message being edited; None while none is."""
         self.notices = NoticeController(session, controller, self._notice.say)
 
     def compose(self) -> ComposeResult:
@@ -55,14 +57,14 @@ class Foot(Vertical):
         yield self.hints
 
     def draw(self, mode: MarkMode) -> None:
-        """The figures as they are now, while tokens are marked in this mode."""
-        self._live.show(live_state(self._session, mode))
+        """Draw the figures; ``mode`` is the mode in which tokens are marked."""
+        self._live.show(live_state(self._session, self._controller.keymap.way(STOP), mode))
         self.hints.offer_stop(not self._session.free)
         self.notices.draw()
         self._notice.measure(context_note(self._session, self._weight_n, self.leads_n()))
 
     def use(self, preferences: Preferences) -> None:
-        """Name these keys, and move as much as this."""
+        """Apply the key map and reduced motion."""
         self.hints.use(preferences.keymap)
         self.tour.use(preferences.keymap)
         self._prompt.set_calm(preferences.reduced_motion)

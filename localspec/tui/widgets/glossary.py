@@ -32,7 +32,7 @@ class Glossary(Widget):
         return Content("\n").join(self.lines(self.content_size.width))
 
     def lines(self, width: int) -> list[Content]:
-        """The whole of it, for so many cells."""
+        """The heading and all rows in lines of ``width`` cells."""
         lines = [Content.styled(self._title, "$accent bold")]
         beside = width - self._word_cells >= NARROWEST_MEANING
         indent = self._word_cells if beside else 2

@@ -37,9 +37,6 @@ class QuietList(ReadableBar, can_focus=False):
     }
     QuietList > .option-list--option { padding: 0 1; }
     QuietList > .option-list--option-highlighted { background: $panel; color: $foreground; }
-    QuietList:ansi > .option-list--option-highlighted {
-        background: $block-cursor-background; color: $block-cursor-foreground;
-    }
     QuietList > .option-list--option-hover { background: $surface; }
     """
 

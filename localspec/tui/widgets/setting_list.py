@@ -27,10 +27,6 @@ class SettingList(RowList[SettingRow], can_focus=False):
         """The width of a row."""
         return max(30, self.size.width - 4)
 
-    def show(self, rows: Sequence[SettingRow], marked: str | None) -> None:
-        """Draw the rows that differ."""
-        self.fill(rows, marked)
-
 
 def content(parts: Sequence[Part]) -> Content:
     return Content.assemble(*((visible_line(text), LOOKS[look]) for text, look in parts))

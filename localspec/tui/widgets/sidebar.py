@@ -48,9 +48,6 @@ class ConversationList(ReadableBar, can_focus=False):
     }
     ConversationList > .option-list--option { padding: 0 1; }
     ConversationList > .option-list--option-highlighted { background: $panel; color: $foreground; text-style: bold; }
-    ConversationList:ansi > .option-list--option-highlighted {
-        background: $block-cursor-background; color: $block-cursor-foreground;
-    }
     ConversationList > .option-list--option-hover { background: $panel; }
     """
 
@@ -100,6 +97,8 @@ class Sidebar(Vertical, CommandTarget):
         self._said = Static("", id="sidebar-said")
         self._keys = Static("", id="sidebar-keys")
         self._filling = False
+        self._drawn: object = None
+        """The rows, their width and the minute of their ages, as they were made last: thousands take a while."""
         self._spoken = ""
         """The sentence about the last change."""
 
@@ -276,7 +275,11 @@ class Sidebar(Vertical, CommandTarget):
         self._keys.update(Content("\n").join(fitting(pairs[n : n + 3], 36) for n in range(0, len(pairs), 3)))
         self._filling = True
         width = self._list.size.width or self.content_size.width  # while no row is shown the list has no width
-        self._list.set_options(_options(rows, self._current, max(12, width - 3), utc_now()))
+        now = utc_now()
+        drawn = rows, width, now.replace(second=0, microsecond=0)
+        if drawn != self._drawn:
+            self._drawn = drawn
+            self._list.set_options(_options(rows, self._current, max(12, width - 3), now))
         self._list.highlighted = [row.id for row in rows].index(marked.id) if marked else None
         self._filling = False
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from localspec.chat.stats.rows import StatsRow
 from localspec.tui.widgets.row_list import RowList
 from localspec.tui.widgets.stats_page import drawn
@@ -22,7 +20,3 @@ class StatsList(RowList[StatsRow], can_focus=False):
 
     def __init__(self) -> None:
         super().__init__(lambda row: drawn(row.text))
-
-    def show(self, rows: Sequence[StatsRow], marked: str | None) -> None:
-        """Draw the rows that differ."""
-        self.fill(rows, marked)

@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from localspec.base.token_legend import MEANINGS
 from localspec.base.visible import visible_line
+from localspec.chat.pairs.offer import name_of
 from localspec.chat.tour import QUESTION
 from localspec.engine.events import Origin
 from localspec.runtime.chat_config import ChatConfig
@@ -37,7 +38,7 @@ def describe_pair(chat_config: ChatConfig) -> str:
             "You are talking to the built-in pair, a toy that knows little. It shows how guesses are checked and "
             "replaced, and what they gain on this machine."
         )
-    name = chat_config.title or chat_config.pair_id or chat_config.load.target.name
+    name = name_of(chat_config)
     if chat_config.load.server is not None:
         return f"You are talking to {name}, a server."
     if chat_config.load.draft is None:

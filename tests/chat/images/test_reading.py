@@ -131,8 +131,11 @@ def test_refusals_name_the_file(home: Path, make: object, why: str) -> None:
     assert not (home / "home" / "data" / "images").exists()
 
 
-def test_a_child_that_is_ended_is_a_sentence(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localspec.chat.images.reading.command", lambda path: ["false"])
+@pytest.mark.parametrize("program", ["false", "/nonexistent/program"])
+def test_a_child_that_ends_or_cannot_be_started_is_a_sentence(
+    home: Path, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    monkeypatch.setattr("localspec.chat.images.reading.command", lambda path: [program])
     with pytest.raises(InputError, match="takes too long, or too much memory"):
         read_image(write_png(home / "a.png"), "a.png")
 

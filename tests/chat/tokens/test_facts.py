@@ -11,7 +11,6 @@ from localspec.base.visible import visible
 from localspec.chat.tokens.facts import (
     Fact,
     acceptance,
-    bar,
     legend,
     packed,
     quoted,
@@ -97,15 +96,6 @@ def test_a_prompt_made_anew_is_admitted() -> None:
     known = trace()
     known.inspections[0] = Inspection(1, opinion(0.3, 0.4), None, exact_context=False)
     assert any("anew" in fact.text for fact in token_facts(known, 0, ""))
-
-
-@given(st.floats(0, 1), st.integers(1, 20))
-def test_a_bar_has_one_width(prob: float, cells: int) -> None:
-    """Longer for more, never longer than its place, and visible for anything above nothing."""
-    drawn = bar(prob, cells)
-    assert cell_len(drawn) == cells
-    assert bool(drawn.strip()) == (prob > 0)
-    assert drawn.count("█") <= bar(1.0, cells).count("█") == cells
 
 
 @given(st.lists(st.text(max_size=12), min_size=5, max_size=5), st.integers(40, 90))

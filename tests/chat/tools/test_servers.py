@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from localspec.chat.tools.approvals import Approval, Approvals
+from localspec.chat.tools.offered import OfferedTool
 from localspec.chat.tools.servers import ServerTrouble
 from localspec.chat.tools.toolbox import MOST_RESULT, CallResult, Toolbox
 from localspec.chat.tools.use import ToolUse
@@ -25,7 +26,7 @@ from localspec.chat.tools.wording import result_text
 from localspec.config.servers import McpServer
 from localspec.runtime.chat_config import ToolChoice
 from localspec.runtime.images import images_in, plain_png_size
-from localspec.runtime.messages import ToolCall
+from localspec.runtime.messages import Tool, ToolCall
 
 SCRIPT = Path(__file__).with_name("mcp_server.py")
 
@@ -258,3 +259,17 @@ def test_a_tool_that_changed_is_asked_about_again(box: Open, tmp_path: Path) -> 
     assert path.stat().st_mode & 0o777 == 0o600
     path.write_text("[1")
     assert Approvals(path).approval(before, "one") is None
+
+
+def test_never_lasts_for_the_conversation_where_it_cannot_be_kept(tmp_path: Path) -> None:
+    """However the tool changes, and until it is to be asked about again."""
+    (tmp_path / "approvals.json").mkdir()
+    approvals = Approvals(tmp_path / "approvals.json")
+    tool = OfferedTool(Tool("echo", "Say a text again.", "{}"), "tests", "uvx", "echo")
+    changed = replace(tool, tool=replace(tool.tool, description="Say it again."))
+    approvals.decide(tool, "one", Approval.ALWAYS)
+    approvals.decide(tool, "one", Approval.NEVER)
+    assert [approvals.approval(each, "one") for each in (tool, changed)] == [Approval.NEVER] * 2
+    assert approvals.approval(changed, "two") is None
+    approvals.forget(changed)
+    assert approvals.approval(changed, "one") is None
