@@ -17,6 +17,7 @@ from localspec.base.errors import InputError, RequestsFailedError, UsageError
 from localspec.cli.options import command_line_settings, overrides, print_problems, reply_options
 from localspec.cli.report import remark
 from localspec.cli.sections import SectionedCommand, SectionOption
+from localspec.cli.serve import OF_CHATS, refuse_chat_options, without_chat_options
 from localspec.cli.streams import Remaining, Status, wants_ansi
 from localspec.cli.values import ValueParam
 from localspec.config.kinds import Number
@@ -32,6 +33,7 @@ _EVERY_S = 30.0
 """The pause between two lines of progress where there is no terminal to rewrite one on."""
 
 
+@without_chat_options
 @click.command(cls=SectionedCommand, short_help="Answer a file of requests, a line each, without a server.")
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE.jsonl")
 @click.option(
@@ -71,12 +73,11 @@ def batch(file: Path, out: Path | None, parallel: float, in_order: bool, **given
     from localspec.server.batch.requests import read_batch, without_model
     from localspec.server.batch.results import ResultsFile
 
-    if given["connect"] is not None:
-        raise UsageError("--connect is for a chat: a batch is answered by pairs of this machine.", "Leave it out.")
+    refuse_chat_options(given)
     custom_ids = {line.number: line.custom_id for line in read_batch(file)}
     out = out or file.with_name(f"{file.stem}.results.jsonl")
     _check(file, out, len(custom_ids))
-    settings = command_line_settings(without=frozenset(("connect",)))
+    settings = command_line_settings(without=frozenset(OF_CHATS))
     chat_config = settings.resolve(read_config())
     print_problems(settings)
     with ResultsFile.opened(out, custom_ids) as results, closing(_Progress(results, len(custom_ids))) as progress:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 LOOPBACK, PORT = "127.0.0.1", 8484
 _ORIGIN = re.compile(r"https?://(?:[^\s/:\[\]]+|\[[0-9a-fA-F:.]+\])(?::\d{1,5})?", re.IGNORECASE)
 """RFC 6454: a scheme, a host and a port, and no path."""
-_OF_REQUESTS = ("system", "persona", "tool", "mcp", "tool_folder", "max_calls", "call_timeout")
-"""Settings of the chat that requests bring with them."""
+OF_CHATS = ("connect", "system", "persona", "tool", "mcp", "tool_folder", "max_calls", "call_timeout")
+"""Settings without effect on the answers to requests, which bring what they say with them."""
 _LEFT_RUNNING = """\b
 To leave it running, with systemd (Linux) or launchd (macOS):
   systemd-run --user --unit localspec -p Restart=on-failure localspec serve
@@ -39,6 +39,15 @@ To leave it running, with systemd (Linux) or launchd (macOS):
 """
 
 
+def without_chat_options(command: click.Command) -> click.Command:
+    """The command; its help leaves out the options that ``refuse_chat_options`` refuses."""
+    for option in command.params:
+        if isinstance(option, click.Option) and option.name in OF_CHATS:
+            option.hidden = True
+    return command
+
+
+@without_chat_options
 @click.command(cls=SectionedCommand, short_help="Serve the pair to other programs over HTTP.", epilog=_LEFT_RUNNING)
 @click.option("--host", metavar="HOST", default=LOOPBACK, help="Listen at this address (default: this machine alone).")
 @click.option(
@@ -114,21 +123,21 @@ def serve(
     from localspec.server.keys import read_keys
     from localspec.server.serving import ServerOptions
 
-    _refuse(given)
+    refuse_chat_options(given)
     access = AccessRules(host, read_keys(api_key_file) if api_key_file is not None else (), origins)
     _check(access, api_key_file)
     limits = ServiceLimits(int(parallel), int(queue), timeout, idle)
-    settings = command_line_settings(without=frozenset(("connect", *_OF_REQUESTS)))
+    settings = command_line_settings(without=frozenset(OF_CHATS))
     chat_config = settings.resolve(read_config())
     print_problems(settings)
     _serve(chat_config, ServerOptions(access, limits), host, int(port))
 
 
-def _refuse(given: Mapping[str, Any]) -> None:
+def refuse_chat_options(given: Mapping[str, Any]) -> None:
     """Raises UsageError for options that would have no effect."""
     if given["connect"] is not None:
-        raise UsageError("--connect is for a chat: a server serves the pairs of its own machine.", "Leave it out.")
-    for key in _OF_REQUESTS:
+        raise UsageError("--connect is for a chat: requests are answered by pairs of this machine.", "Leave it out.")
+    for key in OF_CHATS:
         if given[key] is not None:
             option = f"--{key.replace('_', '-')}"
             raise UsageError(f"{option} has no effect here.", "A request brings its own system prompt and tools.")

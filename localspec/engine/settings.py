@@ -169,10 +169,12 @@ _LARGEST_BIAS = 3e38
 def _check_biases(biases: tuple[tuple[int, float], ...]) -> None:
     seen: set[int] = set()
     for token, bias in biases:
-        if token < 0 or isnan(bias) or (bias != -inf and abs(bias) > _LARGEST_BIAS):
+        if token < 0:
+            raise UsageError(f"--logit-bias {token} is no token.", "Choose a token id, from 0 on.")
+        if isnan(bias) or (bias != -inf and abs(bias) > _LARGEST_BIAS):
             raise UsageError(
                 f"--logit-bias {token}={bias} is not possible.",
-                f"Choose a token id, and a bias of at most {_LARGEST_BIAS:g}, or -inf.",
+                f"Choose a bias of at most {_LARGEST_BIAS:g}, or -inf.",
             )
         if token in seen:
             raise UsageError(f"--logit-bias names token {token} twice.", "Name it once.")

@@ -56,7 +56,7 @@ class AccessRules:
         self._check_origin(request)
         if not self.keys or request.url.path in _OPEN_PATHS:
             return ""
-        key = holder_of(_key_in(request), self.keys)
+        key = next(filter(None, (holder_of(given, self.keys) for given in _keys_in(request))), None)
         if key is None:
             text = "This server needs a key, and the request has none that it knows."
             hint = "Send it as `Authorization: Bearer KEY` or `x-api-key: KEY`."
@@ -110,6 +110,7 @@ class Gate:
         await self._app(scope, receive, send)
 
 
-def _key_in(request: Request) -> str:
+def _keys_in(request: Request) -> tuple[str, str]:
+    """The keys in the two headers: some programs send any word in one, and the key in the other."""
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
-    return key.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "")
+    return key.strip() if scheme.lower() == "bearer" else "", request.headers.get("x-api-key", "")

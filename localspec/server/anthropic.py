@@ -22,7 +22,7 @@ from localspec.server.failures import anthropic_error
 from localspec.server.fields import Fields
 from localspec.server.images import image_from_base64, image_from_url
 from localspec.server.openai.figures import new_id
-from localspec.server.openai.messages import distinct, joined, split_prefix, tool_of
+from localspec.server.openai.messages import distinct, joined, reasoned, split_prefix, tool_of
 from localspec.server.openai.options import check_length, pair_of, stops_of
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.sampling import held_to_schema, sampling_of
@@ -116,7 +116,7 @@ def _with_tools(fields: Fields, options: ReplyOptions) -> ReplyOptions:
 
 def _tool(fields: Fields) -> Tool:
     if fields.text("type", "custom") != "custom":
-        fields.refuse("type", "custom: tools of Anthropic's own servers are not here")
+        fields.refuse("type", "custom: only tools with an input_schema of their own are understood")
     schema = fields.object("input_schema") or fields.refuse("input_schema", "a JSON Schema")
     return tool_of(Fields({**fields.values, "parameters": schema.values}, fields.place))
 
@@ -171,17 +171,30 @@ async def _block_text(block: Fields, role: Role) -> str:
     kind = block.text("type")
     if kind == "text":
         return block.text("text")
-    source = block.object("source") if kind in ("image", "document") and role is Role.USER else None
+    if kind in ("document", "search_result") and role in (Role.USER, Role.TOOL):
+        return _document_text(block)
+    source = block.object("source") if kind == "image" and role is Role.USER else None
     if source is None:
         return block.refuse("type", "a kind of block that is understood here")
     form = source.text("type")
-    if kind == "image" and form == "base64":
+    if form == "base64":
         return await image_from_base64(source.text("data"), source.at("data"))
-    if kind == "image" and form == "url":
+    if form == "url":
         return await image_from_url(source.text("url"), source.at("url"))
-    if kind == "document" and form == "text":
-        return source.text("data")
     return source.refuse("type", "a kind of source that is understood here")
+
+
+def _document_text(block: Fields) -> str:
+    """The title, the context or the address, and the text of a document or of what a search has found."""
+    if block.raw("type") == "search_result":
+        about, parts = ("title", "source"), _blocks(block, "content")
+    else:
+        source = block.object("source") or block.refuse("source", "an object")
+        if (form := source.text("type")) not in ("text", "content"):
+            source.refuse("type", "text or content")
+        about, parts = ("title", "context"), _blocks(source, "data" if form == "text" else "content")
+    texts = [*(block.text(name, "") for name in about), *(part.text("text") for part in parts)]
+    return _paragraphs([text for text in texts if text])
 
 
 async def _user(fields: Fields) -> list[Message]:
@@ -207,7 +220,7 @@ async def _assistant(fields: Fields) -> Message:
     for block in _blocks(fields, "content"):
         match block.text("type"):
             case "thinking":
-                text += f"<think>\n{block.text('thinking')}\n</think>\n\n"
+                text += reasoned(block.text("thinking"))
             case "redacted_thinking":
                 pass
             case "tool_use":

@@ -13,8 +13,10 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,8 +32,9 @@ from localspec.server.failures import InvalidFieldError
 from localspec.server.fields import Fields
 from localspec.server.keys import RateLimits
 from localspec.server.ollama_models import pair_id
-from localspec.server.service import CLIENT
+from localspec.server.service import CLIENT, ServedModel
 
+PATH = "/v1/embeddings"
 MOST_TEXTS = 2048
 """Of a request, as OpenAI has it."""
 IDLE_S = 300.0
@@ -70,20 +73,26 @@ class Embeddings:
         self._process: TextEmbedder | None = None
         self._path: Path | None = None
         self._found: Sequence[Path] = ()
-        self._found_at = 0.0
+        self._found_at = -inf
         self._idle: asyncio.TimerHandle | None = None
         self._closed = False
 
+    async def models(self) -> Sequence[ServedModel]:
+        """The embedding models, the smallest first."""
+        return await asyncio.to_thread(self._listed)  # not in the thread of texts, which may take long
+
     async def vectors(
-        self, model: str, texts: Sequence[str], *, cut: bool, request: Request
+        self, model: str, texts: Sequence[str], *, cut: bool, request: Request, by_name: bool = False
     ) -> tuple[str, list[Vector]]:
         """The name of the model that answers, and a vector for each text. With ``cut`` long texts are cut.
+
+        With ``by_name`` no other model answers for a name that none has.
 
         The list is shorter if the client has hung up, or the server ends. Raises LocalSpecError.
         """
         client, loop = CLIENT.get(), asyncio.get_running_loop()
         self._rates.admit(client)
-        path = await loop.run_in_executor(self._thread, self._chosen, model)
+        path = await loop.run_in_executor(self._thread, self._chosen, model, by_name)
         name = visible_line(path.stem)
         found: list[Vector] = []
         try:
@@ -122,14 +131,32 @@ class Embeddings:
 
     # In the thread
 
-    def _chosen(self, model: str) -> Path:
+    def _chosen(self, model: str, by_name: bool) -> Path:
         """The file of the model that answers for a name. Raises NotFoundError if there is none."""
-        now = time.monotonic()
-        if not self._found or now > self._found_at + _FOUND_S:
-            self._found, self._found_at = self._find(os.environ), now
-        if not self._found:
+        found = self._here(anew=not self._found)
+        if not found:
             raise NotFoundError(_NONE, _NONE_HINT)
-        return next((path for path in self._found if model in (path.stem, path.name)), self._found[0])
+        named = next((path for path in found if model in (path.stem, path.name)), None)
+        if named is None and model and by_name:
+            raise NotFoundError(f"There is no embedding model named {model}.", "GET /api/tags lists them.")
+        return named or found[0]
+
+    def _here(self, *, anew: bool = False) -> Sequence[Path]:
+        """The files that were found not long ago."""
+        now = time.monotonic()
+        if anew or now > self._found_at + _FOUND_S:
+            self._found, self._found_at = self._find(os.environ), now
+        return self._found
+
+    def _listed(self) -> Sequence[ServedModel]:
+        listed = []
+        for path in self._here():
+            with suppress(OSError):  # it has just gone
+                facts, name = path.stat(), visible_line(path.stem)
+                loaded = self._process is not None and path == self._path
+                created, size = int(facts.st_mtime), facts.st_size
+                listed.append(ServedModel(name, name, created, size, loaded=loaded, embedder=path))
+        return listed
 
     def _vector(self, path: Path, text: str) -> tuple[Vector, int]:
         """The vector of a text, and the most tokens that count of one. Raises EngineError."""
@@ -151,7 +178,7 @@ class Embeddings:
 def routes(embeddings: Embeddings) -> list[Route]:
     """The endpoints over ``embeddings``."""
     endpoints: dict[str, Callable[[Embeddings, Request], Awaitable[Response]]] = {
-        "/v1/embeddings": _openai,
+        PATH: _openai,
         "/embeddings": _openai,
         "/api/embed": _ollama,
         "/api/embeddings": _ollama_single,
@@ -177,7 +204,7 @@ async def _openai(embeddings: Embeddings, request: Request) -> Response:
 async def _ollama(embeddings: Embeddings, request: Request) -> Response:
     started, fields = time.monotonic_ns(), await Fields.of(request)
     texts, cut = _texts(fields), fields.flag("truncate", default=True)
-    model, vectors = await embeddings.vectors(pair_id(fields), texts, cut=cut, request=request)
+    model, vectors = await embeddings.vectors(pair_id(fields), texts, cut=cut, request=request, by_name=True)
     if len(vectors) < len(texts):
         return Response(status_code=_CLOSED)
     _check_width(fields, model, vectors)
@@ -193,7 +220,8 @@ async def _ollama(embeddings: Embeddings, request: Request) -> Response:
 async def _ollama_single(embeddings: Embeddings, request: Request) -> Response:
     """The older endpoint, with one text and its vector."""
     fields = await Fields.of(request)
-    _, vectors = await embeddings.vectors(pair_id(fields), [fields.text("prompt")], cut=True, request=request)
+    texts = [fields.text("prompt")]
+    _, vectors = await embeddings.vectors(pair_id(fields), texts, cut=True, request=request, by_name=True)
     return JSONResponse({"embedding": vectors[0].values.tolist()}) if vectors else Response(status_code=_CLOSED)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -58,15 +58,20 @@ class Engines:
         *,
         meters: Meters | None = None,
         rates: RateLimits | None = None,
+        embedders: Callable[[], Awaitable[Sequence[ServedModel]]] | None = None,
         opener: str | None = None,
     ) -> None:
-        """``opener`` is for tests, as ``EngineClient``'s. ``meters`` count what the observers do not see."""
+        """``opener`` is for tests, as ``EngineClient``'s. ``meters`` count what the observers do not see.
+
+        ``embedders`` are listed beside the pairs.
+        """
         self.activity = ServerActivity()
         self._pairs = pairs
         self._limits = limits
         self._observers = observers
         self.meters = meters or Meters()
         self._rates = rates or RateLimits()
+        self._embedders = embedders
         self._pool = EnginePool(pairs, self.activity, replies=limits.replies, idle_s=limits.idle_s, opener=opener)
         self._waits: set[asyncio.Timeout] = set()
         """The time limits of requests that wait for a pair or a place."""
@@ -74,6 +79,9 @@ class Engines:
 
     def models(self) -> Sequence[ServedModel]:
         return [_as_it_is(model, self._pool.engines.get(model.id)) for model in self._pairs.models()]
+
+    async def embedders(self) -> Sequence[ServedModel]:
+        return await self._embedders() if self._embedders is not None else ()
 
     def answering(self, model: str) -> str:
         return self._pairs.answering(model)

@@ -40,7 +40,10 @@ async def complete(service: Service, request: Request) -> Response:
     options = await _options(service, fields)
     copies_n = reply_count(fields, "n_cmpl" if fields.has("n_cmpl") else "n")
     prompts = await _prompts(service, fields, MOST_PROMPTS // copies_n)
-    asked = [ReplyRequest(model, prompt, seeded(options, i)) for prompt in prompts for i in range(copies_n)]
+    lines_s = _lines_s(fields)
+    asked = [
+        ReplyRequest(model, prompt, seeded(options, i), lines_s=lines_s) for prompt in prompts for i in range(copies_n)
+    ]
     return await _answered(service, fields, asked, listed=_is_list_of_prompts(fields.raw("prompt")) or copies_n > 1)
 
 
@@ -49,7 +52,8 @@ async def fill_in(service: Service, request: Request) -> Response:
     fields = await Fields.of(request)
     files = tuple((each.text("filename", "tmp"), each.text("text")) for each in fields.objects("input_extra"))
     gap = Infill(fields.text("input_prefix"), fields.text("input_suffix"), files)
-    asked = ReplyRequest(pair_of(service, fields), gap, await _options(service, fields), fields.text("prompt", ""))
+    model, options, begun = pair_of(service, fields), await _options(service, fields), fields.text("prompt", "")
+    asked = ReplyRequest(model, gap, options, begun, _lines_s(fields))
     return await _answered(service, fields, [asked], listed=False)
 
 
@@ -93,6 +97,12 @@ async def _options(service: Service, fields: Fields) -> ReplyOptions:
         fields = Fields({**fields.values, "n_predict": 1}, fields.place)
     options = await options_of(fields, base, "n_predict", "max_tokens")
     return replace(options, logprobs=alternatives(fields, "n_probs") or None)
+
+
+def _lines_s(fields: Fields) -> float | None:
+    """The time after which a reply ends once it has a line break; llama-server has none for 0 and less."""
+    most_ms = fields.number("t_max_predict_ms") or 0
+    return most_ms / 1e3 if most_ms > 0 else None
 
 
 def _only_reads(fields: Fields) -> bool:

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from localspec import __version__
+from localspec import __version__ as localspec_version
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started, ToolCall
 from localspec.runtime.messages import Infill, Message, ReplyOptions, Role
@@ -26,7 +26,7 @@ from localspec.server.fields import Fields
 from localspec.server.images import image_from_base64
 from localspec.server.ollama_models import model_routes, pair_id
 from localspec.server.openai.figures import TextTokens, chat_logprobs
-from localspec.server.openai.messages import joined, split_prefix, tools_of
+from localspec.server.openai.messages import joined, reasoned, split_prefix, tools_of
 from localspec.server.openai.options import chat_alternatives, stops_of
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.sampling import held_to_schema, sampling_of
@@ -34,6 +34,8 @@ from localspec.server.service import ReplyRequest, Service
 from localspec.server.streaming import StreamResponse
 
 MEDIA_TYPE = "application/x-ndjson"
+VERSION = "0.12.11"
+"""The first of Ollama that has all of its API that is here; some clients want a recent one."""
 _MOST_CALLS = 128
 """The most calls of a message: each is looked for in the results."""
 
@@ -50,7 +52,7 @@ def routes(service: Service) -> list[Route]:
         return await _answered(service, fields, await _text(service, fields), "response")
 
     async def version(request: Request) -> Response:
-        return JSONResponse({"version": __version__})
+        return JSONResponse({"version": VERSION, "localspec": localspec_version})
 
     return [
         Route("/api/chat", chat, methods=["POST"]),
@@ -74,11 +76,14 @@ async def _text(service: Service, fields: Fields) -> ReplyRequest | None:
     model, prompt, options = pair_id(fields), fields.text("prompt", ""), await _options(service, fields)
     if fields.text("template", ""):
         fields.refuse("template", "empty: the model's own template counts")
-    if suffix := fields.text("suffix", ""):
+    suffix, raw = fields.text("suffix", ""), fields.flag("raw")
+    if (suffix or raw) and fields.texts("images"):
+        fields.refuse("images", "left out: a raw text or a gap has none")
+    if suffix:
         return ReplyRequest(model, Infill(prompt, suffix), options)
     if not prompt:
         return None
-    if fields.flag("raw"):
+    if raw:
         return ReplyRequest(model, prompt, options)
     system = fields.text("system", "")
     above = [Message(Role.SYSTEM, system)] if system else []
@@ -94,6 +99,8 @@ async def _options(service: Service, fields: Fields) -> ReplyOptions:
     sampling = sampling_of(given, base.sampling)
     form = fields.raw("format")
     if form:
+        if form != "json" and not isinstance(form, dict):
+            fields.refuse("format", '"json" or a JSON Schema')
         sampling = await held_to_schema(sampling, True if form == "json" else form)
     return replace(
         base,
@@ -115,8 +122,7 @@ async def _messages(fields: Fields) -> AsyncGenerator[Message]:
             each.refuse("role", "system, user, assistant or tool")
         content = await _with_images(each, each.text("content", ""))
         if role == Role.ASSISTANT:
-            if thinking := each.text("thinking", ""):
-                content = f"<think>\n{thinking}\n</think>\n\n{content}"
+            content = reasoned(each.text("thinking", "")) + content
             open_calls = [_call(call, calls_n + i) for i, call in enumerate(each.objects("tool_calls"))]
             if len(open_calls) > _MOST_CALLS:
                 each.refuse("tool_calls", f"a list of at most {_MOST_CALLS}")
@@ -221,7 +227,7 @@ class _Answer:
     def _calls(self, event: Finished) -> dict[str, Any]:
         line = self.line("")
         line["message"]["tool_calls"] = [
-            {"function": {"index": i, "name": call.name, "arguments": json.loads(call.arguments)}}
+            {"id": call.id, "function": {"index": i, "name": call.name, "arguments": json.loads(call.arguments)}}
             for i, call in enumerate(event.calls)
         ]
         return line

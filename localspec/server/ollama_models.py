@@ -15,8 +15,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from localspec.gguf import GgufHeader, read_header
+from localspec.models.embedders import is_embedder
 from localspec.runtime.calls.form import DESCRIBED, form_of
-from localspec.runtime.chat_config import ChatConfig
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.reasoning import begun_by
 from localspec.server.fields import Fields
 from localspec.server.service import ServedModel, Service
@@ -34,7 +35,8 @@ def model_routes(service: Service) -> list[Route]:
     """The routes about models."""
 
     async def tags(request: Request) -> Response:
-        return JSONResponse({"models": [_listed(model) for model in service.models()]})
+        models = [*service.models(), *await service.embedders()]
+        return JSONResponse({"models": [_listed(model) for model in models]})
 
     async def running(request: Request) -> Response:
         return JSONResponse({"models": [_running(model) for model in service.models() if model.loaded]})
@@ -42,9 +44,13 @@ def model_routes(service: Service) -> list[Route]:
     async def show(request: Request) -> Response:
         fields = await Fields.of(request)
         name = pair_id(fields, "model" if fields.has("model") else "name")
+        embedder = next((each for each in await service.embedders() if each.id == name), None)
+        if embedder is not None and embedder.embedder is not None:
+            load = LoadOptions(embedder.embedder)
+            return JSONResponse(await asyncio.to_thread(_facts, load, embedder.created))
         config = service.settings(name)
         created = next((model.created for model in service.models() if model.id == (config.pair_id or name)), 0)
-        return JSONResponse(await asyncio.to_thread(_facts, config, created))
+        return JSONResponse(await asyncio.to_thread(_facts, config.load, created))
 
     return [
         Route("/api/tags", tags),
@@ -58,15 +64,21 @@ def pair_id(fields: Fields, name: str = "model") -> str:
     return fields.text(name, "").removesuffix(_LATEST)
 
 
+def kind_of(model: ServedModel) -> dict[str, Any]:
+    """The field that tells an embedding model from pairs."""
+    return {} if model.embedder is None else {"capabilities": ["embedding"]}
+
+
 def _listed(model: ServedModel) -> dict[str, Any]:
     """A pair as its clients list it; they tell versions by the digest, and show its beginning."""
     return {
         "name": model.id,
         "model": model.id,
-        "modified_at": _time(model.created),
+        "modified_at": time_text(model.created),
         "size": model.size_bytes,
         "digest": sha256(f"{model.id}\0{model.created}\0{model.size_bytes}".encode()).hexdigest(),
         "details": {"parent_model": "", "format": "gguf", "family": "", "families": []},
+        **kind_of(model),
     }
 
 
@@ -79,20 +91,21 @@ def _running(model: ServedModel) -> dict[str, Any]:
     return {**_listed(model), "context_length": info.n_ctx, "size_vram": on_device, "expires_at": _FAR}
 
 
-def _time(seconds: int) -> str:
+def time_text(seconds: int) -> str:
+    """A time since 1970 as RFC 3339 has it."""
     return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
-def _facts(config: ChatConfig, created: int) -> dict[str, Any]:
+def _facts(load: LoadOptions, created: int) -> dict[str, Any]:
     """The facts of a pair's target, from its file. Raises LocalSpecError."""
-    header = read_header(config.load.target)
+    header = read_header(load.target)
     template = header.chat_template or ""
     return {
         "modelfile": "",
         "parameters": "",
         "license": header.licence or "",
         "template": _whole_text(template),
-        "modified_at": _time(created),
+        "modified_at": time_text(created),
         "details": {
             "parent_model": "",
             "format": "gguf",
@@ -101,7 +114,7 @@ def _facts(config: ChatConfig, created: int) -> dict[str, Any]:
             "quantization_level": header.file_type or "",
         },
         "model_info": dict(_metadata(header)),
-        "capabilities": list(_capabilities(config, header)),
+        "capabilities": list(_capabilities(load, header)),
     }
 
 
@@ -120,12 +133,15 @@ def _whole_text(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _capabilities(config: ChatConfig, header: GgufHeader) -> Iterator[str]:
+def _capabilities(load: LoadOptions, header: GgufHeader) -> Iterator[str]:
+    if is_embedder(header):
+        yield "embedding"
+        return
     template = header.chat_template or ""
     yield "completion"
     if form_of(header) not in (None, DESCRIBED):
         yield "tools"
-    if config.load.projector is not None:
+    if load.projector is not None:
         yield "vision"
     if "<think>" in template or begun_by(template):
         yield "thinking"

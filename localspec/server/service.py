@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from localspec.base.errors import CapacityError
@@ -59,6 +60,8 @@ class ServedModel:
     """Replies that it makes at once, at most; 0 while it is not loaded."""
     silence: str = ""
     """A clause while it waits in vain for another machine: "no answer from ... for 20 s"."""
+    embedder: Path | None = None
+    """The file of an embedding model, which is no pair and makes no replies; None for a pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,8 @@ class ReplyRequest:
     options: ReplyOptions
     prefix: str = ""
     """The beginning of the reply, which is to be gone on with."""
+    lines_s: float | None = None
+    """Seconds from the first token on, after which the reply ends once it has a line break; None for no such limit."""
 
 
 class Service(Protocol):
@@ -79,6 +84,10 @@ class Service(Protocol):
 
     def models(self) -> Sequence[ServedModel]:
         """The pairs that can be asked, the server's own first."""
+        ...
+
+    async def embedders(self) -> Sequence[ServedModel]:
+        """The embedding models, by the names of their files."""
         ...
 
     def answering(self, model: str) -> str:

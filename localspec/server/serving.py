@@ -64,8 +64,15 @@ async def serve(chat_config: ChatConfig, options: ServerOptions, listening: sock
     with listening, logged(user_paths().logs / "serve.log"), closing(Observers([metering])) as observers:
         observers.use(chat_config)
         rates = RateLimits(options.access.keys)
-        engines = Engines(ServedPairs(chat_config), options.limits, observers, meters=metering.meters, rates=rates)
         vectors = Embeddings(rates)
+        engines = Engines(
+            ServedPairs(chat_config),
+            options.limits,
+            observers,
+            meters=metering.meters,
+            rates=rates,
+            embedders=vectors.models,
+        )
         try:
             info = await _load(engines, operator)
             freeze_heap()
@@ -97,7 +104,11 @@ async def _tend(observers: Observers, operator: Operator) -> None:
 async def _load(engines: Engines, operator: Operator) -> PairInfo:
     """Load the server's own pair."""
     loading = asyncio.create_task(engines.info(""))
-    while not (await asyncio.wait({loading}, timeout=_PROGRESS_S))[0]:
-        if (progress := engines.progress) is not None:
-            operator.progress(progress.what, progress.fraction)
-    return loading.result()
+    try:
+        while not (await asyncio.wait({loading}, timeout=_PROGRESS_S))[0]:
+            if (progress := engines.progress) is not None:
+                operator.progress(progress.what, progress.fraction)
+        return loading.result()
+    finally:
+        loading.cancel()
+        await asyncio.gather(loading, return_exceptions=True)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from localspec.base.errors import CapacityError, LocalSpecError
-from localspec.engine.events import Event, Started
+from localspec.engine.events import Event, Finished, FinishReason, Round, Started
+from localspec.engine.tally import Tally
 from localspec.server.failures import openai_error
 from localspec.server.service import ReplyRequest, Service
 
@@ -75,6 +78,7 @@ async def replied(service: Service, asked: ReplyRequest) -> AsyncGenerator[Event
 
     Raises as ``Service.reply``, and CapacityError before the first event.
     """
+    limit = _TimeLimit(asked.lines_s)
     async with aclosing(service.reply(asked)) as events:
         async for event in events:
             if isinstance(event, Started) and (event.dropped_n or event.cut_n):
@@ -82,6 +86,33 @@ async def replied(service: Service, asked: ReplyRequest) -> AsyncGenerator[Event
                 hint = "Send less of the conversation, or give the pair a larger context (--ctx)."
                 raise CapacityError(f"The prompt is too long for the pair's context: {left_out}.", hint)
             yield event
+            if (ended := limit.end(event)) is not None:
+                yield ended
+                return
+
+
+@dataclass(slots=True)
+class _TimeLimit:
+    """Ends a reply that has a line break when its time is up, as editors want it of a completion."""
+
+    most_s: float | None
+    text: str = ""
+    began: float | None = None
+    """The time of the first token."""
+    tally: Tally = field(default_factory=Tally)
+
+    def end(self, event: Event) -> Finished | None:
+        """The last event if ``event`` is the last that counts."""
+        if isinstance(event, Started):
+            self.tally = Tally(cache_n=event.cache_n, prompt_n=event.prompt_n - event.cache_n)
+        if self.most_s is None or not isinstance(event, Round):
+            return None
+        self.tally.add(event)
+        self.text += "".join(token.text for token in event.tokens)
+        now = time.monotonic()
+        self.began = now if self.began is None else self.began
+        over = "\n" in self.text and now - self.began > self.most_s
+        return Finished(FinishReason.LENGTH, self.text, self.tally.timings()) if over else None
 
 
 async def merged(service: Service, asked: list[ReplyRequest]) -> AsyncGenerator[tuple[int, Event]]:

@@ -55,6 +55,7 @@ class FakeService:
     config: ChatConfig = field(default_factory=lambda: ChatConfig(LoadOptions(Path("target.gguf")), pair_id=PAIR))
     pair: PairInfo = INFO
     silence: str = ""
+    embedding_models: Sequence[ServedModel] = ()
     asked: list[ReplyRequest] = field(default_factory=list)
     questions: list[Numbered] = field(default_factory=list)
     closed_n: int = 0
@@ -63,6 +64,9 @@ class FakeService:
     def models(self) -> Sequence[ServedModel]:
         model = ServedModel(PAIR, "A small pair", CREATED, 3_000, loaded=True, info=self.pair, replies_n=1, places_n=2)
         return [replace(model, silence=self.silence)]
+
+    async def embedders(self) -> Sequence[ServedModel]:
+        return self.embedding_models
 
     def answering(self, model: str) -> str:
         return model if model == ELSEWHERE else PAIR

@@ -172,7 +172,10 @@ async def test_keys(tmp_path: Path) -> None:
     with logged(tmp_path / "log"):
         logging.getLogger("uvicorn.error").setLevel(logging.DEBUG)
         async with served("0.0.0.0", keys) as server:
-            for header in (f"Authorization: Bearer {KEY}", f"authorization: bearer  {KEY}", f"x-api-key: {KEY}"):
+            for header in (
+                *(f"Authorization: Bearer {KEY}", f"authorization: bearer  {KEY}", f"x-api-key: {KEY}"),
+                *(f"Authorization: Bearer none\r\nx-api-key: {KEY}", f"Authorization: Bearer {KEY}\r\nx-api-key: none"),
+            ):
                 status, text = await server.answer(post(header, host="any.example"))
                 assert (status, text.endswith("ours:2")) == (200, True)
             for header in (

@@ -21,7 +21,7 @@ from localspec.runtime.messages import Message, Role, Tool
 from localspec.runtime.worker.messages import Render, Rendered
 from localspec.server.app import make_app
 from localspec.server.service import BusyError, RateLimitError
-from tests.server.fakes import ELSEWHERE, PAIR, FakeService, Step, said, served
+from tests.server.fakes import CREATED, ELSEWHERE, PAIR, FakeService, Step, said, served
 from tests.tiny_projectors import write_png
 
 HELLO: list[Any] = [{"role": "user", "content": "Hello"}]
@@ -175,6 +175,51 @@ async def test_a_conversation_with_calls_reasoning_images_and_a_begun_reply(
 
 
 @pytest.mark.parametrize(
+    ("block", "text"),
+    [
+        ({"type": "document", "source": {"type": "text", "data": "Rain."}}, "Rain."),
+        (
+            {
+                "type": "document",
+                "title": "Weather",
+                "context": "Of today.",
+                "source": {"type": "content", "content": [{"type": "text", "text": "Rain."}]},
+            },
+            "Weather\n\nOf today.\n\nRain.",
+        ),
+        ({"type": "document", "source": {"type": "content", "content": "Rain."}}, "Rain."),
+        (
+            {
+                "type": "search_result",
+                "title": "Weather",
+                "source": "https://example.org",
+                "content": [{"type": "text", "text": "Rain."}],
+            },
+            "Weather\n\nhttps://example.org\n\nRain.",
+        ),
+    ],
+)
+async def test_documents_and_what_a_search_found_are_read_as_texts(block: Any, text: str) -> None:
+    """In messages of the user, and in results of tools."""
+    result = {"type": "tool_result", "tool_use_id": "call00001", "content": [block]}
+    async with client_of(said("Yes.")) as (client, service):
+        messages: Any = [{"role": "user", "content": [result, block]}]
+        await client.messages.create(model=PAIR, max_tokens=5, messages=messages)
+    prompt = service.asked[0].prompt
+    assert isinstance(prompt, tuple)
+    assert [message.content for message in prompt] == [text, text]
+
+
+async def test_the_pairs_are_models() -> None:
+    async with client_of() as (client, _):
+        listed = await client.models.list()
+        one = await client.models.retrieve(PAIR)
+    assert (one.id, one.type, one.display_name) == (PAIR, "model", "A small pair")
+    assert one.created_at.timestamp() == CREATED
+    assert (listed.data, listed.has_more, listed.first_id, listed.last_id) == ([one], False, PAIR, PAIR)
+
+
+@pytest.mark.parametrize(
     ("choice", "offered_n", "must_call", "one_call"),
     [
         ({"type": "auto"}, 2, False, False),
@@ -252,6 +297,11 @@ async def test_an_error_in_a_stream_is_an_event() -> None:
         ({"messages": [{"role": "user", "content": [{"type": "video"}]}]}, "messages[0].content[0].type"),
         ({"messages": HELLO, "max_tokens": 0}, "max_tokens"),
         ({"messages": HELLO, "tools": [{"name": "a"}]}, "tools[0].input_schema"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "document", "source": {"type": "base64"}}]}]},
+            "messages[0].content[0].source.type",
+        ),
+        ({"messages": HELLO, "tools": [{"type": "bash_20250124", "name": "bash"}]}, "only tools with an input_schema"),
         ({"messages": HELLO, "tools": [{"type": "web_search_20250305", "name": "w"}]}, "tools[0].type"),
         ({"messages": HELLO, "tool_choice": {"type": "any"}}, "tool_choice"),
         ({"messages": HELLO, "output_config": {"format": {"schema": 5}}}, "output_config.format.schema"),

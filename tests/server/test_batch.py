@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import math
+import os
 from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -16,7 +17,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from localspec.base.errors import EngineError, LocalSpecError, ModelFileError, NotFoundError, OutputError, UsageError
+from localspec.base.errors import (
+    EngineError,
+    InputError,
+    LocalSpecError,
+    ModelFileError,
+    NotFoundError,
+    OutputError,
+    UsageError,
+)
 from localspec.server.app import make_app
 from localspec.server.batch.requests import BatchRequest, Line, WrongLine, read_batch
 from localspec.server.batch.results import BatchResult, ResultsFile
@@ -118,11 +127,12 @@ def test_lines_are_read_and_wrong_ones_are_named(tmp_path: Path) -> None:
         asked("f", model="small"),
         asked("g").replace("/v1/echo", "/v1/\\n"),
         asked("h").replace("/v1/echo", "/v1/" + "a" * 70_000),
+        asked("i").replace("/v1/echo", "/v1/../health"),
     )
     lines = list(read_batch(path))
     assert lines[0] == BatchRequest(1, "a", "/v1/echo", {"text": "x"})
-    assert isinstance(lines[-3], BatchRequest)
-    assert (lines[-3].number, lines[-3].model) == (14, "small")
+    assert isinstance(lines[-4], BatchRequest)
+    assert (lines[-4].number, lines[-4].model) == (14, "small")
     assert [(line.number, line.code) for line in lines if isinstance(line, WrongLine)] == [
         (3, "invalid_json_line"),
         (4, "invalid_json_line"),
@@ -136,9 +146,18 @@ def test_lines_are_read_and_wrong_ones_are_named(tmp_path: Path) -> None:
         (12, "invalid_request"),
         (15, "invalid_url"),
         (16, "invalid_url"),
+        (17, "invalid_url"),
     ]
     with pytest.raises(NotFoundError):
         list(read_batch(tmp_path / "none.jsonl"))
+
+
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    """The requests are read twice."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("-")):
+        with pytest.raises(InputError, match="read twice"):
+            list(read_batch(path))
 
 
 def test_every_line_has_a_result_in_openais_form(

@@ -170,6 +170,12 @@ def test_every_api_has_the_same_greedy_text_and_the_same_call() -> None:
         assert calls == [("get_time", {})] * 3
         assert (chat["content"], message["content"], len(blocks)) == (None, "", 1)
 
+        begun = {"messages": NOW, "tools": [function], "tool_choice": "required"}
+        cuts = [
+            ask("/v1/chat/completions", **begun, **cut)["choices"][0] for cut in ({"max_tokens": 8}, {"stop": ["\n"]})
+        ]
+        assert [(cut["message"]["content"], cut["finish_reason"]) for cut in cuts] == [("", "length"), ("", "stop")]
+
         result = {"type": "tool_result", "tool_use_id": blocks[-1]["id"], "content": "23:04"}
         said = [*NOW, {"role": "assistant", "content": blocks}, {"role": "user", "content": [result]}]
         (block,) = ask("/v1/messages", messages=said, tools=[anthropics], temperature=0)["content"]

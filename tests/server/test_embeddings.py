@@ -25,12 +25,13 @@ from localspec.server.app import make_app
 from localspec.server.embeddings import MOST_TEXTS, Embeddings, routes
 from localspec.server.keys import ApiKey, RateLimits
 from tests.builtin import TARGET
-from tests.server.fakes import FakeService, served
+from tests.server.fakes import PAIR, FakeService, served
 from tests.server.test_engines import until
 from tests.tiny_embedders import N_CTX, WIDTH, write_embedder
 
 MOST_TOKENS = 4
 FILES = (Path("small.gguf"), Path("large.gguf"))
+NAMES = ("large", "small.gguf", "text-embedding-3-small", "")
 
 
 @dataclass
@@ -126,12 +127,36 @@ async def test_a_model_is_chosen_by_its_file() -> None:
     """Any other name is answered by the smallest; one model is loaded at a time."""
     start = Started()
     async with client_of(start) as client:
-        for name in ("large", "small.gguf", "text-embedding-3-small", ""):
+        for name in NAMES:
             answer = (await client.post("/v1/embeddings", json={"model": name, "input": "a"})).json()
             assert answer["model"] == ("large" if name == "large" else "small")
         assert [each.path for each in start.embedders] == [FILES[1], FILES[0]]
         assert [each.closed for each in start.embedders] == [True, False]
     assert start.latest.closed
+
+
+@pytest.mark.parametrize(("path", "name"), [("/api/embed", "input"), ("/api/embeddings", "prompt")])
+async def test_ollamas_clients_choose_from_its_list(path: str, name: str) -> None:
+    """No other model answers for a name that none has."""
+    async with client_of(Started()) as client:
+        statuses = [(await client.post(path, json={"model": model, name: "a"})).status_code for model in NAMES]
+    assert statuses == [200, 200, 404, 200]
+
+
+async def test_models_are_listed_beside_the_pairs(tmp_path: Path) -> None:
+    """Marked, so that chats do not offer them."""
+    embedder = write_embedder(tmp_path / "embed.gguf")
+    embeddings = Embeddings(start=Started(), find=lambda environ: (tmp_path / "gone.gguf", embedder))
+    service = FakeService(embedding_models=await embeddings.models())
+    async with served(make_app(service)) as url, httpx2.AsyncClient(base_url=url) as client:
+        listed = (await client.get("/v1/models")).json()["data"]
+        tags = (await client.get("/api/tags")).json()["models"]
+        shown = (await client.post("/api/show", json={"model": "embed:latest"})).json()
+    await embeddings.close()
+    for models, key in ((listed, "id"), (tags, "model")):
+        assert [(each[key], each.get("capabilities")) for each in models] == [(PAIR, None), ("embed", ["embedding"])]
+    assert tags[1]["size"] == embedder.stat().st_size
+    assert (shown["capabilities"], shown["details"]["family"]) == (["embedding"], "bert")
 
 
 async def test_the_disk_is_not_searched_for_every_request() -> None:

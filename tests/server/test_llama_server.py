@@ -156,6 +156,37 @@ async def test_a_completion_in_one_piece_and_streamed() -> None:
     assert (options.max_tokens, options.seed, options.stop, options.sampling.top_k) == (4, 3, ("END",), 5)
 
 
+@pytest.mark.parametrize("path", ["/completion", "/infill"])
+@pytest.mark.parametrize(
+    ("pieces", "most_ms", "shown"),
+    [
+        (("a", "\n", "b", "c", "d", "e"), 1e-6, "a\nbc"),
+        (("a", "b", "c", "\n", "e", "f"), 1e-6, "abc\n"),
+        (("a", "b", "c", "d"), 1e-6, "abcd"),
+        (("a", "\n", "b", "c", "d", "e"), 0, "a\nbcde"),
+    ],
+)
+async def test_a_line_may_have_its_time(path: str, pieces: Sequence[str], most_ms: float, shown: str) -> None:
+    """Then the reply ends with the round, but not before it has a line break, as editors ask of completions."""
+    sent = {"prompt": "a", "input_prefix": "a", "input_suffix": "b", "t_max_predict_ms": most_ms}
+    async with client_of(said(*pieces, reason=FinishReason.LENGTH)) as (client, service):
+        whole = (await client.post(path, json=sent)).json()
+    assert (whole["content"], whole["stop_type"], whole["tokens_predicted"]) == (shown, "limit", len(shown))
+    assert service.closed_n == (len(shown) < len("".join(pieces)))
+
+
+async def test_a_prompt_is_made_by_the_models_own_template() -> None:
+    """Another one is refused, and so is another way to fill it in."""
+    messages = [{"role": "user", "content": "Hello"}]
+    async with client_of(answers=[Rendered(0, "<user>Hello", 5)]) as (client, service):
+        for name, value in (("chat_template", "x"), ("chat_template_kwargs", {"a": 1}), ("add_generation_prompt", 0)):
+            answer = await client.post("/apply-template", json={"messages": messages, name: value})
+            assert (answer.status_code, answer.json()["error"]["param"]) == (400, name)
+        plain = {"chat_template_kwargs": {}, "add_generation_prompt": True}
+        assert (await client.post("/apply-template", json={"messages": messages, **plain})).status_code == 200
+    assert len(service.questions) == 1
+
+
 async def test_the_end_of_a_completion_has_its_kind() -> None:
     *events, finished = said("Yes")
     assert isinstance(finished, Finished)

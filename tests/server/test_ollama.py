@@ -15,6 +15,7 @@ import httpx2
 import ollama
 import pytest
 
+import localspec
 from localspec.base.errors import EngineError
 from localspec.engine.events import Alternative, Finished, FinishReason, Round, TokenLogprobs, ToolCall
 from localspec.runtime.chat_config import ChatConfig
@@ -88,6 +89,20 @@ async def test_calls_and_reasoning_have_fields_of_their_own() -> None:
         Message(Role.ASSISTANT, "<think>\nHm.\n</think>\n\n", (call_made,)),
         Message(Role.TOOL, "rain", call_id="call00000", name="get_weather"),
     )
+
+
+async def test_calls_have_the_ids_that_other_clients_ask_for() -> None:
+    async with served(make_app(FakeService([called()]))) as url, httpx2.AsyncClient() as client:
+        answer = await client.post(f"{url}/api/chat", json={"messages": HELLO, "tools": [WEATHER], "stream": False})
+    assert [call["id"] for call in answer.json()["message"]["tool_calls"]] == ["1"]
+
+
+async def test_the_version_is_that_of_the_api() -> None:
+    """VS Code refuses servers below 0.6.4, and Ollama itself tells log probabilities from 0.12.11 on."""
+    async with served(make_app(FakeService())) as url, httpx2.AsyncClient() as client:
+        told = (await client.get(f"{url}/api/version")).json()
+    assert tuple(map(int, told["version"].split("."))) >= (0, 12, 11)
+    assert told["localspec"] == localspec.__version__
 
 
 async def test_texts_raw_ones_and_gaps_are_completed() -> None:
@@ -164,7 +179,9 @@ async def test_pairs_are_listed_and_described() -> None:
         ("chat", {"messages": HELLO, "options": {"top_k": "many"}}, "options.top_k has to be"),
         ("chat", {"messages": HELLO, "format": {"type": "nothing"}}, "JSON Schema"),
         ("chat", {"messages": [{"role": "user", "images": [base64.b64encode(b"no").decode()]}]}, "image"),
+        ("chat", {"messages": HELLO, "format": "xml"}, 'format has to be "json" or a JSON Schema'),
         ("generate", {"prompt": "Well?", "template": "{{ .Prompt }}"}, "template has to be empty"),
+        ("generate", {"prompt": "Well?", "raw": True, "images": ["aa"]}, "images has to be left out"),
         ("show", {"model": "nobody"}, "no pair named nobody"),
     ],
 )

@@ -37,6 +37,7 @@ HELLO: Any = [{"role": "user", "content": "Hello!"}]
 CALL = ToolCall("call00001", "get_time", '{"zone": "UTC"}')
 PARAMETERS = {"type": "object", "properties": {"zone": {"type": "string"}}}
 TOOLS: Any = [{"type": "function", "function": {"name": "get_time", "description": "", "parameters": PARAMETERS}}]
+OTHER: Any = {"type": "function", "function": {"name": "other"}}
 
 
 @asynccontextmanager
@@ -157,16 +158,19 @@ class TestChat:
     @pytest.mark.parametrize(
         ("choice", "tools_n", "must_call"),
         [
-            ("auto", 1, False),
+            ("auto", 2, False),
             ("none", 0, False),
-            ("required", 1, True),
+            ("required", 2, True),
             ({"type": "function", "function": {"name": "get_time"}}, 1, True),
+            ({"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": TOOLS}}, 1, False),
+            ({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": TOOLS}}, 1, True),
+            ({"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "get_time"}]}, 1, False),
         ],
     )
     async def test_the_choice_of_a_tool(self, choice: Any, tools_n: int, must_call: bool) -> None:
         async with client_of() as (client, service):
             await client.chat.completions.create(
-                model=PAIR, messages=HELLO, tools=TOOLS, tool_choice=choice, parallel_tool_calls=False
+                model=PAIR, messages=HELLO, tools=[*TOOLS, OTHER], tool_choice=choice, parallel_tool_calls=False
             )
         options = service.asked[0].options
         assert (len(options.tools), options.must_call, options.one_call) == (tools_n, must_call, tools_n > 0)
@@ -178,9 +182,9 @@ class TestChat:
             {"role": "system", "content": "Be brief."},
             {"role": "developer", "content": "Be kind."},
             {"role": "user", "content": parts},
-            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "assistant", "content": None, "tool_calls": [call], "reasoning_content": "Hm."},
             {"role": "tool", "tool_call_id": CALL.id, "content": "12:00"},
-            {"role": "assistant", "content": "It is "},
+            {"role": "assistant", "content": "It is ", "reasoning_content": "Noon."},
         ]
         async with client_of() as (client, service):
             await client.chat.completions.create(model=PAIR, messages=messages)
@@ -188,10 +192,10 @@ class TestChat:
         assert asked.prompt == (
             Message(Role.SYSTEM, "Be brief.\n\nBe kind."),
             Message(Role.USER, "What time?"),
-            Message(Role.ASSISTANT, "", (CALL,)),
+            Message(Role.ASSISTANT, "<think>\nHm.\n</think>\n\n", (CALL,)),
             Message(Role.TOOL, "12:00", call_id=CALL.id, name="get_time"),
         )
-        assert asked.prefix == "It is "
+        assert asked.prefix == "<think>\nNoon.\n</think>\n\nIt is "
 
     async def test_one_of_several_replies_that_fails_does_not_wait_for_the_others(self) -> None:
         told_n = 0
@@ -309,6 +313,18 @@ class TestChat:
             ({"tools": [*TOOLS, *TOOLS]}, "tools"),
             ({"tool_choice": "required"}, "tools"),
             ({"tool_choice": {"type": "function", "function": {"name": "other"}}, "tools": TOOLS}, "tool_choice"),
+            (
+                {"tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [OTHER]}, "tools": TOOLS},
+                "tool_choice.tools",
+            ),
+            (
+                {"tool_choice": {"type": "allowed_tools", "mode": "any", "tools": TOOLS}, "tools": TOOLS},
+                "tool_choice.mode",
+            ),
+            ({"max_completion_tokens": 1e30}, "max_completion_tokens"),
+            ({"chat_template": "{{ messages }}"}, "chat_template"),
+            ({"chat_template_kwargs": {"enable_thinking": False}}, "chat_template_kwargs"),
+            ({"add_generation_prompt": False}, "add_generation_prompt"),
             ({"functions": []}, "functions"),
             ({"response_format": {"type": "yaml"}}, "response_format.type"),
             ({"response_format": {"type": "json_schema", "json_schema": {}}}, "response_format.json_schema.schema"),
@@ -368,6 +384,13 @@ class TestText:
         assert logprobs is not None
         assert (logprobs.tokens, logprobs.token_logprobs, logprobs.text_offset) == (["Ye", "s"], [-0.5, -0.5], [0, 2])
         assert logprobs.top_logprobs == [{"�": -9999.0}] * 2
+
+    async def test_an_empty_text_has_empty_log_probabilities(self) -> None:
+        async with client_of(said("")) as (client, _):
+            whole = await client.completions.create(model=PAIR, prompt="Well", logprobs=1)
+        logprobs = whole.choices[0].logprobs
+        assert logprobs is not None
+        assert (logprobs.tokens, logprobs.token_logprobs, logprobs.text_offset) == ([], [], [])
 
     @pytest.mark.parametrize("max_tokens", [0, 1])
     async def test_a_prompt_is_echoed_with_its_log_probabilities(self, max_tokens: int) -> None:
@@ -444,6 +467,7 @@ class TestResponses:
         assert events[-1].type == "response.incomplete"
         final = events[-1].response
         assert (final.output_text, final.status) == ("Yes.", "incomplete")
+        assert [getattr(item, "status", None) for item in final.output] == ["completed", "incomplete"]
         assert final.incomplete_details is not None
         assert final.incomplete_details.reason == "max_output_tokens"
 
@@ -457,14 +481,14 @@ class TestResponses:
             assert (first.output_text, call.call_id, call.arguments) == ("I look.", CALL.id, CALL.arguments)
             history: Any = [
                 {"role": "user", "content": [{"type": "input_text", "text": "What time?"}]},
-                {"type": "reasoning", "summary": []},
+                {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "Hm."}]},
                 *(item.model_dump(exclude_none=True) for item in first.output),
                 {"type": "function_call_output", "call_id": call.call_id, "output": "12:00"},
             ]
             await client.responses.create(model=PAIR, input=history, tool_choice="required", tools=tools)
         assert service.asked[1].prompt == (
             Message(Role.USER, "What time?"),
-            Message(Role.ASSISTANT, "I look.", (CALL,)),
+            Message(Role.ASSISTANT, "<think>\nHm.\n</think>\n\nI look.", (CALL,)),
             Message(Role.TOOL, "12:00", call_id=CALL.id, name="get_time"),
         )
         assert service.asked[1].options.must_call
@@ -490,6 +514,8 @@ class TestResponses:
         [
             ({"previous_response_id": "resp_1"}, "previous_response_id"),
             ({"background": True}, "background"),
+            ({"include": ["message.output_text.logprobs"]}, "include"),
+            ({"top_logprobs": 2}, "top_logprobs"),
             ({"input": []}, "input"),
             ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0].type"),
             ({"input": [{"role": "robot", "content": ""}]}, "input[0].role"),
@@ -514,6 +540,7 @@ async def test_the_pairs_are_models() -> None:
         async with httpx2.AsyncClient() as plain:  # llama-server's clients leave the version out
             answer = await plain.get(f"{client.base_url}".removesuffix("v1/") + "models")
             assert answer.json()["data"][0]["id"] == PAIR
+            assert (await plain.get(f"{client.base_url}models/")).json() == answer.json()
         with pytest.raises(openai.NotFoundError):
             await client.models.retrieve("other")
 

@@ -24,7 +24,10 @@ from tests.server.test_embeddings import Started, two_files
 NUMBERS: tuple[Any, ...] = (-5, 1, 1.5, 1.0, 10**9, 3 * 10**9, 5e9, 10**17, 10**20, [5], [3 * 10**9], [[5], [10**20]])
 OBJECTS: tuple[Any, ...] = ({"a": 5}, [{"a": 5}], [{"type": None, "name": "a"}], {"type": "text", "json_schema": {}})
 CANDIDATES = (*NUMBERS, *OBJECTS, {"include_usage": 5}, {"5": 1e10}, "wrong", True, False, 0, "", [], {}, None)
-REFUSED = {"functions", "function_call", "previous_response_id", "conversation", "background", "prompt"}
+REFUSED = {
+    *("functions", "function_call", "chat_template", "chat_template_kwargs", "add_generation_prompt"),
+    *("previous_response_id", "conversation", "background", "prompt", "include", "top_logprobs"),
+}
 """Fields that are read to be refused with a sentence of their own."""
 FIRST: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello!"}], "prompt": "Once", "input": "Hello!"}
 by_path = pytest.mark.parametrize(("path", "fields"), [(path, fields) for path, _, fields in POSTS])

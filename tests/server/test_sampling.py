@@ -64,6 +64,11 @@ def test_a_wrong_value_names_its_field(sent: str, message: str) -> None:
     assert caught.value.param == message.split()[0]
 
 
+def test_a_bias_of_no_token_is_refused() -> None:
+    with pytest.raises(UsageError, match="--logit-bias -1 is no token"):
+        sampling_of(Fields({"logit_bias": {"-1": 5}}), OWN)
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import plistlib
 import re
@@ -16,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from configparser import ConfigParser
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -24,14 +26,20 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from localspec.config import read_config
 from localspec.engine.events import Round
+from localspec.insight.observers.observers import Observers
 from localspec.runtime.messages import ReplyOptions
-from localspec.server import embeddings, http_server, status
+from localspec.runtime.pair_info import PairInfo
+from localspec.runtime.resolver import SettingsResolver
+from localspec.server import embeddings, http_server, serving, status
+from localspec.server.access import AccessRules
 from localspec.server.app import make_app
 from localspec.server.embeddings import Embeddings
 from localspec.server.engines import Engines
 from localspec.server.http_server import HttpServer
 from localspec.server.service import BusyError, ReplyRequest
+from localspec.server.serving import ServerOptions
 from tests.readme import DOCS
 from tests.server.fakes import FakeService
 from tests.server.test_engines import service, until
@@ -90,6 +98,39 @@ def test_a_pair_that_makes_one_reply_after_another_says_why(tmp_path: Path) -> N
     with served("--target", str(tmp_path / "target.gguf")) as (process, _):
         assert process.stderr is not None
         assert process.stderr.readline() == "It makes one reply after another: it has several MTP layers.\n"
+
+
+async def test_a_stop_during_the_load_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is left behind that asyncio would report as lost."""
+    loading = asyncio.Event()
+
+    class Loading(Engines):
+        async def info(self, model: str) -> PairInfo:
+            loading.set()
+            return await super().info(model)
+
+    monkeypatch.setattr(serving, "Engines", Loading)
+    lost: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, about: lost.append(about))
+    options = ServerOptions(AccessRules("127.0.0.1"))
+    chat_config = SettingsResolver({"pair": "builtin"}).resolve(read_config())
+    listening = socket.create_server(("127.0.0.1", 0))
+    running = asyncio.create_task(serving.serve(chat_config, options, listening, Silent()))
+    await loading.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    gc.collect()
+    assert lost == []
+
+
+class Silent:
+    """An operator that hears nothing."""
+
+    def progress(self, what: str, fraction: float) -> None: ...
+    def ready(self, info: PairInfo) -> None: ...
+    def news(self, observers: Observers) -> None: ...
+    def stopping(self, busy: bool) -> None: ...
 
 
 async def test_a_stop_lets_replies_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,11 @@ class HeldBack:
         answer = self._answer_start(text)
         return len(text if answer is None else text[: self._head_start(text, answer)].rstrip())
 
+    def has_begun(self, text: str) -> bool:
+        """True if the whole head of a call is held back, and not only its first letters."""
+        start = self.start(text)
+        return self._head.search(text, start) is not None and (not self._bare or self._reader.names_tool(text[start:]))
+
     def _head_start(self, text: str, answer: int) -> int:
         at = max(self._from, answer)
         while found := self._head.search(text, at):

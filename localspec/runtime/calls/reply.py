@@ -41,7 +41,7 @@ class ReplyCalls:
     """Follows the events of a reply that may call ``tools``, and has its last one name the calls.
 
     Only what the target has committed is read, and only if the reply ended by itself: one that was cut off, cancelled
-    or failed makes no call.
+    or failed makes no call. A call that was cut off is not said.
     """
 
     form: CallForm
@@ -120,6 +120,8 @@ class ReplyCalls:
                 event = replace(event, held_n=self._shown_n - self._shown(self._held_back.start(self._text)))
             elif isinstance(event, Finished) and event.reason is FinishReason.STOP:
                 event = self._finished(event)
+            elif isinstance(event, Finished) and event.reason is FinishReason.LENGTH:
+                event = replace(event, said_n=self._cut_n())
             yield event
 
     def _take(self, tokens: Sequence[Token]) -> None:
@@ -145,7 +147,13 @@ class ReplyCalls:
     def _finished(self, event: Finished) -> Finished:
         read = self._read()
         calls = tuple(ToolCall(_new_id(), call.name, call.arguments_text) for call in read.calls)
-        return replace(event, calls=calls, call_error=read.error, said_n=self._said_n(read))
+        said_n = self._said_n(read) if calls or event.stop is None else self._cut_n()
+        return replace(event, calls=calls, call_error=read.error, said_n=said_n)
+
+    def _cut_n(self) -> int | None:
+        """The characters before a call in which the reply was cut off; None for all."""
+        begun = self._held_back.has_begun(self._text)
+        return self._shown(self._held_back.start(self._text)) if begun else None
 
     def _said_n(self, read: CallsRead) -> int | None:
         """The characters before the calls, or before control tokens at the end that begin none; None for all."""

@@ -10,10 +10,12 @@ from contextlib import aclosing, closing
 from localspec.base.paths import user_paths
 from localspec.insight.observers.observers import Observers
 from localspec.runtime.chat_config import ChatConfig
+from localspec.server import embeddings
 from localspec.server.app import make_app
 from localspec.server.batch.requests import Line
 from localspec.server.batch.results import BatchResult
 from localspec.server.batch.run import BatchRun
+from localspec.server.embeddings import Embeddings
 from localspec.server.engines import Engines, ServiceLimits
 from localspec.server.http_server import logged
 from localspec.server.served_pairs import ServedPairs
@@ -38,14 +40,17 @@ async def answer_batch(
     with logged(user_paths().logs / "batch.log"), closing(Observers()) as observers:
         observers.use(chat_config)
         engines = Engines(ServedPairs(chat_config), limits, observers)
+        vectors = Embeddings()
         showing = asyncio.create_task(_show_load(engines, on_progress))
         try:
-            batch = BatchRun(engines, make_app(engines), parallel, in_order)
+            app = make_app(engines, routes=embeddings.routes(vectors))
+            batch = BatchRun(engines, app, parallel, in_order)
             async with aclosing(batch.results(lines)) as results:
                 async for result in results:
                     on_result(result)
         finally:
             showing.cancel()
+            await vectors.close()
             await engines.close()
 
 

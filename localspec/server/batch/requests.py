@@ -11,10 +11,11 @@ from typing import Any, BinaryIO
 
 from localspec.base.bounded_file import in_megabytes
 from localspec.base.errors import InputError, NotFoundError, refused
+from localspec.server.embeddings import PATH as EMBEDDINGS
 
 MOST_BYTES = 64_000_000
 """The longest line that is read."""
-_URL = re.compile(r"/v1/[\w/.-]{1,200}", re.ASCII)
+_URL = re.compile(r"/v1/(?!.*\.\.)[\w/.-]{1,200}", re.ASCII)
 _SHOWN = 80
 
 
@@ -61,15 +62,17 @@ def read_batch(path: Path) -> Iterator[Line]:
 
 
 def without_model(line: Line) -> Line:
-    """The same request without its model, so that the pair of the command answers it."""
-    if not isinstance(line, BatchRequest):
+    """The same request without its model, so that the pair of the command answers it; embeddings are no pair's."""
+    if not isinstance(line, BatchRequest) or line.url == EMBEDDINGS:
         return line
     return replace(line, body={name: value for name, value in line.body.items() if name != "model"})
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Numbers and texts of lines; of one that is too long the beginning."""
-    if path.exists() and not path.is_file():  # it is read twice, which a pipe cannot be
+    if path.is_fifo() or str(path) == "-":
+        raise InputError("Requests are read twice, which a pipe cannot be.", "Write them to a file, and name that.")
+    if path.exists() and not path.is_file():
         raise InputError(f"{path} is no file.", "Name a file with a request a line.")
     try:
         with path.open("rb") as file:

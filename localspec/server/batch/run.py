@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from localspec.base.errors import LocalSpecError
 from localspec.server.batch.requests import BatchRequest, Line
 from localspec.server.batch.results import BatchResult
+from localspec.server.embeddings import PATH as EMBEDDINGS
 from localspec.server.service import BusyError, Service
 
 logger = logging.getLogger("uvicorn.error")
@@ -90,7 +91,8 @@ class BatchRun:
     async def _answer(self, client: AsyncClient, line: Line) -> BatchResult:
         if not isinstance(line, BatchRequest):
             return BatchResult(line)
-        await self._load(line.model)
+        if line.url != EMBEDDINGS:
+            await self._load(line.model)
         response = await self._sent(client, line)
         return BatchResult(line, response.status_code, _json(response))
 

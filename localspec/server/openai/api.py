@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from localspec.base.errors import NotFoundError
+from localspec.server.ollama_models import kind_of, time_text
 from localspec.server.openai.chat import complete_chat
 from localspec.server.openai.completions import complete_text
 from localspec.server.openai.openapi import openapi_page
@@ -19,25 +20,43 @@ from localspec.server.service import ServedModel, Service
 
 
 async def list_models(service: Service, request: Request) -> Response:
-    """All pairs."""
-    return JSONResponse({"object": "list", "data": [_model(each) for each in service.models()]})
+    """All pairs, and the embedding models."""
+    listed = [_model(each) for each in await _models(service)]
+    ends = {"has_more": False, "first_id": listed[0]["id"], "last_id": listed[-1]["id"]}
+    return JSONResponse({"object": "list", "data": listed, **ends})
 
 
 async def show_model(service: Service, request: Request) -> Response:
-    """One pair. Raises NotFoundError."""
+    """One of them, or all behind a last slash. Raises NotFoundError."""
     named = request.path_params["model"]
-    found = next((each for each in service.models() if each.id == named), None)
+    if not named:
+        return await list_models(service, request)
+    found = next((each for each in await _models(service) if each.id == named), None)
     if found is None:
         raise NotFoundError(f"There is no pair named {named}.", "GET /v1/models lists the pairs.")
     return JSONResponse(_model(found))
 
 
+async def _models(service: Service) -> list[ServedModel]:
+    return [*service.models(), *await service.embedders()]
+
+
 def _model(model: ServedModel) -> dict[str, Any]:
-    """A pair as OpenAI has models, with llama-server's ``meta``."""
+    """A pair as OpenAI and Anthropic have models, with llama-server's ``meta``."""
     meta: dict[str, Any] = {"name": model.name, "size": model.size_bytes, "loaded": model.loaded}
     if model.info is not None:
         meta |= {"n_ctx": model.info.n_ctx, "n_vocab": model.info.n_vocab, "draft": model.info.draft_name}
-    return {"id": model.id, "object": "model", "created": model.created, "owned_by": "localspec", "meta": meta}
+    return {
+        "id": model.id,
+        "object": "model",
+        "created": model.created,
+        "owned_by": "localspec",
+        "type": "model",
+        "display_name": model.name,
+        "created_at": time_text(model.created),
+        "meta": meta,
+        **kind_of(model),
+    }
 
 
 _ENDPOINTS: tuple[tuple[str, str, Callable[[Service, Request], Awaitable[Response]]], ...] = (

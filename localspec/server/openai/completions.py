@@ -169,7 +169,7 @@ class _Text:
                 listed = [(each.text, each.logprobs) for each in tokens]
                 text = "".join(each.text for each in event.tokens)
                 if text:
-                    yield {"text": text, "logprobs": self._logprobs(listed)}
+                    yield {"text": text, "logprobs": self.logprobs_of(listed)}
             case Finished():
                 yield {"text": "", "finish_reason": self.reason}
 
@@ -179,7 +179,7 @@ class _Text:
         if self.with_logprobs and self.shown.pieces:
             first = TokenLogprobs(self.shown.pieces[0], 0.0)
             told = [(spelled(each.piece), each) for each in (first, *self.shown.logprobs)]
-        logprobs = self._logprobs(told)
+        logprobs = self.logprobs_of(told)
         if logprobs and told:
             logprobs["token_logprobs"][0] = logprobs["top_logprobs"][0] = None
         self.length = len(self.shown.text)
@@ -190,7 +190,7 @@ class _Text:
         """The reason of its end, in OpenAI's words."""
         return REASONS[self.reply.finished.reason] if self.reply.finished else "length"
 
-    def _logprobs(self, told: Sequence[tuple[str, TokenLogprobs | None]]) -> dict[str, list[Any]] | None:
+    def logprobs_of(self, told: Sequence[tuple[str, TokenLogprobs | None]]) -> dict[str, list[Any]] | None:
         """The log probabilities of tokens, each with its text, in the shape of completions."""
         if not self.with_logprobs:
             return None
@@ -229,7 +229,8 @@ class _Completion:
     async def whole(self) -> dict[str, Any]:
         """The answer in one piece."""
         choices = [
-            {"index": i, "text": "", "logprobs": None, "finish_reason": "length"} for i in range(len(self._texts))
+            {"index": i, "text": "", "logprobs": text.logprobs_of(()), "finish_reason": "length"}
+            for i, text in enumerate(self._texts)
         ]
         async with aclosing(self._pieces()) as pieces:
             async for i, piece in pieces:

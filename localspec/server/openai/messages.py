@@ -56,12 +56,18 @@ async def _message(fields: Fields) -> Message:
     if role is None:
         fields.refuse("role", "system, developer, user, assistant or tool")
     calls = tuple(_call(each) for each in fields.objects("tool_calls")) if role is Role.ASSISTANT else ()
-    if not calls and not fields.has("content"):
+    thought = fields.text("reasoning_content", "") if role is Role.ASSISTANT else ""
+    if not calls and not thought and not fields.has("content"):
         fields.refuse("content", "a text or a list of parts")
-    content = await content_of(fields, role) if fields.has("content") else ""
+    content = reasoned(thought) + (await content_of(fields, role) if fields.has("content") else "")
     if role is not Role.TOOL:
         return Message(role, content, calls)
     return Message(role, content, call_id=fields.text("tool_call_id"), name=fields.text("name", "") or None)
+
+
+def reasoned(thought: str) -> str:
+    """The beginning of a reply that reasons; empty for no thought."""
+    return f"<think>\n{thought}\n</think>\n\n" if thought else ""
 
 
 async def content_of(fields: Fields, role: Role, name: str = "content") -> str:
@@ -148,6 +154,8 @@ def _chosen(fields: Fields, tools: tuple[Tool, ...]) -> tuple[tuple[Tool, ...], 
     if isinstance(choice, dict):
         within = fields.object("tool_choice")
         assert within is not None
+        if within.raw("type") == "allowed_tools":
+            return _allowed(within.object("allowed_tools") or within, tools)
         name = (within.object("function") or within).text("name")
         named = tuple(tool for tool in tools if tool.name == name)
         return (named, True) if named else fields.refuse("tool_choice", "one of the tools")
@@ -158,3 +166,13 @@ def _chosen(fields: Fields, tools: tuple[Tool, ...]) -> tuple[tuple[Tool, ...], 
     if name == "none":
         return (), False
     return (tools, False) if name in (None, "auto") else fields.refuse("tool_choice", "auto, none, required or a tool")
+
+
+def _allowed(choice: Fields, tools: tuple[Tool, ...]) -> tuple[tuple[Tool, ...], bool]:
+    """As ``_chosen``, for a choice that names several tools."""
+    names = [(each.object("function") or each).text("name") for each in choice.objects("tools")]
+    named = tuple(tool for tool in tools if tool.name in names)
+    if not named:
+        choice.refuse("tools", "a list of the request's tools")
+    mode = choice.text("mode")
+    return (named, mode == "required") if mode in ("auto", "required") else choice.refuse("mode", "auto or required")

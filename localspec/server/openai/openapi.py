@@ -62,6 +62,8 @@ _FLAT_FUNCTION: Schema = {
     "required": ["type", "name"],
 }
 _NAMED_CHOICE: Schema = _form(type={"const": "function"}, function=_form(name=_TEXT))
+_MODE: Schema = {"enum": ["auto", "required"]}
+_ALLOWED: Schema = _form(mode=_MODE, tools=_list_of(_NAMED_CHOICE))
 _TEXT_PART = _form(type={"const": "text"}, text=_TEXT)
 _DATA_URL: Schema = {"type": "string", "pattern": "^data:image/[^,]*;base64,"}
 _IMAGE_PART = _form(type={"const": "image_url"}, image_url=_form(url=_DATA_URL))
@@ -71,6 +73,7 @@ _MESSAGE: Schema = {
         _form(role={"enum": ["system", "developer", "assistant"]}, content={"anyOf": [_TEXT, _list_of(_TEXT_PART)]}),
         _form(role={"const": "user"}, content={"anyOf": [_TEXT, _list_of({"anyOf": [_TEXT_PART, _IMAGE_PART]})]}),
         _form(role={"const": "assistant"}, tool_calls=_list_of(_CALL)),
+        _form(role={"const": "assistant"}, reasoning_content=_SAID),
         _form(role={"const": "tool"}, tool_call_id=_TEXT, content={"anyOf": [_TEXT, _list_of(_TEXT_PART)]}),
     ]
 }
@@ -83,6 +86,7 @@ _ITEM: Schema = {
         ),
         _form(type={"const": "function_call"}, call_id=_TEXT, name=_TEXT, arguments=_TEXT),
         _form(type={"const": "function_call_output"}, call_id=_TEXT, output=_TEXT),
+        _form(type={"const": "reasoning"}, content=_list_of(_form(type={"const": "reasoning_text"}, text=_TEXT))),
     ]
 }
 _FORMAT: Schema = {
@@ -154,7 +158,13 @@ CHAT: dict[str, Schema] = {
     "logprobs": _FLAG,
     "top_logprobs": _whole(0, MOST_ALTERNATIVES),
     "tools": _nullable({"type": "array", "items": _form(type={"const": "function"}, function=_FUNCTION)}),
-    "tool_choice": {"anyOf": [{"enum": ["auto", "none", "required", None]}, _NAMED_CHOICE]},
+    "tool_choice": {
+        "anyOf": [
+            {"enum": ["auto", "none", "required", None]},
+            _NAMED_CHOICE,
+            _form(type={"const": "allowed_tools"}, allowed_tools=_ALLOWED),
+        ]
+    },
     "parallel_tool_calls": _FLAG,
 }
 """The fields of ``/v1/chat/completions``."""
@@ -183,7 +193,13 @@ RESPONSE: dict[str, Schema] = {
     "metadata": _OBJECT,
     "text": {"anyOf": [{"type": "object", "properties": {"format": _nullable(_FLAT_FORMAT)}}, {"type": "null"}]},
     "tools": _nullable({"type": "array", "items": _FLAT_FUNCTION}),
-    "tool_choice": {"anyOf": [{"enum": ["auto", "none", "required", None]}, _form(type=_TEXT, name=_TEXT)]},
+    "tool_choice": {
+        "anyOf": [
+            {"enum": ["auto", "none", "required", None]},
+            _form(type=_TEXT, name=_TEXT),
+            _form(type={"const": "allowed_tools"}, mode=_MODE, tools=_list_of(_form(type=_TEXT, name=_TEXT))),
+        ]
+    },
     "parallel_tool_calls": _FLAG,
 }
 """The fields of ``/v1/responses``."""

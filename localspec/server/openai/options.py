@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from localspec.base.errors import UsageError
 from localspec.engine.settings import Sampling
 from localspec.runtime.messages import ReplyOptions
 from localspec.server.failures import InvalidFieldError
-from localspec.server.fields import Fields
+from localspec.server.fields import LARGEST, Fields
 from localspec.server.sampling import held_to_grammar, held_to_schema, sampling_of
 from localspec.server.service import Service
 
@@ -53,10 +54,11 @@ async def options_of(fields: Fields, base: ReplyOptions, *limits: str) -> ReplyO
 
 def _limit(fields: Fields, name: str) -> int | None:
     """The most tokens of a reply; None for -1, llama-server's word for no limit."""
-    limit = fields.whole(name) or 0
-    if limit < 1 and limit != -1:
-        fields.refuse(name, "a whole number from 1")
-    return None if limit == -1 else limit
+    with suppress(InvalidFieldError):
+        limit = fields.whole(name) or 0
+        if limit >= 1 or limit == -1:
+            return None if limit == -1 else limit
+    return fields.refuse(name, f"a whole number from 1 to {LARGEST}, or -1 for no limit")
 
 
 def stops_of(fields: Fields, name: str, base: ReplyOptions) -> tuple[str, ...]:
@@ -142,6 +144,15 @@ async def _about(param: str, held: Awaitable[Sampling]) -> Sampling:
         raise
     except UsageError as error:
         raise InvalidFieldError(error.message, error.hint, param=param) from None
+
+
+def check_template(fields: Fields) -> None:
+    """Raise InvalidFieldError for another template than the model's, or another way to fill it in."""
+    for name, empty in (("chat_template", ""), ("chat_template_kwargs", {})):
+        if fields.raw(name) not in (None, empty):
+            fields.refuse(name, "empty: the model's own template counts, as it stands")
+    if not fields.flag("add_generation_prompt", default=True):
+        fields.refuse("add_generation_prompt", "true: a reply follows")
 
 
 def wants_origins(fields: Fields) -> bool:

@@ -18,13 +18,15 @@ from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.server.failures import InvalidFieldError, sentence_of
 from localspec.server.fields import Fields
 from localspec.server.openai.figures import ReplyFigures, llama_timings, new_id, origins, usage
-from localspec.server.openai.messages import content_of, distinct, joined, tool_of, with_tools
+from localspec.server.openai.messages import content_of, distinct, joined, reasoned, tool_of, with_tools
 from localspec.server.openai.options import held_to_format, options_of, pair_of, wants_origins
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.service import ReplyRequest, Service
 from localspec.server.streaming import StreamResponse, replied, server_sent
 
 _WITH_STATE = ("previous_response_id", "conversation", "background", "prompt")
+_LOGPROBS = "message.output_text.logprobs"
+_ELSEWHERE = "Ask /v1/chat/completions for them."
 _ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT}
 
 Sent = dict[str, Any]
@@ -36,7 +38,8 @@ async def respond(service: Service, request: Request) -> Response:
     for name in _WITH_STATE:
         if fields.raw(name):
             message = f"{name} is not possible: this server keeps no state."
-            raise InvalidFieldError(message, "Send the whole conversation as input.", param=name)
+            hint = "Leave it out." if name == "background" else "Send the whole conversation as input."
+            raise InvalidFieldError(message, hint, param=name)
     model = pair_of(service, fields)
     options = await _options(fields, service.settings(model).reply)
     asked = ReplyRequest(model, await _messages(fields), options)
@@ -48,6 +51,9 @@ async def respond(service: Service, request: Request) -> Response:
 
 async def _options(fields: Fields, base: ReplyOptions) -> ReplyOptions:
     options = await options_of(fields, base, "max_output_tokens")
+    if _LOGPROBS in fields.texts("include") or fields.whole("top_logprobs"):
+        name = "top_logprobs" if fields.raw("top_logprobs") else "include"
+        raise InvalidFieldError("Log probabilities are told in chats and completions alone.", _ELSEWHERE, param=name)
     text = fields.object("text")
     format_ = text.object("format") if text else None
     if format_:
@@ -59,25 +65,30 @@ async def _options(fields: Fields, base: ReplyOptions) -> ReplyOptions:
 
 
 async def _messages(fields: Fields) -> tuple[Message, ...]:
-    """The conversation. Calls in a row, and the text before them, are one message."""
+    """The conversation. Calls in a row, and the text and the reasoning before them, are one message."""
     instructions = fields.text("instructions", "")
     above = [Message(Role.SYSTEM, instructions)] if instructions else []
     if isinstance(fields.raw("input"), str):
         return (*above, Message(Role.USER, fields.text("input")))
     found: list[tuple[Message, list[ToolCall]]] = []
+    thought = ""
     for item in fields.objects("input") or fields.refuse("input", "a text or a list of items"):
-        message = await _message(item)
-        if message is None:
+        if item.raw("type") == "reasoning":
+            thought = "".join(part.text("text") for part in item.objects("content") or item.objects("summary"))
             continue
-        if message.calls and found and found[-1][0].role is Role.ASSISTANT:
+        message = await _message(item)
+        if message.role is Role.ASSISTANT:
+            message = replace(message, content=reasoned(thought) + message.content)
+        thought = ""
+        if message.calls and not message.content and found and found[-1][0].role is Role.ASSISTANT:
             found[-1][1].extend(message.calls)
         else:
             found.append((message, list(message.calls)))
     return joined([*above, *(replace(message, calls=tuple(calls)) for message, calls in found)])
 
 
-async def _message(item: Fields) -> Message | None:
-    """The message that an item is; None for the reasoning of an earlier reply, which is not read again."""
+async def _message(item: Fields) -> Message:
+    """The message that an item is."""
     match item.text("type", "message"):
         case "message":
             role = _ROLES.get(item.text("role"))
@@ -90,8 +101,6 @@ async def _message(item: Fields) -> Message | None:
         case "function_call_output":
             output = await content_of(item, Role.TOOL, "output")
             return Message(Role.TOOL, output, call_id=item.text("call_id"))
-        case "reasoning":
-            return None
     return item.refuse("type", "message, function_call, function_call_output or reasoning")
 
 
@@ -134,9 +143,9 @@ class _Item:
             return {"type": "reasoning_text", "text": self.text}
         return {"type": "output_text", "text": self.text, "annotations": [], "logprobs": []}
 
-    def json(self, *, whole: bool) -> Sent:
-        """The item, with its text once it is ``whole``."""
-        about = {"id": self.id, "status": "completed" if whole else "in_progress", "content": [self.part] * whole}
+    def json(self, status: str = "in_progress") -> Sent:
+        """The item, with its text once it has another status."""
+        about = {"id": self.id, "status": status, "content": [] if status == "in_progress" else [self.part]}
         if self.kind is PartKind.REASONING:
             return {**about, "type": "reasoning", "summary": []}
         return {**about, "type": "message", "role": "assistant"}
@@ -164,16 +173,16 @@ class _Output:
         if self._open is None or self._open.kind is not part.kind:
             yield from self.close()
             item = self._open = _Item(len(self.items), part.kind, new_id(_PREFIXES[part.kind]))
-            yield _event("response.output_item.added", output_index=item.index, item=item.json(whole=False))
+            yield _event("response.output_item.added", output_index=item.index, item=item.json())
             yield _event("response.content_part.added", **item.place, part=item.part)
         self._open.text += part.text
         yield _event(f"{_EVENTS[part.kind]}.delta", **self._open.place, delta=part.text, **_logprobs(part.kind))
 
-    def close(self) -> Iterator[Sent]:
+    def close(self, status: str = "completed") -> Iterator[Sent]:
         """The end of the text under way."""
         if (item := self._open) is not None:
             self._open = None
-            self.items.append(item.json(whole=True))
+            self.items.append(item.json(status))
             yield _event(f"{_EVENTS[item.kind]}.done", **item.place, text=item.text, **_logprobs(item.kind))
             yield _event("response.content_part.done", **item.place, part=item.part)
             yield _event("response.output_item.done", output_index=item.index, item=self.items[-1])
@@ -259,7 +268,7 @@ class _Answer:
                 self._reply.reasoning_n = self._splitter.reasoning_n
                 for part in self._splitter.end(event):
                     yield from self._output.add(part)
-                yield from self._output.close()
+                yield from self._output.close("completed" if event.reason is FinishReason.STOP else "incomplete")
                 for call in event.calls:
                     yield from self._output.call(call)
                 response = self._response()

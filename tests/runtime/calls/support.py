@@ -161,6 +161,7 @@ def events_of(
     reason: FinishReason = FinishReason.STOP,
     prefix: str = "",
     messages: Sequence[Message] = (),
+    stop: str | None = None,
 ) -> Iterator[Event]:
     """A round for each part, and the end, as ``ReplyCalls`` passes them on."""
     vocabulary = Vocabulary({text.encode(): 1_000 + i for i, text in enumerate(controls)})
@@ -169,7 +170,7 @@ def events_of(
     ids = [vocabulary.written_controls[part.encode()] if named and at % 2 else at for at, part in enumerate(parts)]
     tokens = (Token(id_, part, Origin.PLAIN) for id_, part in zip(ids, parts, strict=True))
     rounds = (Round(i, None, 0, (token,), (), (), 0.0, 0.0, 0.0) for i, token in enumerate(tokens))
-    yield from follower.follow(chain(rounds, [Finished(reason, "".join(parts), Tally().timings())]))
+    yield from follower.follow(chain(rounds, [Finished(reason, "".join(parts), Tally().timings(), stop=stop)]))
 
 
 def in_parts(syntax: CallSyntax, text: str) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localspec.engine.events import Finished, Round, ToolCall
+from localspec.engine.events import Finished, FinishReason, Round, ToolCall
 from localspec.engine.text import Utf8Stream
 from localspec.runtime.calls.form import CallForm
 from localspec.runtime.calls.prompt import said
@@ -63,6 +63,22 @@ def test_what_is_no_call_is_shown_in_the_end(syntax: CallSyntax, parts: list[str
     assert all(later.startswith(step) for step, later in pairwise(steps))
     if not reply_of(syntax, parts).calls:
         assert after == "".join(parts)
+
+
+@each_syntax
+@pytest.mark.parametrize(("reason", "stop"), [(FinishReason.LENGTH, None), (FinishReason.STOP, "\n")])
+def test_a_call_that_is_cut_off_is_not_shown(syntax: CallSyntax, reason: FinishReason, stop: str | None) -> None:
+    """By the limit or by a stop string; what may only become one is, and nothing is shown twice."""
+    said = "" if syntax.bare else "Let me see.\n"
+    call = WRITERS[syntax.name]("first", {"text": "a"})
+    named_n = call.index("first") + len("first")
+    for cut_n in range(named_n, len(call)):
+        (*_, finished) = events_of(syntax, [said, call[:cut_n]], reason=reason, stop=stop)
+        assert isinstance(finished, Finished)
+        assert finished.said_n == len(said.rstrip())
+    (*_, finished) = events_of(HERMES, ["a <", "tool"], reason=reason, stop=stop)
+    assert isinstance(finished, Finished)
+    assert finished.said_n is None
 
 
 def test_a_reply_about_calls_goes_on_while_it_is_written() -> None:
