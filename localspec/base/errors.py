@@ -92,10 +92,10 @@ class CapacityError(LocalSpecError):
 
 
 class EngineError(LocalSpecError):
-    """An engine that cannot be started or died, or an RPC server that computes for it and does not answer."""
+    """An engine that cannot be started or died, or an RPC or MCP server that does not answer."""
 
     exit_code = 8
-    meaning = "the engine did not start, or stopped, or an RPC server does not answer"
+    meaning = "the engine or an RPC or MCP server did not start, stopped, or is silent"
 
 
 class ConfigError(LocalSpecError):
@@ -206,7 +206,7 @@ def refused(what: str, error: OSError, elsewhere: str) -> tuple[str, str]:
     """
     reason, hint = _REASONS.get(error.errno or 0, (error.strerror or str(error), "{elsewhere}."))
     hint = hint.format(elsewhere=elsewhere)
-    return f"{what}: {reason[:1].lower()}{reason[1:]}.", hint[:1].upper() + hint[1:]
+    return f"{what}: {reason[:1].lower()}{reason[1:].removesuffix('.')}.", hint[:1].upper() + hint[1:]
 
 
 def reason_of(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from localspec.base.errors import refused
 from localspec.base.file_lock import file_lock, folder_lock, is_locked
 from localspec.base.shared_file import new_private_file, replace_file, write_whole
 from localspec.chat.compose.history import PromptHistory
@@ -254,6 +256,7 @@ def test_a_lock_is_seen_and_dropped_with_its_holder(tmp_path: Path) -> None:
 HOLDER = """
 import sys
 from pathlib import Path
+from localspec.base.errors import refused
 from localspec.base.file_lock import file_lock
 with file_lock(Path(sys.argv[1])):
     print("held", flush=True)
@@ -290,3 +293,10 @@ def test_a_name_may_be_as_long_as_the_file_system_takes(tmp_path: Path, name: st
     with new_private_file(tmp_path / f"0{name[1:]}") as stream:
         stream.write("new")
     assert {path.name for path in tmp_path.iterdir()} == {name, f"0{name[1:]}"}
+
+
+def test_a_refusal_ends_with_one_full_stop() -> None:
+    """Python's own reasons have one of their own."""
+    error = io.UnsupportedOperation("File or stream is not seekable.")
+    said, hint = refused("The file cannot be written", error, "go on")
+    assert (said, hint) == ("The file cannot be written: file or stream is not seekable.", "Go on.")
