@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +16,7 @@ from localspec.cli.options import param_of
 from localspec.cli.report import remark
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
-from localspec.cli.values import ValueParam
+from localspec.cli.values import PathParam, ValueParam
 from localspec.config.kinds import Number
 
 if TYPE_CHECKING:
@@ -26,13 +25,15 @@ if TYPE_CHECKING:
     from localspec.insight.bench.run import Bench, BenchLaunch, BenchPlan
     from localspec.insight.prompt_sets import BenchPrompt
 
-_FILE = click.Path(path_type=Path, dir_okay=False)
+_FILE = PathParam(dir_okay=False)
 _FROM_1 = ValueParam(Number(1, whole=True))
 _REPEATS = ValueParam(Number(1, 1000, whole=True))
 
 
 @click.command(cls=SectionedCommand, short_help="Measure whether speculation pays here.")
-@click.option("--pair", "pairs", multiple=True, metavar="ID", help="Measure this pair; may be given several times.")
+@click.option(
+    "--pair", "pairs", type=param_of("pair"), multiple=True, help="Measure this pair; may be given several times."
+)
 @borrow(("target", "draft"))
 @click.option(
     "--spec",

@@ -13,6 +13,7 @@ import click
 
 from localspec.base.amounts import number_of
 from localspec.base.errors import OWN_FOLDER, ConfigError, UsageError, explaining
+from localspec.cli.options import param_of
 from localspec.cli.report import remark
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _NAME = click.argument("name")
 
 
 def _for_pair(text: str) -> Callable[[Decorated], Decorated]:
-    return click.option("--pair", metavar="ID", help=text)
+    return click.option("--pair", type=param_of("pair"), help=text)
 
 
 @click.group(short_help="Show, change and check the settings.", invoke_without_command=True)
@@ -234,7 +235,7 @@ def _tell(problems: list[Problem]) -> None:
 
 def _listing(read: Config, chosen: list[EffectiveSetting], *, everything: bool, pair: str | None) -> list[str]:
     from localspec.config.kinds import shown
-    from localspec.config.table import SECTIONS
+    from localspec.config.table import KEYS_SECTION, SECTIONS
 
     counting = everything or pair is not None
     lines: list[str] = []
@@ -251,9 +252,18 @@ def _listing(read: Config, chosen: list[EffectiveSetting], *, everything: bool, 
                 lines.append(f"    {each.setting.description}")
     if pair is None:
         lines += _pair_tables(read)
-        if read.keys:
-            lines += ["", "[keys]", *(f"{action} = {keys}" for action, keys in read.keys.items())]
+        if keys := _counting_keys(read):
+            lines += ["", f"[{KEYS_SECTION}]", *(f"{action} = {each}" for action, each in keys.items())]
     return lines[1:] or [f"Nothing is set in {read.path}; `localspec config show --all` lists what can be."]
+
+
+def _counting_keys(read: Config) -> dict[str, str]:
+    """The keys of the file that are not among the mistakes."""
+    from localspec.chat.commands.keymap import resolve_keymap
+    from localspec.config.table import KEYS_SECTION
+
+    refused = {problem.what.partition(": ")[0] for problem in resolve_keymap(read).problems}
+    return {action: keys for action, keys in read.keys.items() if f"{KEYS_SECTION}.{action}" not in refused}
 
 
 def _pair_tables(read: Config) -> Iterator[str]:
@@ -278,6 +288,6 @@ def _described(read: Config, chosen: list[EffectiveSetting]) -> dict[str, Any]:
         "path": str(read.path),
         "settings": [each.to_dict() for each in chosen],
         "pairs": {pair: {"there": pair not in gone, "settings": dict(values)} for pair, values in read.pairs.items()},
-        "keys": dict(read.keys),
+        "keys": _counting_keys(read),
         "problems": [{"line": problem.line, "problem": problem.what} for problem in _problems(read)],
     }

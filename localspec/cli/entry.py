@@ -15,7 +15,7 @@ from localspec.cli import report
 from localspec.cli.commands import localspec
 from localspec.cli.services import Services
 from localspec.cli.streams import StdoutError, give_up_stdout, settle_streams
-from localspec.cli.watch import POSSIBLE, watched
+from localspec.cli.watch import watched
 
 _COMPLETION_VARIABLE = "_LOCALSPEC_COMPLETE"
 
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None, *, services: Services | None = 
         localspec.main(prog_name="localspec", complete_var=_COMPLETION_VARIABLE)
     if arguments is None and services is None:
         arguments, services = sys.argv[1:], Services()
-        if POSSIBLE and _loads_models(arguments, services):
+        if _loads_models(arguments, services):
             services = watched(services)
     sys.exit(_answer(sys.argv[1:] if arguments is None else arguments, services or Services()))
 

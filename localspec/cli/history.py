@@ -97,10 +97,10 @@ def _say_what_was_left(all_n: int, shown_n: int) -> None:
 def _nothing(text: str | None, *, archived: bool, deleted: bool) -> str:
     if text is not None:
         return f"No title has the letters of {text!r}. `localspec history search` looks into the messages."
-    if archived:
+    if archived and not deleted:
         return "The archive is empty. `localspec history archive ID` puts a conversation there."
     if deleted:
-        return "No conversation was deleted in the last 30 days."
+        return f"No conversation{' of the archive' if archived else ''} was deleted in the last 30 days."
     return "There are no conversations yet. `localspec` opens the chat, which stores its conversations."
 
 

@@ -14,7 +14,7 @@ import click
 from localspec.base.amounts import number_of
 from localspec.base.terminal_stream import is_utf8
 from localspec.cli.history_store import open_history, to_new_file
-from localspec.cli.values import ValueParam
+from localspec.cli.values import PathParam, ValueParam
 from localspec.config.kinds import Number
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option(
     "--redact",
     "rules",
-    type=click.Path(path_type=Path),
+    type=PathParam(),
     metavar="FILE",
     help="Replace in the context whatever matches a regular expression in FILE, one a line, and leave out records "
     "whose own tokens are part of a match.",

@@ -14,6 +14,7 @@ from localspec.base.amounts import number_of
 from localspec.base.errors import UsageError
 from localspec.cli.history_store import matching, meant, open_history, to_new_file
 from localspec.cli.report import remark
+from localspec.cli.values import PathParam
 
 if TYPE_CHECKING:
     from localspec.store import ConversationDocument
@@ -85,7 +86,7 @@ def _written(documents: Iterator[ConversationDocument], kind: str) -> Iterator[s
 
 
 @click.command("import", short_help="Read conversations from LocalSpec, ChatGPT or LM Studio.")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PathParam())
 @click.option("--copy", "copies", is_flag=True, help="Add conversations that are here already once more.")
 @click.option("--json", "as_json", is_flag=True, help="Write the ids of what was imported as a JSON object.")
 def import_(files: Sequence[Path], copies: bool, as_json: bool) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.cli.report import remark
+from localspec.cli.values import PathParam
 
 if TYPE_CHECKING:
     from localspec.store import Store
@@ -39,7 +39,7 @@ def to_new_file(command: Command) -> Command:
     """The option that names a new file to write to."""
     option = click.option(
         *("--output", "-o"),
-        type=click.Path(path_type=Path),
+        type=PathParam(),
         metavar="FILE",
         help="Write to FILE, a new file that only you can read.",
     )
@@ -54,9 +54,10 @@ def matching(help_: str) -> Callable[[Command], Command]:
 def meant(store: Store, beginnings: Sequence[str], filter_: str | None, *, deleted: bool | None = False) -> list[str]:
     """The ids of the conversations that were named, by the beginnings of their ids or by a filter of titles.
 
-    Raises UsageError if neither or both name any, NotFoundError if the filter keeps none.
+    Raises UsageError if neither or both name any or the filter is empty, NotFoundError if the filter keeps none.
     """
     from localspec.chat.history import kept
+    from localspec.store.filing import FilingFilter
 
     if beginnings and filter_ is not None:
         raise UsageError("Conversations are named in two ways.", "Give IDs or --matching FILTER, not both.")
@@ -64,6 +65,9 @@ def meant(store: Store, beginnings: Sequence[str], filter_: str | None, *, delet
         raise UsageError("No conversation was named.", "Give IDs, or --matching FILTER.")
     if filter_ is None:
         return list(dict.fromkeys(store.find(each, deleted=deleted) for each in beginnings))
+    filing, letters = FilingFilter.parse(filter_)
+    if not filing and not letters.strip():
+        raise UsageError("--matching is empty.", "is:any takes every conversation, archived ones too.")
     found = [each.heading.id for each in kept(store.conversations(), filter_)]
     if not found:
         raise NotFoundError(

@@ -9,9 +9,10 @@ from pathlib import Path
 import click
 
 from localspec.base.amounts import number_of
-from localspec.base.errors import ConfigError, InputError, NotFoundError, UsageError
+from localspec.base.errors import EngineError, InputError, NotFoundError, UsageError
 from localspec.base.visible import visible_line
 from localspec.cli.report import remark
+from localspec.cli.values import PathParam
 
 _MOST_BYTES = 1_000_000
 
@@ -94,21 +95,22 @@ def remove(name: str) -> None:
     """Remove a server from the settings file."""
     from localspec.config.file import write_server
 
-    _server(name)
+    check_server(name)
     print(f"{write_server(name, None).path}: {name} is gone.")
 
 
 @mcp.command("import", short_help="Add the servers of another client's file.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PathParam())
 def import_(file: Path) -> None:
     """Add the servers of a JSON file of Claude Desktop, Claude Code, Cursor or VS Code. Those already here stay."""
     from localspec.base.bounded_file import read_file
+    from localspec.base.paths import expanded
     from localspec.config import read_config
     from localspec.config.file import write_server
     from localspec.config.servers import WrongServer, servers_in_json
 
     try:
-        servers, wrong = servers_in_json(read_file(file.expanduser(), _MOST_BYTES).decode("utf-8-sig"))
+        servers, wrong = servers_in_json(read_file(expanded(file), _MOST_BYTES).decode("utf-8-sig"))
     except FileNotFoundError:
         raise NotFoundError(f"There is no file {file}.", "Check its name.") from None
     except OSError as error:
@@ -137,7 +139,7 @@ def test(name: str, as_json: bool) -> None:
     from localspec.config import read_config
     from localspec.runtime.chat_config import ToolChoice
 
-    _server(name)
+    check_server(name)
     toolbox = Toolbox()
     with closing(toolbox):
         patience = read_config().values.get("tools.call_timeout", 60.0)
@@ -145,7 +147,7 @@ def test(name: str, as_json: bool) -> None:
         toolbox.prepare()
         toolbox.wait()
     if toolbox.troubles:
-        raise ConfigError(toolbox.troubles[0], f"`localspec mcp list` shows how {name} is started.")
+        raise EngineError(toolbox.troubles[0], f"`localspec mcp list` shows how {name} is started.")
     rows = [
         {"name": each.own_name, "description": each.tool.description, "parameters": json.loads(each.tool.parameters)}
         for each in toolbox.offered
@@ -158,7 +160,7 @@ def test(name: str, as_json: bool) -> None:
     remark(f"{name} offers {number_of(len(rows), 'tool')}.")
 
 
-def _server(name: str) -> None:
+def check_server(name: str) -> None:
     """Raise NotFoundError if there is no server of this name."""
     from localspec.config import read_config
 

@@ -12,14 +12,14 @@ import click
 from localspec.base.errors import UsageError
 from localspec.base.signal_wakeup import SignalWakeup
 from localspec.cli.history_store import open_history
-from localspec.cli.values import ValueParam
+from localspec.cli.values import PathParam, ValueParam
 from localspec.config.kinds import Number
 
 
 @click.command(short_help="Write figures for Prometheus, or serve them.")
 @click.option(
     "--file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=PathParam(dir_okay=False),
     metavar="FILE",
     help="Replace FILE with the metrics, as the textfile collector of node_exporter reads them.",
 )

@@ -6,17 +6,16 @@ Loads nothing beyond click: their values are resolved by ``runtime.resolver``, w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from localspec.base.errors import UsageError
+from localspec.base.errors import NotFoundError, UsageError
 from localspec.cli.report import remark
 from localspec.cli.sections import SectionOption
-from localspec.cli.values import ValueParam
-from localspec.config import SETTINGS, Setting, setting
+from localspec.cli.values import PathParam, ValueParam
+from localspec.config import SETTINGS, Setting, read_config, setting
 from localspec.config.kinds import NONE, Choice, Flag, RefusedValue, Texts
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def _option(each: Setting) -> Callable[[Any], Any]:
 
 
 def _options() -> list[Callable[[Any], Any]]:
-    file = click.Path(path_type=Path)
+    file = PathParam()
     pair = setting("pair")
     order = {section: place for place, section in enumerate(_SECTIONS_FIRST)}
     ordered = sorted(SETTINGS, key=lambda each: order.get(each.section, len(order)))
@@ -108,6 +107,7 @@ def command_line_settings(*, without: frozenset[str] = frozenset()) -> SettingsR
     given = overrides(click.get_current_context())
     if given.get("connect") not in (None, NONE):
         _check_elsewhere(given)
+    _check_tools(given)
     if given.get("system") is not None and given.get("persona") is not None:
         remark("--system stands in place of --persona.")
     return SettingsResolver(given, without=without)
@@ -121,6 +121,25 @@ def _check_elsewhere(given: Mapping[str, Any]) -> None:
                 f"{each.options[0]} is for pairs that are loaded here, and --connect names a server.",
                 "Leave one of them out.",
             )
+
+
+def _check_tools(given: Mapping[str, Any]) -> None:
+    """Raise NotFoundError for a tool, an MCP server or a folder of tools that is named and not there."""
+    from localspec.models.pairs.disk import is_folder
+
+    tools, servers, folder = given.get("tool") or (), given.get("mcp") or (), given.get("tool_folder")
+    if tools or servers:
+        from localspec.chat.tools.own import OWN_TOOLS
+        from localspec.cli.mcp import check_server
+
+        for name in (*servers, *(tool.partition(".")[0] for tool in tools if "." in tool)):
+            check_server(name)
+        unknown = {tool for tool in tools if "." not in tool} - {*OWN_TOOLS, *read_config().servers}
+        if unknown:
+            hint = "`localspec run --help` names LocalSpec's own, `localspec mcp list` servers with others."
+            raise NotFoundError(f"There is no tool {min(unknown)}.", hint)
+    if folder is not None and not is_folder(folder):
+        raise NotFoundError(f"There is no folder {folder}.", "--tool-folder names the folder that tools read below.")
 
 
 def print_problems(settings: SettingsResolver) -> None:

@@ -14,6 +14,7 @@ from localspec.base.errors import NotFoundError, UsageError
 from localspec.base.visible import visible_line
 from localspec.cli.services import Services, confirmed
 from localspec.cli.tables import columns
+from localspec.cli.values import PathParam
 from localspec.models.pairs.leftovers import Leftover, find_leftovers
 from localspec.models.pairs.references import Resolved
 from localspec.models.pairs.removal import Removal, carry_out, delete, plan_removal
@@ -25,7 +26,7 @@ _YES = click.option("--yes", is_flag=True, help="Do it without asking.")
 
 
 @click.command(short_help="Add a pair of your own.")
-@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=PathParam())
 @click.option("--target", metavar="X", help="The large model: a file, or owner/name:file of the Hub.")
 @click.option("--draft", metavar="Y", help="The draft or head, named likewise; without it those that fit are listed.")
 @click.option("--projector", metavar="Z", help="The projector through which X reads images, named likewise.")

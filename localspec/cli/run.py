@@ -17,6 +17,7 @@ from localspec.cli.prompt import own_prompt, read_prompt
 from localspec.cli.report import print_news, remark
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
+from localspec.cli.values import PathParam
 
 if TYPE_CHECKING:
     from localspec.chat.compose.attachment import Attachment
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 @click.option(
     "--image",
     "images",
-    type=click.Path(path_type=Path),
+    type=PathParam(),
     multiple=True,
     metavar="FILE",
     help="Show the model this image (PNG, JPEG, WebP, GIF, BMP); needs a projector, may be given several times.",
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
 @click.option(
     "--attach",
     "attached",
-    type=click.Path(path_type=Path),
+    type=PathParam(),
     multiple=True,
     metavar="FILE",
     help="Let the model read this file or folder (text, PDF, Word, Excel, notebooks, images), or what fits the prompt "

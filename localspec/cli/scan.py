@@ -12,6 +12,7 @@ import click
 from localspec.base.errors import NotFoundError
 from localspec.base.visible import visible_line
 from localspec.cli.tables import columns
+from localspec.cli.values import PathParam
 from localspec.models.embedders import EMBEDDER
 from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.scan import PossiblePair, Scan, ScannedModel, find_files
@@ -19,10 +20,11 @@ from localspec.models.pairs.scan import scan as scan_models
 from localspec.runtime.figures import size
 
 _SHOWN_DRAFTS = 3
+_NO_PAIR = "No two of them make a pair: a draft has its target's vocabulary, and 1/20 to 1/4 of its size."
 
 
 @click.command(short_help="Find models that are on this machine already.")
-@click.argument("folders", metavar="[FOLDER]...", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("folders", metavar="[FOLDER]...", nargs=-1, type=PathParam())
 @click.option("--json", "as_json", is_flag=True, help="Write models and possible pairs as a JSON object.")
 def scan(folders: tuple[Path, ...], as_json: bool) -> None:
     """Find models on this machine: in the caches of the Hub, LM Studio, Ollama, llama.cpp and Jan, and in FOLDERs.
@@ -54,7 +56,7 @@ def _print(found: Scan) -> None:
         state = "for files" if model.problem == EMBEDDER else "unusable"
         print(visible_line(f"{state}: {model.name} ({model.store}). {model.problem}"))
     possible = _best(found.pairs)
-    print("\nPairs, each target with its best drafts first:" if possible else "\nNo two of them make a pair.")
+    print("\nPairs, each target with its best drafts first:" if possible else f"\n{_NO_PAIR}")
     for target, drafts in possible.items():
         print(visible_line(f"  {target} <- {', '.join(drafts)}"))
     if any(pair.pair_id is None for pair in found.pairs):

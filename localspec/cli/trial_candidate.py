@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from localspec.base.errors import UsageError
+from localspec.base.paths import expanded
 from localspec.config import read_config
 from localspec.insight.trials.trial import Change, changes_between
 from localspec.runtime.chat_config import ChatConfig
@@ -66,6 +67,7 @@ def _fitting(incumbent: ChatConfig, draft: Path) -> Path:
     from localspec.gguf import read_header
     from localspec.models.compatibility import check_match
 
-    path = draft.expanduser().resolve() if draft.is_absolute() or draft.exists() else draft
+    named = expanded(draft)
+    path = named.resolve() if named.is_absolute() or named.exists() else draft
     check_match(read_header(incumbent.load.target), read_header(path))
     return path

@@ -12,7 +12,7 @@ import click
 from localspec.base.errors import UsageError
 from localspec.cli.history_store import open_history
 from localspec.cli.options import param_of
-from localspec.cli.values import ValueParam
+from localspec.cli.values import PathParam, ValueParam
 from localspec.config.kinds import Number
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def trials(context: click.Context, /) -> None:
 
 
 @trials.command(short_help="Begin a trial.")
-@click.option("--pair", metavar="ID", help="The pair to try it on (default: the one that is set).")
-@click.option("--draft", type=click.Path(path_type=Path), metavar="FILE", help="Try this GGUF file as the draft.")
+@click.option("--pair", type=param_of("pair"), help="The pair to try it on (default: the one that is set).")
+@click.option("--draft", type=PathParam(), metavar="FILE", help="Try this GGUF file as the draft.")
 @click.option("--draft-of", metavar="ID", help="Try the draft of this pair, whose target is the same.")
 @click.option("--spec", type=param_of("spec"), help="Try these drafters, or none with off.")
 @click.option("--depth", type=param_of("depth"), help="Try this many proposals a round.")

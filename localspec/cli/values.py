@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -30,3 +31,15 @@ class ValueParam(click.ParamType[Any]):
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         return self._kind.metavar
+
+
+class PathParam(click.Path[Path]):
+    """The path of a file or a folder. An empty one is refused: to pathlib it is the folder where the program runs."""
+
+    def __init__(self, *, dir_okay: bool = True) -> None:
+        super().__init__(path_type=Path, dir_okay=dir_okay)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        if value == "":
+            self.fail("it is empty.", param, ctx)
+        return super().convert(value, param, ctx)

@@ -17,7 +17,7 @@ from localspec.cli.borrowed import LOADING, SAMPLING, borrow, resolve_options
 from localspec.cli.options import param_of
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
-from localspec.cli.values import ValueParam
+from localspec.cli.values import PathParam, ValueParam
 from localspec.config.kinds import Number
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from localspec.runtime.interruptible import InterruptibleThread
 
 _DEFAULT_DEPTH, _DEFAULT_TEMPERATURE = 3, 1.0
-_FILE = click.Path(path_type=Path, dir_okay=False)
+_FILE = PathParam(dir_okay=False)
 
 
 @click.command(cls=SectionedCommand, short_help="Show that speculation changes nothing but the speed.")

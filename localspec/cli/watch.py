@@ -26,10 +26,9 @@ if TYPE_CHECKING:
     from localspec.runtime.load import OpenPair
     from localspec.runtime.options import LoadOptions, Progress
 
-POSSIBLE = hasattr(os, "fork")
 _CHILD_VARIABLE = "LOCALSPEC_WATCHED_CHILD"
 """The environment variable that marks a re-executed process as the child: the descriptors of its ``ChildWatch``."""
-_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if POSSIBLE else ()
+_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from localspec.base.file_lock import folder_lock
 from localspec.base.paths import user_paths
 from localspec.base.shared_file import file_stamp, replace_file
 from localspec.config.editing import NotSafelyChanged, with_value
-from localspec.config.kinds import RefusedValue, TextOrFile, Value
+from localspec.config.kinds import RefusedValue, TextOrFile, Value, literal
 from localspec.config.servers import SERVER_KEYS, SERVERS_TABLE, McpServer, WrongServer, parse_server
 from localspec.config.setting import PAIR_TABLES, Setting
 from localspec.config.statements import Path as Names
@@ -255,7 +255,8 @@ class _Reading:
 
     def _take_keys(self, action: str, value: object, line: int) -> None:
         if not isinstance(value, str) or not value.strip():
-            self._refuse(line, f"{KEYS_SECTION}.{action}: it should be keys with commas between them, not {value!r}")
+            what = f"it should be keys with commas between them, not {literal(value)}"
+            self._refuse(line, f"{KEYS_SECTION}.{action}: {what}")
             return
         self.lines[f"{KEYS_SECTION}.{action}"] = line
         self.keys[action] = value

@@ -11,6 +11,7 @@ import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, time
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -199,7 +200,7 @@ class Text(ValueKind):
 
     def from_option(self, text: str) -> Any:
         """The text as it stands: a shell has its own ways to write a line break."""
-        return text
+        return self.check(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +217,6 @@ class Addresses(Text):
             if not 1 <= int(port) <= _LAST_PORT:
                 raise RefusedValue(f"a port is a number from 1 to {_LAST_PORT}, not {port}")
         return text
-
-    def from_option(self, text: str) -> Any:
-        return self.check(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,13 +448,17 @@ def typed(value: Value) -> str:
     return literal(value) if isinstance(value, tuple | float) else shown(value)
 
 
-def literal(value: Value) -> str:
-    """A value as TOML."""
+def literal(value: object) -> str:
+    """A value as TOML, of any type that TOML has."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, tuple):
+    if isinstance(value, list | tuple):
         return f"[{', '.join(map(literal, value))}]"
-    return repr(value) if isinstance(value, int | float) else toml_string(value)
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{name} = {literal(each)}' for name, each in value.items())}}}"
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return toml_string(value) if isinstance(value, str) else repr(value)
 
 
 def excess(value: float) -> str | None:
@@ -476,5 +478,5 @@ def _path(text: str) -> Path:
 
 def _refuse(kind: ValueKind, value: object) -> Value:
     """Raise RefusedValue."""
-    text = shortened(value if isinstance(value, str) else repr(value), _LONGEST_SHOWN)
+    text = shortened(value if isinstance(value, str) else literal(value), _LONGEST_SHOWN)
     raise RefusedValue(f"it should be {kind.form}, not {repr(text) if isinstance(value, str) else text}")

@@ -68,7 +68,7 @@ def parse_server(name: str, data: object) -> McpServer:
         raise WrongServer(f"{name}: there is no {unknown[0]}; there are command, args, env, cwd, url and headers")
     texts = {key: _text(name, key, data[key]) for key in _TEXTS if data.get(key) is not None}
     if ("command" in texts) == ("url" in texts):
-        raise WrongServer(f"{name}: it should have a command or a url")
+        raise WrongServer(f"{name}: it should have a command or a url{', not both' if texts else ''}")
     if "url" in texts and not re.match(r"https?://[^\s/]", texts["url"]):
         raise WrongServer(f"{name}.url: it should begin with https:// or http://")
     args = data.get("args") or ()

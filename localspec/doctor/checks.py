@@ -9,7 +9,7 @@ import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
-from localspec.base.errors import LocalSpecError
+from localspec.base.errors import LocalSpecError, StoreError
 from localspec.base.paths import user_paths
 from localspec.config import Value, read_config
 from localspec.config.kinds import NONE
@@ -24,6 +24,9 @@ from localspec.models.pairs.leftovers import find_leftovers
 from localspec.models.pairs.stores.hub import repositories
 from localspec.runtime.calls.form import calls_of
 from localspec.runtime.figures import size
+from localspec.store import database_file
+from localspec.store.opening import examine
+from localspec.store.store import BUSY_S
 
 _LITTLE_BYTES = 5_000_000_000
 _TIMEOUT_S = 3.0
@@ -35,6 +38,20 @@ def check_folders() -> list[Finding]:
     paths = user_paths()
     named = (("config", paths.config), ("data", paths.data), ("logs", paths.logs), ("cache of the Hub", hub_cache()))
     return [_folder(name, path) for name, path in named]
+
+
+def check_history() -> list[Finding]:
+    """The finding on the file of conversations; none where there is no file yet."""
+    path = database_file()
+    if not os.path.exists(path):  # noqa: PTH110 -- False also where nobody may look; the folder is a finding then
+        return []
+    try:
+        notice = examine(path, BUSY_S)
+    except StoreError as error:
+        return [Finding("history", PROBLEM, error.message, error.hint)]
+    if notice:
+        return [Finding("history", PROBLEM, notice)]
+    return [Finding("history", OK, f"Conversations are stored in {path}.")]
 
 
 def check_cache() -> list[Finding]:

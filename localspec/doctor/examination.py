@@ -12,7 +12,14 @@ from localspec import __version__
 from localspec.base.amounts import number_of
 from localspec.config import read_config
 from localspec.doctor.build_advice import advise
-from localspec.doctor.checks import check_cache, check_folders, check_large_pages, check_network, check_server
+from localspec.doctor.checks import (
+    check_cache,
+    check_folders,
+    check_history,
+    check_large_pages,
+    check_network,
+    check_server,
+)
 from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
 from localspec.doctor.hardware import Hardware, hardware
@@ -61,6 +68,7 @@ def examine(
         *_speed(native, measure),
         *check_large_pages(),
         *check_folders(),
+        *check_history(),
         *check_cache(),
         *check_server(read_config().values.get("model.connect")),
         check_network(),

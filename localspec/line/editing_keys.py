@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from localspec.base.paths import expanded
 from localspec.base.visible import is_visible, visible
 from localspec.chat.compose.history import PromptHistory
 
@@ -69,9 +70,9 @@ def _files(word: str) -> list[str]:
     """Paths that begin with ``word``, folders with a slash; those with control characters are left out."""
     folder, _, beginning = word.rpartition("/")
     try:
-        place = Path(f"{folder}/").expanduser() if "/" in word else Path()
+        place = expanded(f"{folder}/") if "/" in word else Path()
         found = [path for path in place.iterdir() if path.name.startswith(beginning) and is_visible(path.name)]
         lead = word.removesuffix(beginning) if beginning else word
         return sorted(f"{lead}{path.name}{'/' if path.is_dir() else ''}" for path in found[:_MOST_OFFERED])
-    except (OSError, RuntimeError, ValueError):
+    except (OSError, ValueError):
         return []

@@ -60,6 +60,19 @@ def open_file(path: Path, clock: Clock, busy_s: float, migrations: Sequence[Migr
     return replace(opened, notice=notice)
 
 
+def examine(path: Path, busy_s: float) -> str:
+    """The notice that opening a file would give, empty if all is well. Nothing is changed. Raises StoreError."""
+    # Beside a file without a journal nobody writes it, and looking would leave an index.
+    mode = "ro" if _size(path.with_name(path.name + _JOURNAL)) else "ro&immutable=1"
+    refusal = _refusal(path)
+    try:
+        with closing(_connect(_uri(path, mode), busy_s)) as connection:
+            version = version_of(connection)
+    except sqlite3.Error as error:
+        raise sqlite_errors.translate(error, path) from error
+    return _why_read_only(path, version, len(MIGRATIONS), refusal)
+
+
 def open_memory() -> sqlite3.Connection:
     """A new database in memory."""
     connection = _connect(":memory:", 0)
@@ -188,17 +201,25 @@ def _unwritable(path: Path, error: OSError) -> StoreError:
 def _open_to_read(path: Path, busy_s: float, migrations: Sequence[Migration], refusal: OSError | None = None) -> Opened:
     """Open read-only, with a notice. ``refusal`` is why it cannot be written; None for a newer LocalSpec's file."""
     connection = _reading(path, busy_s)
-    version = version_of(connection)
-    if refusal is None or version > len(migrations):
-        why, hint = f"The conversations in {path} were stored by a newer LocalSpec.", "Update LocalSpec."
-    else:
-        why, hint = refused(f"Conversations cannot be stored in {path}", refusal, OWN_FOLDER)
-    if version < len(migrations):
+    try:
+        notice = _why_read_only(path, version_of(connection), len(migrations), refusal)
+    except StoreError:
         connection.close()
-        older = "They were stored by an older LocalSpec, and cannot be migrated."
-        raise StoreError(f"{why} {older}", hint)
-    shown = "They can be read, but nothing new is stored."
-    return Opened(connection, read_only=True, notice=f"{why} {shown} {hint}")
+        raise
+    return Opened(connection, read_only=True, notice=notice)
+
+
+def _why_read_only(path: Path, version: int, newest: int, refusal: OSError | None) -> str:
+    """The notice for a database of this version; empty if it can be written. Raises StoreError for an old one."""
+    if version > newest:
+        why, hint = f"The conversations in {path} were stored by a newer LocalSpec.", "Update LocalSpec."
+    elif refusal is not None:
+        why, hint = refused(f"Conversations cannot be stored in {path}", refusal, OWN_FOLDER)
+    else:
+        return ""
+    if version < newest:
+        raise StoreError(f"{why} They were stored by an older LocalSpec, and cannot be migrated.", hint)
+    return f"{why} They can be read, but nothing new is stored. {hint}"
 
 
 def _reading(path: Path, busy_s: float) -> sqlite3.Connection:

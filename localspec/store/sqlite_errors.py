@@ -52,7 +52,7 @@ def translate(error: sqlite3.Error, path: Path | None) -> StoreError:
     if code == sqlite3.SQLITE_FULL:
         return StoreError(
             f"There is no room on the disk to store conversations in {place}.",
-            "Free some; until then messages are kept in memory only.",
+            "Free some; nothing new is stored until then.",
         )
     if path is not None and code in _REFUSED | {sqlite3.SQLITE_IOERR} and (refusal := refusal_in(path.parent)):
         return StoreError(*refused(f"Conversations cannot be stored in {path}", refusal, OWN_FOLDER))

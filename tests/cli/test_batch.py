@@ -14,15 +14,17 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
+from localspec.base.errors import ModelFileError
 from localspec.cli.services import Services
 from localspec.server.app import make_app
 from localspec.server.batch import answering
 from localspec.server.engines import Engines
 from localspec.server.service import Service
 from tests.cli.support import Done, run_command
+from tests.tiny_embedders import WIDTH, write_embedder
 
 Batch = Callable[..., Done]
 PATIENCE_S = 120.0
@@ -40,8 +42,8 @@ def batch(own_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
         said = {"said": text, "model": body.get("model"), "usage": {"output_tokens": 1_000}}
         return JSONResponse(said, 400 if text == "no" else 200)
 
-    def app(service: Service) -> ASGIApp:
-        return make_app(service, routes=[Route("/v1/echo", echo, methods=["POST"])])
+    def app(service: Service, routes: Sequence[BaseRoute]) -> ASGIApp:
+        return make_app(service, routes=[Route("/v1/echo", echo, methods=["POST"]), *routes])
 
     class Loaded(Engines):
         async def info(self, model: str) -> Any:
@@ -119,6 +121,28 @@ def test_a_pair_that_is_named_answers_all(batch: Batch, tmp_path: Path) -> None:
         out.unlink()
 
 
+def test_embeddings_are_made_of_the_model_that_is_named(
+    batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside a pair that answers all other requests, which need not be loaded for them."""
+
+    class Unloadable(Engines):
+        async def info(self, model: str) -> Any:
+            raise ModelFileError("It is damaged.")
+
+    monkeypatch.setattr(answering, "Engines", Unloadable)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("LLAMA_CACHE", str(tmp_path))
+    for name in ("other", "small"):
+        write_embedder(tmp_path / f"{name}.gguf", name=name)
+    line = {"custom_id": "r0", "method": "POST", "url": "/v1/embeddings", "body": {"input": "car", "model": "small"}}
+    file, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    file.write_text(json.dumps(line))
+    assert batch(file, "--out", out, "--pair", "builtin").code == 0
+    body = json.loads(out.read_text())["response"]["body"]
+    assert (body["model"], len(body["data"][0]["embedding"])) == ("small", WIDTH)
+
+
 def test_what_cannot_be_done_is_refused_before_anything_is_loaded(batch: Batch, tmp_path: Path) -> None:
     """A missing or empty file, a folder, results over the requests, and a file of something else."""
     file = requests(tmp_path / "in.jsonl", ["a"])
@@ -129,6 +153,17 @@ def test_what_cannot_be_done_is_refused_before_anything_is_loaded(batch: Batch, 
     assert batch(file, "--out", tmp_path / "notes.txt").code == 2
     assert (tmp_path / "notes.txt").read_text() == "dear diary"
     assert batch(file, "--out", tmp_path / "none" / "out.jsonl").code == 13
+
+
+@pytest.mark.parametrize(
+    "option", [("--system", "Be brief."), ("--tool", "get_time"), ("--connect", "http://127.0.0.1:8484")]
+)
+def test_options_of_chats_are_refused(batch: Batch, tmp_path: Path, option: tuple[str, str]) -> None:
+    """And are not in the help: a request brings its own system prompt and tools."""
+    done = batch(requests(tmp_path / "in.jsonl", ["a"]), *option)
+    assert (done.code, option[0] in done.err) == (2, True)
+    assert not (tmp_path / "in.results.jsonl").exists()
+    assert option[0] not in batch("--help").out
 
 
 def test_a_killed_batch_of_the_builtin_pair_is_gone_on_with(own_home: Path, tmp_path: Path) -> None:

@@ -91,6 +91,33 @@ def test_help_names_the_commands_before_their_options(localspec: Localspec) -> N
         assert f"  {line}" in help_
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(("run", option, "", "hello") for option in ("--pair", "--target", "--draft", "--image", "--attach")),
+        ("chat", "--pair", ""),
+        ("bench", "--pair", ""),
+        ("verify", "--pair", ""),
+        ("trials", "start", "--pair", "", "--depth", "3"),
+        ("trials", "start", "--draft", ""),
+        ("config", "show", "--pair", ""),
+        ("config", "get", "depth", "--pair", ""),
+        ("pairs", "add", ""),
+        ("pairs", "scan", ""),
+        ("metrics", "--file", ""),
+        ("history", "export", "--all", "-o", ""),
+        ("history", "import", ""),
+        ("mcp", "import", ""),
+    ],
+    ids=" ".join,
+)
+def test_an_empty_name_names_nothing(localspec: Localspec, command: tuple[str, ...]) -> None:
+    """As a variable of the shell that is not set gives it: neither the pair that is set, nor the folder where it is."""
+    world = FakeWorld()
+    done = localspec(*command, world=world)
+    assert (done.code, world.loads) == (2, []), done.err
+
+
 @pytest.mark.parametrize("shell", COMPLETION)
 def test_the_lines_for_completion_work(shell: str) -> None:
     """Each makes a script for its shell."""

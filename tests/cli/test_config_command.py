@@ -48,6 +48,16 @@ def test_what_is_set_is_listed(localspec: Localspec) -> None:
         assert each.description in everything
 
 
+def test_keys_that_do_not_count_are_not_listed(localspec: Localspec) -> None:
+    """They are told as mistakes."""
+    configure('[keys]\nstop = "ctrl+y"\nundo = "ctrl+n"\nnowhere = "f9"\n')
+    done = localspec("config", "show")
+    assert done.out == "[keys]\nstop = ctrl+y\n"
+    assert done.err.count("keys.") == 2
+    told = json.loads(localspec("config", "show", "--json").out)
+    assert (told["keys"], len(told["problems"])) == ({"stop": "ctrl+y"}, 2)
+
+
 def test_the_listing_as_json(localspec: Localspec) -> None:
     """The same for programs."""
     configure('[sampling]\ntop_k = 3\nloud = 1\n[reply]\nstop = ["a", "b"]\n')

@@ -74,7 +74,7 @@ def test_what_is_there_is_read_and_nothing_is_lost_in_silence(
         [*IN_A_NAMESPACE, sys.executable, "-c", CHILD, home, kind], capture_output=True, text=True, check=True
     )
     listed, talked, exported, changed, left = json.loads(child.stdout)
-    assert (listed[0], talked[0], exported[0], changed[0]) == (0, 0, 11, 9), child.stdout
+    assert (listed[0], talked[0], exported[0], changed[0]) == (0, 0, 13, 9), child.stdout
     assert all(reason in err for _, _, err in (listed, talked, exported, changed))
     assert "Where is a fox?" in listed[1]
     assert "Opened Where is a fox?, 2 messages" in talked[2]

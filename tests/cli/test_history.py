@@ -65,6 +65,16 @@ def test_an_export_of_nothing_says_so(localspec: Localspec) -> None:
     assert "no conversations to export" in done.err
 
 
+def test_an_empty_list_of_what_was_deleted_says_nothing_of_the_archive(
+    localspec: Localspec, ids: tuple[str, str]
+) -> None:
+    """It may have conversations; those that were deleted are listed with what is filed there."""
+    localspec("history", "archive", ids[0])
+    assert "archive is empty" not in localspec("history", "list", "--archived", "--deleted").out
+    localspec("history", "rm", ids[0], "--yes")
+    assert "sky" in localspec("history", "list", "--archived", "--deleted").out
+
+
 def test_a_list_is_filtered_and_cut(localspec: Localspec, ids: tuple[str, str]) -> None:
     """And says what it leaves out."""
     assert localspec("history", "list", "--filter", "sky").out.count("\n") == 2
@@ -121,12 +131,12 @@ def test_what_is_exported_is_the_same_in_a_file(
     assert file.read_text(encoding="utf-8") == out
     assert "日本語" in out
     assert localspec(*arguments, "-o", file).code == 2
-    assert localspec(*arguments, "-o", tmp_path / "no" / "out").code == 11
+    assert localspec(*arguments, "-o", tmp_path / "no" / "out").code == 13
     assert file.read_text(encoding="utf-8") == out
 
 
 @pytest.mark.parametrize(
-    ("error", "code"), [(OSError(errno.ENOSPC, "No space left on device"), 11), (KeyboardInterrupt(), 130)]
+    ("error", "code"), [(OSError(errno.ENOSPC, "No space left on device"), 13), (KeyboardInterrupt(), 130)]
 )
 @pytest.mark.parametrize(
     ("command", "step"),
@@ -283,6 +293,18 @@ def test_several_are_filed_and_archived_at_once(localspec: Localspec, ids: tuple
     assert localspec("history", "file", ids[0]).code == 2
     localspec("history", "rm", "--yes", "--matching", "is:any")
     assert listed() == []
+
+
+@pytest.mark.parametrize("filter_", ["", " ", "tag:#"])
+@pytest.mark.parametrize("command", [("rm", "--yes"), ("archive",), ("pin",), ("file", "--tag", "x"), ("export",)])
+def test_an_empty_filter_means_no_conversation(
+    localspec: Localspec, ids: tuple[str, str], command: tuple[str, ...], filter_: str
+) -> None:
+    """As a variable of the shell that is not set gives it; all are meant only where that is said."""
+    before = localspec("history", "list", "--json").out
+    done = localspec("history", *command, "--matching", filter_)
+    assert (done.code, done.out, "is:any" in done.err) == (2, "", True)
+    assert localspec("history", "list", "--json").out == before
 
 
 SEARCHED = (["certainly"], ["certainly", "is:any"], ["is:archived"])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.base.errors import INTERRUPTED_EXIT_CODE
+from localspec.base.errors import INTERRUPTED_EXIT_CODE, EngineError, NotFoundError
 from localspec.config import config_file, read_config
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Started, Token
@@ -47,8 +47,13 @@ def test_servers_are_added_listed_tried_and_removed(localspec: Localspec, tmp_pa
     tried = localspec("mcp", "test", "tests")
     assert "echo: Say a text again." in tried.out
     assert localspec("mcp", "test", "other").code == 4
+    assert localspec("mcp", "add", "ends", "--", sys.executable, "-c", "raise SystemExit(3)").code == 0
+    assert localspec("mcp", "test", "ends").code == EngineError.exit_code
+    assert localspec("mcp", "remove", "ends").code == 0
     assert localspec("mcp", "add", "bad name", "x").code == 2
     assert localspec("mcp", "add", "a").code == 2
+    both = localspec("mcp", "add", "a", "true", "--url", "http://x")
+    assert (both.code, "a: it should have a command or a url, not both." in both.err) == (2, True)
     theirs = tmp_path / "claude.json"
     web = {"type": "http", "url": "https://example.org/mcp", "headers": {"Authorization": "Bearer x"}}
     servers = {"tests": {"command": "x"}, "web": web, "wrong": {"command": 3}}
@@ -70,6 +75,10 @@ def test_what_a_server_writes_beside_its_messages_is_not_shown(localspec: Locals
     command = [sys.executable, "-m", "localspec", "mcp", "test", "tests"]
     tried = subprocess.run(command, capture_output=True, text=True, check=True)
     assert re.fullmatch(r"localspec: tests offers \d+ tools\.\n", tried.stderr)
+
+
+def test_a_file_below_the_home_of_nobody_is_not_there(localspec: Localspec) -> None:
+    assert localspec("mcp", "import", "~nobody-of-this-name/x.json").code == NotFoundError.exit_code
 
 
 @pytest.mark.parametrize(
@@ -189,6 +198,23 @@ def test_run_makes_the_calls_of_tools_that_the_command_line_names(localspec: Loc
     assert "Done: " in named.err
     assert "Failed: There is no tool get_time." in named.err
     assert named.out == "I look.\nWell then.\n"
+
+
+@pytest.mark.parametrize("command", [("run", "hello"), ("chat", "--plain")], ids=" ".join)
+@pytest.mark.parametrize(
+    ("option", "name"), [("tool", "nosuch"), ("tool", "nosuch.echo"), ("mcp", "nosuch"), ("tool_folder", "/nosuch")]
+)
+def test_a_tool_of_nobody_ends_the_command_that_names_it(
+    localspec: Localspec, command: tuple[str, ...], option: str, name: str
+) -> None:
+    """Before anything is loaded. What the file of settings names is a warning at most."""
+    world = FakeWorld()
+    named = localspec(*command, f"--{option.replace('_', '-')}", name, world=world)
+    assert (named.code, world.loads) == (NotFoundError.exit_code, [])
+    assert name.partition(".")[0] in named.err
+    config_file().parent.mkdir(parents=True, exist_ok=True)
+    config_file().write_text(f"[tools]\n{option} = '{name}'\n")
+    assert localspec(*command, world=world, stdin=b"hello\n").code == 0
 
 
 AT_TERMINAL = """

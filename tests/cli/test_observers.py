@@ -68,8 +68,8 @@ def test_what_cannot_be_is_refused_before_anything_is_loaded(
         for option, value, code, sentence in (
             ("--metrics", taken.port, 2, f"Metrics cannot be served on port {taken.port}"),
             ("--metrics", 65536, 2, "a port from 0 to 65535"),
-            ("--metrics", tmp_path, 11, "cannot be written"),
-            ("--audit-log", tmp_path, 11, "The audit log"),
+            ("--metrics", tmp_path, 13, "cannot be written"),
+            ("--audit-log", tmp_path, 13, "The audit log"),
         ):
             world = FakeWorld()
             done = localspec(*command, option, str(value), world=world)

@@ -300,6 +300,14 @@ def test_scan_knows_the_pairs_there_are(localspec: Localspec) -> None:
     assert record["pairs"] == [{"target": str(big), "draft": str(tiny), "pair": "mine"}]
 
 
+def test_scan_says_what_makes_two_models_a_pair(localspec: Localspec, big: Path) -> None:
+    """Where there is none, as of two of one size."""
+    write(big.with_name("twin.gguf"), big.read_bytes())
+    assert (
+        "a draft has its target's vocabulary, and 1/20 to 1/4 of its size" in localspec("pairs", "scan", big.parent).out
+    )
+
+
 def test_scan_of_nothing(localspec: Localspec, tmp_path: Path) -> None:
     nothing = localspec("pairs", "scan").out
     assert nothing.startswith("There are no GGUF files in the caches of the Hub")

@@ -12,6 +12,7 @@ def test_the_help_says_how_to_leave_it_running(localspec: Localspec) -> None:
     shown = localspec("serve", "--help").out
     assert "systemd-run --user" in shown
     assert "launchctl submit" in shown
+    assert "--system" not in shown  # refused: a request brings its own
 
 
 def test_what_cannot_be_served(localspec: Localspec, tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_metrics_go_where_they_are_wanted(localspec: Localspec, replies: int, tm
     assert localspec("metrics", "--file", file).code == 0
     assert file.read_text(encoding="utf-8") == out
     assert localspec("metrics", "--names").out.startswith("| Name |")
-    assert localspec("metrics", "--file", tmp_path / "no" / "file").code == 11
+    assert localspec("metrics", "--file", tmp_path / "no" / "file").code == 13
     assert localspec("metrics", "--file", file, "--names").code == 2
     assert localspec("metrics", "--port", "70000").code == 2
 
@@ -136,7 +136,7 @@ def test_disagreements_are_exported(localspec: Localspec, replies: int, tmp_path
     lines = file.read_text(encoding="utf-8").splitlines()
     assert [json.loads(line) for line in lines] == [record for record in records if record["pair"] == "other"]
     assert localspec("history", "disagreements", "-o", file).code == 2
-    assert localspec("history", "disagreements", "-o", tmp_path / "no" / "out").code == 11
+    assert localspec("history", "disagreements", "-o", tmp_path / "no" / "out").code == 13
     assert localspec("history", "disagreements", "zz").code == 4
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 
 from localspec.config import setting
@@ -41,6 +43,22 @@ def test_what_is_refused(key: str, given: object) -> None:
     """Before anything is opened."""
     with pytest.raises(RefusedValue):
         setting(key).kind.check(given)
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("true", "true"),
+        ("1979-05-27", "1979-05-27"),
+        ("07:32:00", "07:32:00"),
+        ('["a", 1.5, [false]]', '["a", 1.5, [false]]'),
+        ("[{a = 1}]", "[{a = 1}]"),
+    ],
+)
+def test_a_refusal_spells_a_value_as_the_file_does(toml: str, said: str) -> None:
+    with pytest.raises(RefusedValue) as refused:
+        setting("top_k").kind.check(tomllib.loads(f"value = {toml}")["value"])
+    assert str(refused.value).endswith(f", not {said}")
 
 
 def test_no_conversation_has_outlets_of_its_own() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import sqlite3
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -15,7 +17,14 @@ import pytest
 
 from localspec.base.paths import user_paths
 from localspec.doctor import examination
-from localspec.doctor.checks import check_cache, check_folders, check_large_pages, check_network, check_server
+from localspec.doctor.checks import (
+    check_cache,
+    check_folders,
+    check_history,
+    check_large_pages,
+    check_network,
+    check_server,
+)
 from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.examination import examine
 from localspec.doctor.finding import NOTE, OK, PROBLEM
@@ -23,6 +32,7 @@ from localspec.doctor.hardware import gcc_version, hardware
 from localspec.doctor.native_probe import NativeReport
 from localspec.models.pairs.collecting import collect
 from localspec.models.pairs.hub_cache import hub_cache
+from localspec.store import Store, database_file
 from tests.gguf_files import write
 from tests.hub import HubServer
 from tests.hub.certificates import self_signed
@@ -130,6 +140,45 @@ def test_a_healthy_cache_and_one_with_holes_and_leftovers() -> None:
 
     assert texts["Unfinished downloads and the like take 0.00 MB."] == NOTE
     assert [text for text, level in texts.items() if level == PROBLEM and str(link) in text]
+
+
+def newer(path: Path) -> None:
+    Store.open(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda path: path.mkdir(parents=True), "cannot be stored in"),
+        (newer, "stored by a newer LocalSpec. They can be read, but nothing new is stored."),
+        (lambda path: write(path, b"no database " * 1000), "is damaged"),
+    ],
+    ids=["folder", "newer", "damaged"],
+)
+def test_a_file_of_conversations_that_takes_none_is_a_problem(make: Callable[[Path], object], said: str) -> None:
+    make(database_file())
+
+    (finding,) = check_history()
+
+    assert (finding.area, finding.level) == ("history", PROBLEM)
+    assert said in finding.text
+
+
+def test_a_file_of_conversations_is_looked_at_and_left_as_it_is() -> None:
+    """Where there is none, none is made; one in use may be looked at, too."""
+    assert check_history() == []
+    Store.open().close()
+    before = {path.name: path.read_bytes() for path in user_paths().data.iterdir()}
+    (finding,) = check_history()
+    assert (finding.level, str(database_file()) in finding.text) == (OK, True)
+    assert {path.name: path.read_bytes() for path in user_paths().data.iterdir()} == before
+
+    store = Store.open()
+    store.begin().ask("Hello?")
+    assert [finding.level for finding in check_history()] == [OK]
+    store.close()
 
 
 def test_pairs_that_cannot_be_read_are_a_problem() -> None:

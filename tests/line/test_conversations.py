@@ -199,7 +199,7 @@ def test_rename_and_export(localspec: Localspec, tmp_path: Path) -> None:
     assert all(json.loads(line) for line in (tmp_path / "a.ndjson").read_text("utf-8").splitlines())
     assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.glob("a.*")} == {0o600}
     assert localspec(*PLAIN, "--continue", stdin=lines(f"/export {tmp_path / 'a.md'}")).code == 2
-    assert localspec(*PLAIN, "--continue", stdin=lines(f"/export {tmp_path}/no/a.md")).code == 11
+    assert localspec(*PLAIN, "--continue", stdin=lines(f"/export {tmp_path}/no/a.md")).code == 13
 
 
 def test_an_ending_that_names_no_form_is_refused(localspec: Localspec, tmp_path: Path) -> None:

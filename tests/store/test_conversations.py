@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.base.errors import NotFoundError, UsageError
+from localspec.base.errors import NotFoundError, StoreError, UsageError
 from localspec.runtime.messages import Role
 from localspec.store import ReplyState, Store, abbreviated
 from localspec.store.store import KEPT
@@ -149,6 +149,18 @@ def test_a_deleted_conversation_comes_back(store: Store, time: FakeTime) -> None
     store.restore(thread.id)
     assert [each.heading.id for each in store.conversations()] == [thread.id]
     assert len(store.search("Atlantis")) == 1
+
+
+def test_an_import_that_finds_no_room_promises_nothing(store: Store) -> None:
+    """Messages of a chat would be in memory; of an import nothing is kept."""
+    thread = converse(store, *(("Say it again. " * 500, "Again. " * 500) for _ in range(20)))
+    document = store.document(thread.id)
+    connection = store._database.connection
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(StoreError, match="no room on the disk") as refused:
+        store.add([document], copies=True)
+    assert "memory" not in refused.value.hint
 
 
 def test_what_was_deleted_long_ago_is_gone(store: Store, path: Path) -> None:

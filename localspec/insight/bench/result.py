@@ -79,8 +79,10 @@ def read_result(path: Path) -> BenchResult:
     hint = "Name a file that localspec bench --out has written."
     try:
         data = json.loads(read_file(path, _MOST_BYTES))
-        if data["format"] != FORMAT:
-            raise InputError(f"{path} is of another version of LocalSpec (format {data['format']}).", "Measure again.")
+        if not isinstance(form := data["format"], int):
+            raise TypeError(form)
+        if form != FORMAT:
+            raise InputError(f"{path} is of another version of LocalSpec (format {form}).", "Measure again.")
         pairs = [PairResult.from_dict(pair) for pair in data["pairs"]]
         return BenchResult(pairs, dict(data["settings"]), str(data["created"]), data.get("cut_short"))
     except UnfitFileError as error:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localspec.base.errors import LocalSpecError, StoreError
+from localspec.base.errors import LocalSpecError, OutputError
 from localspec.engine.events import Event, Finished
 from localspec.insight.metrics.meters import Meters, ReplyMeter
 from localspec.insight.observers import News, ReplyObserver
@@ -29,7 +29,7 @@ class Metering:
     def give(self, outlet: int | Path | None) -> bool:
         """Publish the page on a port of this machine or in a file from now on, or with None nowhere.
 
-        Returns True if that is a new place. Raises UsageError for a port that is taken and StoreError for a file that
+        Returns True if that is a new place. Raises UsageError for a port that is taken and OutputError for a file that
         cannot be written; the old place then stays.
         """
         if outlet == self._outlet:
@@ -65,7 +65,7 @@ class Metering:
 
         try:
             write_page(self._outlet, self.meters.page())
-        except StoreError as error:
+        except OutputError as error:
             if self._reported != error.message:
                 self._news.append(News(f"{error.message} It is tried again after each reply."))
             self._reported = error.message

@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from localspec.base.errors import LocalSpecError, StoreError, refused
+from localspec.base.errors import LocalSpecError, OutputError, refused
 from localspec.engine.events import Event, Finished, Proposal, Round, Started, Token
 from localspec.engine.wire import event_to_dict
 from localspec.insight.stats.redaction import REPLACEMENT, Redaction, touches
@@ -45,7 +45,7 @@ class AuditLog:
         clock: Clock = now,
     ) -> None:
         """A full file becomes ``path.1``, that one ``path.2`` and so on; ``keep_n`` are kept, for ``keep_for``."""
-        self.trouble: StoreError | None = None
+        self.trouble: OutputError | None = None
         """The reason why the last write failed; its lines are lost."""
         self._path = path
         self._redaction = redaction
@@ -78,7 +78,7 @@ class AuditLog:
                 self.trouble = None
             except OSError as error:
                 what = f"The audit log {self._path} cannot be written"
-                self.trouble = StoreError(*refused(what, error, "name another file"))
+                self.trouble = OutputError(*refused(what, error, "name another file"))
 
     def _rotate(self, more_bytes: int) -> None:
         size = self._path.stat().st_size if self._path.exists() else 0

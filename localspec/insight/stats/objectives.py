@@ -55,11 +55,13 @@ class Miss:
 def seconds(value: float | None) -> str:
     """A duration with three significant digits or fewer.
 
-    >>> seconds(0.0123), seconds(2.5), seconds(61.2)
-    ('0.012 s', '2.50 s', '61 s')
+    >>> seconds(0.0123), seconds(2.5), seconds(61.2), seconds(0.0001)
+    ('0.012 s', '2.50 s', '61 s', '0.1 ms')
     """
     if value is None:
         return MISSING
+    if 0 < value < 0.001:
+        return f"{value * 1000:.3g} ms"
     return f"{value:.3f} s" if value < 1 else f"{value:.2f} s" if value < 10 else f"{value:.0f} s"
 
 

@@ -13,14 +13,14 @@ from itertools import islice
 
 from localspec.base.errors import LocalSpecError
 from localspec.gguf import GgufHeader, read_header
-from localspec.gguf.draft_heads import DRAFT, drafter_in_words, drafter_kind
+from localspec.gguf.draft_heads import DRAFT, drafter_kind
 from localspec.models.compatibility import judge_match
 from localspec.models.discovery.search import HubModel, HubQuery, search
 from localspec.models.download.choice import is_model
 from localspec.models.download.context import DownloadContext
 from localspec.models.download.remote_file import Repository
 from localspec.models.download.remote_header import read_remote_header
-from localspec.models.pairs.addition import relatives, suggest_drafts
+from localspec.models.pairs.addition import judge_drafts, relatives, why_it_fits
 from localspec.models.pairs.draft_size import LARGEST, draft_distance, is_draft_size
 from localspec.models.pairs.expectation import Expectation
 from localspec.models.pairs.references import Resolved
@@ -35,6 +35,8 @@ _HEADS = ("eagle3", "dflash")
 _MOST_MODELS, _MOST_HEADS = 6, 3
 """Repositories whose headers are read, of smaller models, and of heads of each kind."""
 _LOOKED_AT = 50
+_NO_SHARE = 1e-9
+"""The share of an empty file, by which can be divided."""
 _LEAST_PARAMETERS_SHARE, _MOST_PARAMETERS_SHARE = 1 / 40, LARGEST
 
 
@@ -80,11 +82,17 @@ def find_drafts(
     """The candidates as they are proved, those on this machine first. Raises DownloadError when the Hub is asked."""
     seen = set[str]()
     beside = () if target.model.repo else (target.path.parent,)
-    for each in suggest_drafts(target, find_files(beside)):
+    for each in judge_drafts(target, find_files(beside)):
         seen.add(each.name)
-        expected = expect(target, read_header(each.path))
         yield DraftCandidate(
-            each.name, each.kind, each.size_bytes, each.share, is_here=True, reason=each.reason, expected=expected
+            each.name,
+            each.kind,
+            each.size_bytes,
+            each.share or _NO_SHARE,
+            is_here=True,
+            reason=each.reason,
+            fits=each.fits,
+            expected=expect(target, read_header(each.path)) if each.fits else None,
         )
     for repository, file in _remote(target, context):
         name = f"{repository.name}:{file}"
@@ -157,25 +165,19 @@ def _judged(
 ) -> DraftCandidate:
     """The verdict by the header of a file on the Hub."""
     size = repository.sizes.get(file) or 0
-    kind, reason, fits, expected = DRAFT, "", False, None
+    kind, fits, expected = DRAFT, False, None
     try:
         remote = context.with_retries(partial(context.hub.file, repository, file))
         size = remote.size_bytes
         header = read_remote_header(remote, context)
         kind = drafter_kind(header)
         verdict = judge_match(target.header, header)
-        fits, reason = verdict.fits, verdict.reason or _why(target.header, header, verdict.warnings)
+        fits = verdict.fits
+        share = size / max(1, target.size_bytes)
+        reason = verdict.reason or why_it_fits(target.header, header, share, verdict.warnings)
         expected = expect(target, header) if fits else None
     except LocalSpecError as error:
         reason = error.message.rstrip(".")
-    share = size / max(1, target.size_bytes)
-    text = f"{reason}, {share:.0%} of the target's size" if fits else reason
+    share = size / max(1, target.size_bytes) or _NO_SHARE
     name = f"{repository.name}:{file}"
-    return DraftCandidate(name, kind, size, share or 1e-9, is_here=False, reason=text, fits=fits, expected=expected)
-
-
-def _why(target: GgufHeader, draft: GgufHeader, warnings: Iterable[str]) -> str:
-    if drafter_kind(draft) != DRAFT:
-        return f"{drafter_in_words(draft)} that fits"
-    same = draft.fingerprint == target.fingerprint
-    return "; ".join(("the same vocabulary" if same else "a vocabulary that fits", *warnings))
+    return DraftCandidate(name, kind, size, share, is_here=False, reason=reason, fits=fits, expected=expected)

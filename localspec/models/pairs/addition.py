@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 
-from localspec.base.errors import LocalSpecError, ModelFileError, UsageError
-from localspec.gguf import read_header
+from localspec.base.errors import LocalSpecError, ModelFileError, UsageError, reason_of
+from localspec.base.shared_file import resolved
+from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.draft_heads import DRAFT, MTP, drafter_in_words, drafter_kind
 from localspec.models.compatibility import check_match, check_target, judge_match
 from localspec.models.heads import mtp_fault
 from localspec.models.pairs.catalogue import Catalogue, load_catalogue
-from localspec.models.pairs.draft_size import LARGEST, draft_distance, is_draft_size
+from localspec.models.pairs.draft_size import LARGEST, SMALLEST, draft_distance, is_draft_size
 from localspec.models.pairs.pair import Pair
 from localspec.models.pairs.references import Resolved
+from localspec.models.pairs.scan import FOLDER
 from localspec.models.pairs.split_files import parts_of, stem
 from localspec.models.pairs.stores import Found
 from localspec.models.pairs.user_pairs import append_pair
@@ -29,7 +31,7 @@ _MIN_NAME_CHARS = 3
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A draft for a target, with the reason."""
+    """A file that can draft for a target, or one that cannot, with the reason."""
 
     name: str
     """The name to give to ``--draft``."""
@@ -40,6 +42,7 @@ class Suggestion:
     reason: str
     kind: str = DRAFT
     """The kind of drafter."""
+    fits: bool = True
 
     @property
     def is_head(self) -> bool:
@@ -92,8 +95,16 @@ def brings_mtp(target: Resolved) -> bool:
 
 def suggest_drafts(target: Resolved, found: Iterable[Found]) -> list[Suggestion]:
     """Files that can draft for the target, heads first, then models of the size of a draft, the best first."""
-    suggestions = [each for file in found if (each := _suggestion(target, file)) is not None]
+    suggestions = [each for each in judge_drafts(target, found) if each.fits]
     return sorted(suggestions, key=lambda each: (not each.is_head, draft_distance(each.size_bytes, target.size_bytes)))
+
+
+def judge_drafts(target: Resolved, found: Iterable[Found]) -> Iterator[Suggestion]:
+    """The other files, each with the reason why it can draft for the target or why it cannot."""
+    own = resolved(target.path)
+    for file in found:
+        if resolved(file.path) != own:
+            yield _judged(target, file)
 
 
 def relatives(target: Resolved) -> list[Pair]:
@@ -108,27 +119,30 @@ def relatives(target: Resolved) -> list[Pair]:
     ]
 
 
-def _suggestion(target: Resolved, found: Found) -> Suggestion | None:
+def why_it_fits(target: GgufHeader, draft: GgufHeader, share: float, warnings: Iterable[str]) -> str:
+    """The reason why a draft or a head of ``share`` of the target's size fits it, with warnings of ``judge_match``."""
+    same = "the same vocabulary" if draft.fingerprint == target.fingerprint else "a vocabulary that fits"
+    what = same if drafter_kind(draft) == DRAFT else f"{drafter_in_words(draft)} that fits"
+    return "; ".join((f"{what}, {share:.0%} of the target's size", *warnings))
+
+
+def _judged(target: Resolved, found: Found) -> Suggestion:
+    size, share, kind, fits = 0, 0.0, DRAFT, False
     try:
-        # Sizes are cheap and rule out most files before their headers are read.
         size = sum(part.stat().st_size for part in parts_of(found.path))
-        if size > target.size_bytes * LARGEST:
-            return None
-        kind = drafter_kind(header := read_header(found.path))
-        if kind == DRAFT and not is_draft_size(size, target.size_bytes):
-            return None
-        verdict = judge_match(target.header, header)
-    except (LocalSpecError, OSError):
-        return None
-    if not verdict.fits:
-        return None
-    same = "the same vocabulary" if header.fingerprint == target.header.fingerprint else "a vocabulary that fits"
-    if kind != DRAFT:
-        same = f"{drafter_in_words(header)} that fits"
-    share = size / target.size_bytes
-    reason = " ".join((f"{same}, {share:.0%} of the target's size", *verdict.warnings))
-    name = found.name if found.store != "folder" else str(found.path)
-    return Suggestion(name, found.path, size, share, reason, kind)
+        share = size / max(1, target.size_bytes)
+        reason = f"{share:.0%} of the target's size; a draft has {SMALLEST:.0%} to {LARGEST:.0%} of it"
+        # Sizes are cheap and rule out most files before their headers are read.
+        if share <= LARGEST:
+            kind = drafter_kind(header := read_header(found.path))
+            if kind != DRAFT or is_draft_size(size, target.size_bytes):
+                verdict = judge_match(target.header, header)
+                fits = verdict.fits
+                reason = verdict.reason or why_it_fits(target.header, header, share, verdict.warnings)
+    except (LocalSpecError, OSError) as error:
+        reason = error.message.rstrip(".") if isinstance(error, LocalSpecError) else f"not readable: {reason_of(error)}"
+    name = str(found.path) if found.store == FOLDER else found.name
+    return Suggestion(name, found.path, size, share, reason, kind, fits)
 
 
 def _check_context(resolved: Resolved) -> None:

@@ -19,7 +19,7 @@ from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.scan import FOLDER, ScannedModel, scan
 from localspec.models.pairs.split_files import stem
 from localspec.models.pairs.stores.found import Found, in_folder
-from localspec.models.pairs.user_pairs import append_pairs
+from localspec.models.pairs.user_pairs import append_pairs, is_utf8
 
 _DEADLINE_S = 600.0
 OPENED = "Opened before by its file."
@@ -47,7 +47,8 @@ def collect(paths: Sequence[Path]) -> list[Collected]:
     scanned = scan(found, deadline_s=_DEADLINE_S)
     catalogue = load_catalogue().pairs
     known = {resolved(pair.target.path): pair.id for pair in catalogue if pair.target.path is not None}
-    drafts = {pair.target.path: pair.draft for pair in reversed(scanned.pairs)}
+    named = [pair for pair in reversed(scanned.pairs) if is_utf8(str(pair.draft.path))]
+    drafts = {pair.target.path: pair.draft for pair in named}
     ids = {pair.id for pair in catalogue}
     collected = []
     for model in scanned.models:
@@ -116,6 +117,8 @@ def _found(path: Path) -> Iterator[Found]:
 def _refusal(model: ScannedModel, known: str | None) -> str:
     if model.problem:
         return model.problem
+    if not is_utf8(str(model.path)):
+        return "Its name is not UTF-8, and cannot be written to pairs.toml. Rename it."
     if known is not None:
         return f"It is the pair {known} already."
     return "" if model.drafter == DRAFT else "It is a head, which drafts for the model that it was made for."

@@ -119,12 +119,19 @@ def _entries(fields: Mapping[str, str | int | bool | None]) -> Iterator[str]:
             yield f"{name} = {_toml_text(value) if isinstance(value, str) else str(value).lower()}"
 
 
-def _toml_text(text: str) -> str:
-    """``text`` as a TOML string. Raises InputError if it is not UTF-8."""
+def is_utf8(text: str) -> bool:
+    """True if a TOML file can have the text."""
     try:
         text.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(f"{text!r} is not UTF-8, and cannot be written to pairs.toml.", "Rename the file.") from error
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _toml_text(text: str) -> str:
+    """``text`` as a TOML string. Raises InputError if it is not UTF-8."""
+    if not is_utf8(text):
+        raise InputError(f"{text!r} is not UTF-8, and cannot be written to pairs.toml.", "Rename the file.")
     return toml_string(text)
 
 

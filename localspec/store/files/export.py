@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from localspec.base.errors import StoreError, UsageError, refused
+from localspec.base.errors import OutputError, UsageError, refused
+from localspec.base.paths import expanded
 from localspec.base.shared_file import new_private_file
 from localspec.store.documents import ConversationDocument
 from localspec.store.files.html import to_html
@@ -45,7 +46,7 @@ def kind_of(path: Path) -> str:
 def write_new(document: ConversationDocument, path: Path) -> Path:
     """Export a conversation and return the path, with ``~`` expanded; see ``kind_of`` for the format.
 
-    Raises UsageError if the file exists or its suffix is unknown, StoreError if it cannot be written.
+    Raises UsageError if the file exists or its suffix is unknown, OutputError if it cannot be written.
     """
     match kind_of(path):
         case "json":
@@ -56,12 +57,12 @@ def write_new(document: ConversationDocument, path: Path) -> Path:
             text = "".join(f"{line}\n" for line in to_ndjson(document))
         case _:
             text = to_markdown(document)
+    whole = expanded(path)
     try:
-        whole = path.expanduser()
         with new_file(whole) as file:
             file.write(with_images_beside(text, whole) if kind_of(path) == _MARKDOWN else text)
-    except (ValueError, RuntimeError) as error:  # an impossible name, or an unknown home
-        raise StoreError(f"{path} cannot be written: {error}.", "Choose another file.") from None
+    except ValueError as error:  # an impossible name
+        raise OutputError(f"{path} cannot be written: {error}.", "Choose another file.") from None
     return whole
 
 
@@ -69,7 +70,7 @@ def write_new(document: ConversationDocument, path: Path) -> Path:
 def new_file(path: Path) -> Iterator[TextIO]:
     """A stream into a new file, readable by its owner alone; it has its name once it is complete.
 
-    Raises UsageError if the file exists, StoreError if it cannot be written.
+    Raises UsageError if the file exists, OutputError if it cannot be written.
     """
     try:
         with new_private_file(path) as stream:
@@ -77,4 +78,4 @@ def new_file(path: Path) -> Iterator[TextIO]:
     except FileExistsError:
         raise UsageError(f"{path} already exists.", "Choose another name, or move it away.") from None
     except OSError as error:
-        raise StoreError(*refused(f"{path} cannot be written", error, "choose another file")) from None
+        raise OutputError(*refused(f"{path} cannot be written", error, "choose another file")) from None

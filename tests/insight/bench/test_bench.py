@@ -278,6 +278,19 @@ def test_a_file_that_is_no_result_is_refused(tmp_path: Path, text: str) -> None:
         read_result(tmp_path / "none.json")
 
 
+@pytest.mark.parametrize(
+    ("form", "said"), [("localspec-conversations", "is not a result of localspec bench"), (9, "of another version")]
+)
+def test_a_file_of_another_kind_is_told_from_a_result_of_another_version(
+    tmp_path: Path, form: object, said: str
+) -> None:
+    """Measuring again helps only with the second."""
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps({"format": form}))
+    with pytest.raises(InputError, match=said):
+        read_result(file)
+
+
 def test_nothing_changed_is_no_regression() -> None:
     """The same pair with other noise, ten times."""
     old = result_of(GOOD)

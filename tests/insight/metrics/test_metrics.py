@@ -14,7 +14,7 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from localspec.base.errors import StoreError, UsageError
+from localspec.base.errors import OutputError, StoreError, UsageError
 from localspec.cli.metrics import serve
 from localspec.engine.events import DrafterFailure, Origin, Round
 from localspec.insight.metrics.meters import Meters, StoredMetrics
@@ -260,8 +260,8 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     write_page(file, "# EOF\n")
     assert file.read_text() == "# EOF\n"
     assert list(tmp_path.iterdir()) == [file]
-    with pytest.raises(StoreError, match="cannot be written"):
+    with pytest.raises(OutputError, match="cannot be written"):
         write_page(tmp_path / "no" / "file", "")
-    with pytest.raises(StoreError, match="cannot be written"):
+    with pytest.raises(OutputError, match="cannot be written"):
         write_page(tmp_path, "")
     assert list(tmp_path.iterdir()) == [file]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from localspec.base.errors import EngineError, StoreError, UsageError
+from localspec.base.errors import EngineError, OutputError, UsageError
 from localspec.engine.events import Event, Round, Started
 from localspec.engine.wire import event_from_dict
 from localspec.insight.metrics.meters import StoredMetrics
@@ -74,7 +74,7 @@ def test_another_outlet_goes_on_counting(tmp_path: Path) -> None:
     make(Store.in_memory(), metering, ABOUT, REPLIES[0], None)
     with pytest.raises(UsageError, match=f"port {taken.port}"):
         metering.give(taken.port)
-    with pytest.raises(StoreError, match="cannot be written"):
+    with pytest.raises(OutputError, match="cannot be written"):
         metering.give(tmp_path / "no" / "file")
     make(Store.in_memory(), metering, ABOUT, REPLIES[0], None)
     assert total(samples((tmp_path / "a").read_text()), "vllm:request_success_total") == 2

@@ -81,6 +81,29 @@ def test_without_the_hub_drafts_on_this_machine_are_found(
     assert localspec("pairs", "draft", small).code == NotFoundError.exit_code
 
 
+def test_what_is_here_and_cannot_draft_is_listed_with_its_reason(
+    server: HubServer, localspec: Localspec, tmp_path: Path
+) -> None:
+    """The target itself is no draft that could be asked about."""
+    big = write(tmp_path / "big.gguf", BIG)
+    for name, data in {
+        "small.gguf": SMALL,
+        "large.gguf": model_bytes(2000),
+        "tiny.gguf": model_bytes(12),
+        "stranger.gguf": model_bytes(400, tokens=OTHER_TOKENS),
+        "broken.gguf": SMALL[:-10],
+        "empty.gguf": b"",
+    }.items():
+        write(tmp_path / name, data)
+    listed = json.loads(localspec("pairs", "draft", big, "--all", "--json").out)
+    reasons = {Path(each["name"]).name: each["reason"] for each in listed if not each["fits"]}
+    assert reasons.keys() == {"large.gguf", "tiny.gguf", "stranger.gguf", "broken.gguf", "empty.gguf"}
+    assert reasons["large.gguf"] == "50% of the target's size; a draft has 5% to 25% of it"
+    assert reasons["tiny.gguf"].endswith("of the target's size; a draft has 5% to 25% of it")
+    assert "token 11" in reasons["stranger.gguf"]
+    assert [Path(each["name"]).name for each in listed if each["fits"]] == ["small.gguf"]
+
+
 # Files and folders
 
 
@@ -98,6 +121,17 @@ def test_a_folder_is_added_with_the_best_drafts_in_it(localspec: Localspec, tmp_
     before = own_file().read_bytes()
     assert localspec("pairs", "add", tmp_path / "models").code == NotFoundError.exit_code, "they are known"
     assert own_file().read_bytes() == before
+
+
+def test_a_name_that_is_not_utf8_leaves_out_its_file_alone(localspec: Localspec, tmp_path: Path) -> None:
+    """As no TOML file can have it; another draft takes the place of one."""
+    write(tmp_path / "models" / "big.gguf", BIG)
+    write(tmp_path / "models" / "small-\udcff.gguf", SMALL)
+    write(tmp_path / "models" / "small.gguf", model_bytes(900))
+    done = localspec("pairs", "add", tmp_path / "models")
+    assert done.code == 0, done.err
+    assert f"Left out {tmp_path / 'models'}/small-\ufffd.gguf. " in done.out
+    assert {pair.id: pair.title for pair in own_pairs()} == {"big": "big + small", "small": "small"}
 
 
 @pytest.mark.parametrize("arguments", [["/nowhere/x.gguf"], ["~nosuchuser/x"], [".", "--alone"], []])
