@@ -203,8 +203,8 @@ class Finished:
     call_error: str | None = None
     """A sentence for the model about a call in the reply that cannot be read; then there are no ``calls``."""
     said_n: int | None = None
-    """Characters of ``text`` that are said, before the white space and the first of ``calls``, or before a call that was
-    cut off; None for all."""
+    """Characters of ``text`` that are said, before the white space and the first of ``calls``, or before a call that
+    was cut off; None for all."""
     stop: str | None = None
     """The stop string that ended the reply, which is no part of ``text``."""
 
