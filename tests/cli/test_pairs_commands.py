@@ -301,7 +301,7 @@ def test_scan_knows_the_pairs_there_are(localspec: Localspec) -> None:
 
 
 def test_scan_says_what_makes_two_models_a_pair(localspec: Localspec, big: Path) -> None:
-    """Where there is none, as of two of one size."""
+    """Two of one size make none."""
     write(big.with_name("twin.gguf"), big.read_bytes())
     assert (
         "a draft has its target's vocabulary, and 1/20 to 1/4 of its size" in localspec("pairs", "scan", big.parent).out

@@ -124,7 +124,7 @@ def test_streams_that_are_closed(arguments: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("closed", [(1,), (1, 2), (0, 1, 2)])
 def test_the_number_of_a_closed_stream_is_no_file_of_ours(closed: tuple[int, ...]) -> None:
-    """What native code prints would land in it, and closing the one would close the other."""
+    """Else the output of native code lands in it, and closing the one closes the other."""
     code = (
         "import os, sys; from localspec.cli.streams import give_up_stdout, settle_streams\n"
         "settle_streams(); print('lost', flush=True)\n"

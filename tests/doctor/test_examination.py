@@ -167,7 +167,7 @@ def test_a_file_of_conversations_that_takes_none_is_a_problem(make: Callable[[Pa
 
 
 def test_a_file_of_conversations_is_looked_at_and_left_as_it_is() -> None:
-    """Where there is none, none is made; one in use may be looked at, too."""
+    """None is made if there is none, and one in use may be looked at, too."""
     assert check_history() == []
     Store.open().close()
     before = {path.name: path.read_bytes() for path in user_paths().data.iterdir()}
