@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from localspec.engine.backends.llama.gbnf import GbnfRules
 from localspec.engine.backends.llama.grammar import Grammar, check_grammar
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.sampler import make_sampler
+from localspec.engine.backends.llama.trigger import Trigger
 from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.sampling import Sampler
 from localspec.engine.settings import BANNED, Sampling
@@ -223,6 +226,32 @@ def test_a_trigger_begins_the_grammar_where_llama_cpp_does(
         own.accept(token)
     assert np.array_equal(grammar.allows(every), allowed_by(own, vocab.n_vocab))
     assert len(masks) > 1, "it never began, so nothing was tested"
+
+
+@dataclass
+class CountedPattern:
+    """A pattern that counts how often it is looked for."""
+
+    pattern: re.Pattern[bytes]
+    searches_n: int = 0
+
+    def search(self, text: bytes) -> re.Match[bytes] | None:
+        self.searches_n += 1
+        return self.pattern.search(text)
+
+
+def test_a_text_is_searched_for_a_trigger_once_by_a_reply_and_its_forks(vocab: LlamaVocab) -> None:
+    """A draft goes there, then its verification, then the reply; each search reads the whole text."""
+    counted: Any = CountedPattern(re.compile(b"stop"))
+    trigger = Trigger((counted,), vocab)
+    tokens = vocab.tokenize("a text of some words, and more words. " * 20, special=False)
+    for begin in range(0, len(tokens), 4):
+        for fork in (trigger.fork(), trigger.fork(), trigger):
+            assert [fork.accept(token) for token in tokens[begin : begin + 4]].count(None) == len(tokens[begin:][:4])
+    assert counted.searches_n == len(tokens)
+    *_, begun = [trigger.accept(token) for token in vocab.tokenize("stop", special=False)]
+    assert begun is not None
+    assert begun.text == "stop"
 
 
 @pytest.mark.parametrize("text", ['root ::= "he" "x"', '%llguidance {}\nstart: "he" "x"'])

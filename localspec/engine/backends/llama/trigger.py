@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from localspec.engine.backends.llama.vocab import LlamaVocab
+
+_SEARCHED_N = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Trigger:
     text: bytes = b""
     tokens: tuple[tuple[int, int], ...] = ()
     """Each token with its end in ``text``."""
+    searched: dict[bytes, int | None] = field(default_factory=dict)
+    """The place where the grammar begins by text, of the latest texts: all forks search the same ones."""
 
     @staticmethod
     def of(patterns: Sequence[str], vocab: LlamaVocab) -> Trigger:
@@ -39,13 +43,19 @@ class Trigger:
         """The part that the grammar begins with, if it does so at this token; None before."""
         self.text += self.vocab.source(token)
         self.tokens += ((token, len(self.text)),)
-        for pattern in self.patterns:
-            if match := pattern.search(self.text):
-                return self._from(_beginning(match))
-        return None
+        begin = self._begin()
+        return None if begin is None else self._from(begin)
 
     def fork(self) -> Trigger:
         return replace(self)
+
+    def _begin(self) -> int | None:
+        if self.text not in self.searched:
+            if len(self.searched) >= _SEARCHED_N:
+                self.searched.clear()
+            matches = (pattern.search(self.text) for pattern in self.patterns)
+            self.searched[self.text] = next((_beginning(match) for match in matches if match), None)
+        return self.searched[self.text]
 
     def _from(self, start: int) -> Begun:
         tokens: list[int] = []
