@@ -17,7 +17,7 @@ _MAX_NAME = 60
 
 
 def export(conversation: StoredConversation, folder: Path, name: str = "") -> Path:
-    """Write a conversation to a new file and return its path; ``name`` is that of the file, or of a kind of files.
+    """Write a conversation to a new file and return its path; ``name`` is a kind of files, the file's name, or both.
 
     Messages that could not be stored are written, too. Raises NotFoundError if it is empty, UsageError if the file
     exists, StoreError if it cannot be written.
@@ -26,6 +26,9 @@ def export(conversation: StoredConversation, folder: Path, name: str = "") -> Pa
         raise NotFoundError("There is nothing to export: nothing has been said yet.", "Write a message first.")
     conversation.flush()
     document = conversation.document()
+    kind, _, named = name.partition(" ")
+    if kind in KINDS and named:
+        name = named if named.endswith(KINDS[kind]) else f"{named}{KINDS[kind]}"
     if name and name not in KINDS:
         return write_new(document, Path(name) if name.startswith("~") else folder / name)
     title, suffix = file_name(conversation.title), KINDS.get(name, ".md")

@@ -1,7 +1,7 @@
 """The list of conversations: its rows in folders, the filter, and changes of the rows that are chosen.
 
-A change is made to the selected conversations, or else to the marked one; on the row of a folder, to all in it. Each
-returns a sentence for the reader, also if the disk refuses it.
+A change is made to the chosen conversations: those selected, or else the marked one; on the row of a folder, all in it.
+Each returns a sentence for the reader, also if the disk refuses it.
 """
 
 from __future__ import annotations
@@ -204,29 +204,34 @@ class History:
         """Pin the chosen conversations to the top, or if they are, unpin them."""
         pinned = not all(heading.pinned for heading in self.chosen)
         return self._change(
-            lambda ids: self._store.pin(*ids, pinned=pinned), "Pinned" if pinned else "No longer pinned"
+            self.chosen,
+            lambda ids: self._store.pin(*ids, pinned=pinned),
+            "Pinned" if pinned else "No longer pinned",
         )
 
     def archive(self) -> str:
         """Put the chosen conversations into the archive, or if they are there, back into the list."""
         archived = not all(heading.archived for heading in self.chosen)
         return self._change(
+            self.chosen,
             lambda ids: self._store.change_headings(ids, lambda heading: replace(heading, archived=archived)),
             "Archived" if archived else "Back in the list",
         )
 
-    def file(self, text: str) -> str:
-        """File the chosen conversations as ``text`` says, see ``Filing``; tags that they do not share stay."""
-        before, after = Filing.common(self.chosen), Filing.parse(text)
+    def file(self, conversations: Sequence[Heading], text: str) -> str:
+        """File conversations as ``text`` says, see ``Filing``; tags that they do not share stay."""
+        before, after = Filing.common(conversations), Filing.parse(text)
         return self._change(
-            lambda ids: self._store.change_headings(ids, lambda heading: after.changed(heading, before)), "Filed"
+            conversations,
+            lambda ids: self._store.change_headings(ids, lambda heading: after.changed(heading, before)),
+            "Filed",
         )
 
     def delete(self, undo: str) -> str:
         """Delete the chosen conversations and mark the next. ``undo`` is the key that brings them back, or empty."""
         which = "it" if len(self.chosen) == 1 else "them"
         rest = f"; {undo} brings {which} back, for 30 days." if undo else ", for good after 30 days."
-        return self._change(lambda ids: self._deleted.delete(*ids), "Deleted", rest)
+        return self._change(self.chosen, lambda ids: self._deleted.delete(*ids), "Deleted", rest)
 
     def undo(self) -> str:
         """Bring back the conversation deleted last."""
@@ -240,9 +245,11 @@ class History:
         self._marked = conversation.id
         return self.refresh() or "It is back."
 
-    def _change(self, change: Callable[[Sequence[str]], None], done: str, rest: str = ".") -> str:
-        """Change the chosen conversations; if the marked row goes elsewhere, mark the one in its place."""
-        row, ids = self.marked, [heading.id for heading in self.chosen]
+    def _change(
+        self, conversations: Sequence[Heading], change: Callable[[Sequence[str]], None], done: str, rest: str = "."
+    ) -> str:
+        """Change conversations; if the marked row goes elsewhere, mark the one in its place."""
+        row, ids = self.marked, [heading.id for heading in conversations]
         if row is None or not ids:
             return ""
         self._marked = row.id

@@ -27,6 +27,11 @@ class PendingMessages:
         """True while another reply comes first."""
         return self._session.current is not None and turn in self._session.waiting
 
+    @property
+    def waiting(self) -> list[WrittenMessage]:
+        """The messages that wait, oldest first."""
+        return [self._written[turn] for turn in self._session.waiting if turn in self._written]
+
     def begun(self, turn: Turn) -> None:
         """The reply of a turn has begun."""
         self._written.pop(turn, None)

@@ -62,7 +62,8 @@ def pause_note(session: ChatSession) -> str:
     turn = session.current
     if turn is not None and (failed := failure_of(turn.reply)):
         return "" if _why_fallen_back(turn.reply) else failed
-    if turn is None or session.chat_config.why_no_speculation or not paused(turn.reply.rounds):
+    told = session.info is None or session.info.tells_tokens
+    if turn is None or not told or session.chat_config.why_no_speculation or not paused(turn.reply.rounds):
         return ""
     accepted = turn.reply.timings.draft_acceptance_rate or 0.0
     why = "most were right, but checking costs more than it saves" if accepted >= _MOSTLY else "too few were right"

@@ -127,7 +127,7 @@ def run_app(chat_config: ChatConfig, make_client: ClientFactory | None = None) -
 def _new_here(store: Store) -> bool:
     """True if the store has no conversation; False if it cannot be read."""
     try:
-        return not store.conversations()
+        return not store.short_ids()
     except LocalSpecError:
         return False
 
@@ -239,6 +239,7 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
     def on_mount(self) -> None:
         self._library.change_signal.listen(lambda: self.post_message(PairsChanged()))
         self._observers.listen(self._chat.ring)
+        self.app_resume_signal.subscribe(self, lambda app: self.refresh(layout=True))
         if self._no_theme is not None:
             self.call_after_refresh(self._chat.say, str(self._no_theme))
         self._settings.pace()
@@ -302,7 +303,8 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
     def show_help(self) -> None:
         from localspec.tui.screens.help import HelpScreen
 
-        self.push_screen(HelpScreen(self._palette(), self._settings.preferences.keymap))
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen(self._palette(), self._settings.preferences.keymap))
 
     @handles(QUIT)
     async def quit(self) -> None:

@@ -47,7 +47,7 @@ def test_folders_come_after_what_is_in_none_and_the_archive_last(store: Store) -
     assert listed(history) == ["Quinces", "Plums", "Pears", "Apples"]
     choose(history, "Apples", "Plums")
     assert history.about == "2 selected; keys change all of them."
-    assert history.file("fruit #red") == "Filed: 2 conversations."
+    assert history.file(history.chosen, "fruit #red") == "Filed: 2 conversations."
     folder = next(row for row in history.rows if isinstance(row, FolderRow))
     history.mark(folder.id)
     history.select()
@@ -67,7 +67,7 @@ def test_folders_come_after_what_is_in_none_and_the_archive_last(store: Store) -
 def test_a_filter_lists_what_is_filed_there(store: Store) -> None:
     history = History(store)
     choose(history, "Apples", "Plums")
-    history.file("fruit #red")
+    history.file(history.chosen, "fruit #red")
     choose(history, "Pears")
     history.archive()
     for text, titles in (
@@ -87,9 +87,9 @@ def test_the_row_of_a_folder_stands_for_all_in_it(store: Store) -> None:
     deleted = DeletedConversations(store)
     history = History(store, deleted)
     choose(history, "Apples", "Plums")
-    history.file("fruit")
+    history.file(history.chosen, "fruit")
     history.mark(history.rows[-1].id)
-    assert history.file("garden/fruit #own") == "Filed: 2 conversations."
+    assert history.file(history.chosen, "garden/fruit #own") == "Filed: 2 conversations."
     assert listed(history) == ["Quinces", "Pears", "+garden/fruit 2"]
     history.mark(history.rows[-1].id)
     assert history.delete("F21") == "Deleted: 2 conversations; F21 brings them back, for 30 days."

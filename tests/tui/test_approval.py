@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.widgets import OptionList, Static
 
+from localspec.chat.tools.approvals import Approval
 from localspec.chat.tools.chain import ActiveCall
 from localspec.chat.tools.offered import OfferedTool
 from localspec.chat.tools.servers import MOST_DESCRIPTION
@@ -45,3 +46,15 @@ async def test_long_arguments_can_be_read_before_the_answer() -> None:
         down = arguments.scroll_y
         await pilot.press("pageup")
         assert down > arguments.scroll_y > 0
+
+
+async def test_somebody_who_was_typing_allows_nothing() -> None:
+    """The question opens by itself; the letters were meant for a message."""
+    call = ActiveCall(ToolCall("c", "read", "{}"), OfferedTool(Tool("read", "Reads.", "{}")))
+    given: list[Approval | None] = []
+    app = make_app(FakeEngine())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.push_screen(ApprovalScreen(call), given.append)
+        await pilot.press(*"adjust the job", "enter")
+        await wait_until(pilot, lambda: given)
+    assert given == [Approval.NO]

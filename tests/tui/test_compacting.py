@@ -101,6 +101,16 @@ async def test_turns_are_summarised_in_one_row(store: Store) -> None:
     assert len(store.open_conversation(summary.heading.id).path) == 10
 
 
+async def test_one_turn_is_summarised_in_the_singular(store: Store) -> None:
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 40)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "One?", "One it is.")
+        view = await summarise(pilot, engine, "They counted.", "/compact 0")
+        assert row(view).endswith("/undo brings it back")
+        assert notice_text(pilot).strip().startswith("1 turn is summarised; /undo brings it back.")
+
+
 async def test_the_summary_can_be_read_and_copied(store: Store) -> None:
     """By its key or a click, and folded again by the same."""
     engine = FakeEngine()

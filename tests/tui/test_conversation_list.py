@@ -14,6 +14,7 @@ from textual.widgets import Input, Markdown
 from localspec.chat.history import age
 from localspec.runtime.worker.messages import Cancel
 from localspec.store import Store
+from localspec.tui.prompt.completion import CompletionList
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.search import NOTHING_FOUND, HitList, SearchScreen
 from localspec.tui.widgets import sidebar
@@ -122,6 +123,57 @@ async def test_conversations_are_renamed_pinned_and_deleted_in_the_list(store: S
     assert store.conversations()[0].heading.title == "Apples!"
 
 
+async def test_while_a_title_or_a_folder_is_written_no_key_changes_another_conversation(store: Store) -> None:
+    """Nor the one it is written for; it is given to that one alone."""
+    for title in ("Apples", "Pears", "Plums"):
+        store.begin().ask(title)
+    async with make_app(FakeEngine(), store=store).run_test(size=(120, 40)) as pilot:
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
+        rows = chat(pilot).query_one(ConversationList)
+        await pilot.press("f3", *"fruit", "down", "enter")
+        await pilot.press("f2", "f4", "f5", "f6", "f8", "down", "escape")
+        assert rows.option_count == 3
+        await pilot.press("f2", "exclamation_mark")
+        rows.post_message(ConversationList.OptionHighlighted(rows, rows.get_option_at_index(1), 1))
+        await pilot.press("enter")
+    headings = {each.heading.title: each.heading for each in store.conversations()}
+    folders = {title: heading.folder for title, heading in headings.items()}
+    assert folders == {"Plums": "fruit", "Pears!": "", "Apples": ""}
+    assert not any(heading.pinned or heading.archived for heading in headings.values())
+
+
+async def test_a_list_that_comes_to_lie_over_the_prompt_is_closed(store: Store) -> None:
+    """When the window is narrowed; the prompt is written in. A list that is used stays."""
+    for used in (False, True):
+        async with make_app(FakeEngine(), store=store).run_test(size=(130, 30)) as pilot:
+            await pilot.press("f7")
+            await wait_until(pilot, lambda: chat(pilot).query(Sidebar))
+            if not used:
+                prompt_of(pilot).area.focus()
+            await pilot.pause()
+            await pilot.resize_terminal(90, 30)
+            await wait_until(pilot, lambda: chat(pilot).has_class("-narrow"))
+            await wait_until(pilot, lambda: bool(chat(pilot).query(Sidebar)) is used)  # noqa: B023
+            assert prompt_of(pilot).area.has_focus is not used
+
+
+@pytest.mark.parametrize("key", ["slash", "ctrl+r"])
+async def test_what_the_prompt_offers_is_not_drawn_over_the_list(store: Store, key: str) -> None:
+    """It is there again as soon as the prompt is."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(130, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", "Some.")
+        await pilot.press(key)
+        offers = chat(pilot).query_one(CompletionList)
+        await wait_until(pilot, lambda: offers.display)
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(Sidebar) and not offers.display)
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: prompt_of(pilot).area.has_focus and offers.display)
+
+
 async def test_a_filter_that_kept_nothing_leaves_titles_their_room(store: Store) -> None:
     store.begin().ask("Apples and pears from the garden")
     async with make_app(FakeEngine(), store=store).run_test(size=(80, 24)) as pilot:
@@ -210,6 +262,19 @@ async def test_words_are_found_in_all_conversations(store: Store) -> None:
         assert "ee edit" in hints(pilot), "the keys of a turn count there, pressed twice"
         await wait_until(pilot, lambda: transcript_of(pilot).following)
         assert "↓ new" not in notice_text(pilot), "all of it is in view"
+
+
+async def test_the_marked_hit_is_bold(store: Store) -> None:
+    """As the marked row of every list: without colours there is no other sign."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", "Some are scarlet.")
+        await send(pilot, "/search scarlet")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen))
+        found = pilot.app.screen.query_one(HitList)
+        await wait_until(pilot, lambda: found.option_count == 1)
+        assert all(segment.style.bold for segment in found.render_line(0) if segment.style and segment.text.strip())
 
 
 async def test_words_behind_the_command_are_looked_for_at_once(store: Store) -> None:

@@ -24,6 +24,7 @@ from localspec.store.file_blocks import TextFile
 from localspec.tui.conversation.page import Page
 from localspec.tui.conversation.reasoning_view import ReasoningView
 from localspec.tui.conversation.transcript import Transcript
+from localspec.tui.widgets.sidebar import ConversationList
 from localspec.tui.widgets.welcome import Welcome
 from tests.tui.support import (
     INFO,
@@ -423,6 +424,7 @@ async def test_how_full_the_context_is_goes_by_what_is_shown(store: Store) -> No
 
 
 async def test_a_conversation_left_in_mid_reply_keeps_its_text(store: Store) -> None:
+    """And the messages that waited there: they are in its prompt, before what was being written, and in no other."""
     engine = FakeEngine()
     async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
         await ready(pilot, engine)
@@ -432,9 +434,16 @@ async def test_a_conversation_left_in_mid_reply_keeps_its_text(store: Store) -> 
         engine.write(rounds_of("Some words")[:-1])
         await wait_until(pilot, lambda: session(pilot).current and session(pilot).current.reply.tokens)
         await send(pilot, "Waits")
-        await pilot.press("ctrl+n")
+        await send(pilot, "Waits, too")
+        await pilot.press(*"unsent", "ctrl+n")
         await wait_until(pilot, lambda: chat(pilot).query(Welcome))
-        assert prompt_of(pilot).text == "Waits"
+        assert prompt_of(pilot).text == ""
+        assert "are in the prompt of their conversation" in notice_text(pilot)
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("First", "Some words")])
+        assert prompt_of(pilot).text == "Waits\nWaits, too\nunsent"
     assert [node.content for node in store.open_conversation(store.conversations()[0].heading.id).path] == [
         "First",
         "Some words",

@@ -33,6 +33,7 @@ from localspec.tui.keys.bindings import textual_keymap
 from localspec.tui.keys.handling import CommandTarget
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.commands import CommandSearch
+from localspec.tui.screens.form import FormScreen
 from localspec.tui.screens.help import HelpScreen
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.links import LinksScreen
@@ -204,6 +205,27 @@ async def test_each_key_of_another_screen_reaches_its_action(action: str, monkey
         assert not missed
 
 
+@pytest.mark.parametrize("name", ["inspect", "links", "pairs", "race", "search", "settings", "stats", "tools", "form"])
+async def test_the_key_of_help_is_one_on_every_screen(name: str) -> None:
+    """Which is there again afterwards; in small ones too, below which the row of the chat names that key."""
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await answered(engine, pilot)
+        if name == "form":
+            app.push_screen(FormScreen("A form", "", {"a field": ""}, lambda texts: None))
+        else:
+            await chat(pilot).run_command(known()[name])
+        await wait_until(pilot, lambda: app.screen is not chat(pilot))
+        screen = app.screen
+        await pilot.press("f1")
+        assert isinstance(app.screen, HelpScreen)
+        app.set_keymap({"help": "f21"})
+        await pilot.press("f21")  # which does not close it
+        await pilot.press("escape")
+        assert app.screen is screen
+
+
 @pytest.mark.parametrize("kind", ELSEWHERE.values(), ids=lambda kind: kind.__name__)
 def test_no_key_of_a_screen_is_bound_twice(kind: type[Any]) -> None:
     """Nor any id."""
@@ -223,8 +245,8 @@ def test_every_key_is_in_the_tables() -> None:
     assert {SearchScreen, HelpScreen, CommandSearch, Sidebar, ChatApp} <= {kind for kind, _ in bindings}
     for kind, binding in bindings:
         assert isinstance(binding, Binding)
-        if binding in Input.BINDINGS or binding.system:
-            continue  # editing a line, and leaving as other programs do: Textual's own
+        if binding in Input.BINDINGS:
+            continue  # editing a line: Textual's own
         assert binding.id in known(), (kind, binding)
         assert binding.key == known()[str(binding.id)].keys
 

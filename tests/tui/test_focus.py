@@ -123,6 +123,26 @@ async def test_a_letter_acts_at_once_where_a_letter_goes_to_the_prompt() -> None
         await wait_until(pilot, lambda: written(pilot) == views(pilot)[0].turn.prompt)
 
 
+async def test_where_letters_act_a_change_does_not_lead_to_the_prompt() -> None:
+    """A letter after it acts, too; who has changed something from the prompt writes on there."""
+    configure('[screen]\nkeymap = "vim"\n')
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test() as pilot:
+        app.set_keymap(textual_keymap(resolve_keymap(read_config())))
+        await at_turn(pilot, engine)
+        await pilot.press("d", "d")
+        await wait_until(pilot, lambda: not views(pilot))
+        await pilot.press("u")
+        await wait_until(pilot, lambda: views(pilot))
+        assert not written(pilot)
+        await pilot.press("i")
+        await send(pilot, "/delete")
+        await wait_until(pilot, lambda: not views(pilot))
+        await pilot.press("u")
+        assert written(pilot) == "u"
+
+
 @pytest.mark.parametrize("key", ["alt+l", "f5", "f1", "f9", "ctrl+p", "ctrl+l", "alt+s", "ctrl+s"])
 async def test_who_comes_back_from_another_screen_is_at_the_turn_as_before(key: str) -> None:
     """The keys that are named are those that count."""

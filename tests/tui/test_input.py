@@ -19,6 +19,7 @@ from tests.tui.support import (
     chat,
     make_app,
     notice_text,
+    prompt_of,
     rounds_of,
     send,
     session,
@@ -83,6 +84,25 @@ async def test_up_takes_back_a_message_that_waits(tmp_path: Path) -> None:
         engine.finish(FinishReason.STOP)
         await wait_until(pilot, lambda: len(engine.prompts) == 2)
         assert asked(engine)[-1] == "Second!"
+
+
+async def test_messages_that_wait_are_in_the_prompt_after_a_restart() -> None:
+    """Those that were never asked, in front of what was being written."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(100, 30)) as pilot:
+        await loaded(pilot, engine)
+        await send(pilot, "First")
+        await wait_until(pilot, lambda: engine.prompts)
+        engine.start()
+        engine.write(rounds_of("Some words.")[:1])
+        conversation = session(pilot).stored.id
+        await send(pilot, "Second")
+        await send(pilot, "Third")
+        await pilot.press(*"unsent")
+    async with make_app(FakeEngine()).run_test(size=(100, 30)) as pilot:
+        assert prompt_of(pilot).text == ""
+        prompt_of(pilot).open(conversation)
+        assert prompt_of(pilot).text == "Second\nThird\nunsent"
 
 
 async def test_tokens_are_counted_between_replies_only() -> None:

@@ -210,3 +210,16 @@ async def test_sentences_name_the_files_keys() -> None:
         engine.inbox.put(Silence("no answer from the RPC server gpu:50052 for 16 s"))
         await wait_until(pilot, lambda: "no answer" in live_text(pilot))
         assert "F21 gives up waiting" in live_text(pilot)
+
+
+@pytest.mark.parametrize(("stop", "key"), [("", "Esc"), ('[keys]\nstop = "f21"\n', "F21")])
+async def test_the_key_that_ends_other_programs_says_which_keys_stop_and_quit(stop: str, key: str) -> None:
+    """In the prompt, which it leaves as it is, and at a turn."""
+    engine = FakeEngine()
+    async with settings_app(engine, stop).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await pilot.press("h", "i", "ctrl+c")
+        assert f"{key} stops the reply; Ctrl+Q quits." in notice_text(pilot)
+        assert pilot.app.query_one(Prompt).text == "hi"
+        await pilot.press("f6", "ctrl+c")
+        assert f"{key} stops the reply; Ctrl+Q quits." in notice_text(pilot)

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from localspec.base.errors import NotFoundError
 from localspec.chat.pairs.model_files import completed, folder_around
 from localspec.tui.screens.model_files import ModelFilesScreen
 from localspec.tui.screens.pairs import PairsScreen
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.file_tree import FileTree
 from tests.tui.pairs_support import FakeWorld
-from tests.tui.support import FakeEngine, wait_until
+from tests.tui.support import FakeEngine, notice_text, wait_until
 from tests.tui.test_pairs import app_of, opened, ready, said
 
 
@@ -140,3 +141,23 @@ def test_a_folder_has_no_size(tmp_path: Path) -> None:
     assert len(list(tree.filter_paths(tmp_path.iterdir()))) == 2
     assert tree.size_of(tmp_path / "Qwen3-0.6B") == ""
     assert tree.size_of(tmp_path / "a.gguf") != ""
+
+
+class Refusing(FakeWorld):
+    """A world in which no path has models."""
+
+    def collect(self, path: Path) -> str:
+        raise NotFoundError(f"There is no file or folder {path}.", "Check the path.")
+
+
+async def test_a_path_that_is_refused_is_told_in_the_list_and_not_after_it() -> None:
+    """The chat has no use for it, whichever way the list is left."""
+    world, engine = Refusing(), FakeEngine()
+    with app_of(world, engine) as app:
+        async with app.run_test(size=(120, 24)) as pilot:
+            await typed(pilot, world, engine, "/nope")
+            await pilot.press("enter")
+            await wait_until(pilot, lambda: "There is no file or folder /nope" in said(pilot, "#pairs-empty"))
+            await pilot.press("escape")
+            await wait_until(pilot, lambda: not isinstance(app.screen, PairsScreen))
+            await wait_until(pilot, lambda: "Nothing was added" not in notice_text(pilot))

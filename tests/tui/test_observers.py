@@ -30,7 +30,7 @@ from localspec.insight.metrics.meters import StoredMetrics
 from localspec.insight.metrics.server import MetricsServer
 from localspec.insight.observers import News, ReplyObserver
 from localspec.insight.observers.observers import Observers
-from localspec.runtime.worker.messages import Failed, Load, Silence
+from localspec.runtime.worker.messages import Failed, Load, Loaded, Silence
 from localspec.store import ReplyMetadata, Store
 from localspec.tui.app import ChatApp
 from localspec.tui.prompt.prompt import Prompt
@@ -39,6 +39,7 @@ from tests.insight.metrics.test_metrics import samples
 from tests.tui.fakes import NoPairs
 from tests.tui.settings_support import chat_config, open_settings, said
 from tests.tui.support import (
+    INFO,
     LAUNCH,
     Clock,
     FakeEngine,
@@ -180,6 +181,16 @@ def test_guesses_that_pause_are_explained_by_their_cost_or_by_themselves(accepte
     talking.engine.write([make_round(accepted, rejected=rejected), *plain])
     talking.hear()
     assert pause_note(talking.session) == f"no guesses for now: {why}; tried again within 64 tokens"
+
+
+def test_nothing_is_said_of_the_guesses_of_a_server_that_tells_none() -> None:
+    talking = Talking()
+    talking.engine.inbox.put(Loaded(replace(INFO, tells_tokens=False)))
+    talking.session.ask("Hello")
+    talking.engine.start()
+    talking.engine.write([replace(make_round([text], Origin.PLAIN), depth=0) for text in "efgh"])
+    talking.hear()
+    assert pause_note(talking.session) == ""
 
 
 def test_a_reply_that_goes_on_is_followed_anew() -> None:

@@ -468,5 +468,16 @@ def test_the_real_pairs_are_listed_without_a_network(tmp_path: Path) -> None:
     assert all(pair.fit is not None for pair in judged.values())
 
 
+async def test_the_title_is_whole_however_narrow_the_window_is(app: ChatApp, engine: FakeEngine) -> None:
+    """What is said beside it is cut."""
+    async with app.run_test(size=(30, 24)) as pilot:
+        await ready(pilot, engine)
+        await opened(pilot)
+        title, count = (pilot.app.screen.query_one(f"#pairs-{part}") for part in ("title", "count"))
+        assert title.size.width == len("Pairs")
+        assert title.region.right < count.region.x
+        assert pilot.app.screen.region.contains_region(count.region)
+
+
 def test_stages_are_words() -> None:
     assert [str(stage) for stage in Stage] == ["waiting", "reading the headers", "fetching", "paused", "failed", "done"]

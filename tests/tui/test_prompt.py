@@ -57,6 +57,34 @@ async def test_a_mark_goes_as_a_whole_and_can_be_unfolded(app: PromptApp) -> Non
         assert app.prompt.text == f"a{text[:-2]}"
 
 
+@pytest.mark.parametrize(
+    ("keys", "left"),
+    [
+        (["home", "right", "delete"], "ab"),
+        (["left", "ctrl+w"], "ab"),
+        (["left", "left", "left", "backspace"], "ab"),
+        (["left", "left", "left", "ctrl+k"], "a"),
+        (["ctrl+shift+k"], ""),
+        (["left", "left", "left", "shift+left", "shift+left", "x"], "axb"),
+        (["left", "left", "left", "x", "y"], "a{mark}xyb"),
+        (["left", "left", "left", "ctrl+j", "x"], "a{mark}\nxb"),
+    ],
+)
+async def test_no_key_breaks_a_mark(app: PromptApp, keys: list[str], left: str) -> None:
+    """Those that delete take it whole, and what is typed in it comes behind it; undo brings it back."""
+    async with app.run_test() as pilot:
+        await pilot.press("a")
+        await paste(pilot, "line\n" * 30)
+        mark = app.prompt.text[1:]
+        await pilot.press("b", *keys)
+        assert app.prompt.text == left.format(mark=mark)
+        while app.prompt.text != f"a{mark}b":
+            before = app.prompt.text
+            await pilot.press("ctrl+z")
+            assert app.prompt.text != before
+        assert app.prompt.written.pasted
+
+
 async def test_what_is_too_long_stays_folded(app: PromptApp) -> None:
     """And the editor is pointed to."""
     async with app.run_test() as pilot:
@@ -135,6 +163,25 @@ async def test_up_and_down_walk_through_what_was_sent(app: PromptApp) -> None:
         assert app.prompt.text == "Tell me a story"
         await pilot.press("up", "down", "down", "down")
         assert app.prompt.text == "new"
+
+
+@pytest.mark.parametrize("keys", [["up", "ctrl+u"], ["up", "!"], ["up", "up", "enter"], ["ctrl+r", "f", "enter"]])
+async def test_a_message_that_another_took_the_place_of_is_gone_on_to(app: PromptApp, keys: list[str]) -> None:
+    """Down, however the other came there and whatever became of it, has what was being written, with its paste."""
+    async with app.run_test() as pilot:
+        await sent_before(pilot, app)
+        await pilot.press(*"new ")
+        await paste(pilot, "line\n" * 30)
+        written = app.prompt.written
+        if keys[0] == "ctrl+r":
+            app.prompt.search_sent()
+        await pilot.press(*keys)
+        other = app.prompt.text
+        assert other != written.text
+        await pilot.press("down")
+        assert app.prompt.written == written
+        await pilot.press("up")
+        assert app.prompt.text == other
 
 
 async def test_a_message_that_waits_is_taken_back_first(app: PromptApp) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.base.errors import NotFoundError, StoreError, UsageError
+from localspec.base.errors import NotFoundError, OutputError, StoreError, UsageError
 from localspec.chat.exporting import export, file_name
 from localspec.chat.history import History, age
 from localspec.chat.text.fences import code_blocks
@@ -185,7 +185,7 @@ def test_an_export_never_overwrites(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="already exists"):
         export(thread, tmp_path, "mine.json")
     for folder, name in ((tmp_path / "absent", ""), (tmp_path, "absent/a.md"), (tmp_path, "~nobody-of-this-name/a")):
-        with pytest.raises(StoreError, match="cannot be written"):
+        with pytest.raises(OutputError, match="cannot be written"):
             export(thread, folder, name)
     store.close()
 
@@ -199,10 +199,13 @@ def test_an_export_never_overwrites(tmp_path: Path) -> None:
         ("ndjson", "apples.ndjson", '{"kind": "conversation"'),
         ("talk.json", "talk.json", '{\n "format": "localspec-conversations"'),
         ("talk.txt", "talk.txt", "# Apples\n"),
+        ("json talk.json", "talk.json", '{\n "format": "localspec-conversations"'),
+        ("json my talk", "my talk.json", '{\n "format": "localspec-conversations"'),
+        ("my talk.json", "my talk.json", '{\n "format": "localspec-conversations"'),
     ],
 )
 def test_an_export_is_of_the_kind_that_is_named(tmp_path: Path, name: str, file: str, beginning: str) -> None:
-    """By a word, or by the ending of the file."""
+    """By a word, by the ending of the file, or by both."""
     store, _ = history(tmp_path)
     thread = store.begin()
     thread.ask("Apples")

@@ -86,6 +86,23 @@ def test_a_row_says_value_and_source() -> None:
     assert listed.heading == "2 set, 1 left out"
 
 
+def test_a_setting_that_is_on_or_off_is_called_the_same_everywhere() -> None:
+    """Built in, in the file and on the command line; in its row, its details and what is said of a change."""
+    for text, options, value in (
+        ("", (), "no"),
+        ("[model]\nmlock = true\n", (), "yes"),
+        ("[model]\nmlock = true\n", ("--no-mlock",), "no"),
+    ):
+        listed = browser(text, *options)
+        listed.text = "mlock"
+        (_, parts) = (row.parts for row in listed.rows(90))
+        assert parts[1][0] == value
+        details = " ".join(words for words, _ in listed.details())
+        assert "uilt in: no. It is yes or no" in details
+        assert "true" not in details
+    assert "mlock: yes" in (listed.set(setting("mlock"), True), listed.describe_change(setting("mlock"), "F5"))[1]
+
+
 def test_a_preset_shows_in_what_it_sets() -> None:
     """But for what the file says itself."""
     listed = browser('[sampling]\npreset = "precise"\ntop_k = 3\n')

@@ -152,3 +152,13 @@ async def test_the_first_page_names_it() -> None:
     async with make_app(FakeEngine()).run_test(size=(80, 24)) as pilot:
         said = [str(line.render()) for line in chat(pilot).query("Welcome .heading").results(Static)]
         assert any("/tour" in line for line in said)
+
+
+async def test_in_a_narrow_window_a_step_is_in_rows() -> None:
+    """Nothing of it is cut."""
+    async with make_app(FakeEngine()).run_test(size=(46, 24)) as pilot:
+        await send(pilot, "/tour")
+        hint = pilot.app.screen.query_one("#tour-hint", Static)
+        await wait_until(pilot, lambda: hint.size.height > 1)
+        rows = [strip.text for strip in hint.render_lines(hint.size.region)]
+        assert " ".join(" ".join(rows).split()).endswith(STEPS[0].hint)

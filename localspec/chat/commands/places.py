@@ -55,8 +55,8 @@ RACE_CLOSE = IN_RACE.add(
 )
 
 IN_APPROVAL = Place("Where a call of a tool is approved")
-APPROVAL_UP = IN_APPROVAL.add(Command("approval-up", "up,k", "up", "Go to the answer above."))
-APPROVAL_DOWN = IN_APPROVAL.add(Command("approval-down", "down,j", "down", "Go to the answer below."))
+APPROVAL_UP = IN_APPROVAL.add(Command("approval-up", "up", "up", "Go to the answer above."))
+APPROVAL_DOWN = IN_APPROVAL.add(Command("approval-down", "down", "down", "Go to the answer below."))
 APPROVAL_PAGE_UP = IN_APPROVAL.add(Command("approval-page-up", "pageup", "scroll up", "Scroll the arguments up."))
 APPROVAL_PAGE_DOWN = IN_APPROVAL.add(
     Command("approval-page-down", "pagedown", "all arguments", "Scroll the arguments down.")

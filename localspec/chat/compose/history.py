@@ -95,11 +95,15 @@ class PromptHistory:
 
 
 class HistoryCursor:
-    """A walk back through the history, forth again to the unsent message, and on to examples of messages."""
+    """A walk back through the history, forth again to the unsent message, and on to drafts and examples of messages."""
 
-    def __init__(self, messages: Sequence[WrittenMessage], examples: Sequence[str] = ()) -> None:
+    def __init__(
+        self, messages: Sequence[WrittenMessage], examples: Sequence[str] = (), drafts: Sequence[WrittenMessage] = ()
+    ) -> None:
+        """``drafts`` are messages that were left unsent before."""
         self._messages = messages
-        self._examples = examples
+        self._drafts = drafts
+        self._later = [*drafts, *map(WrittenMessage, examples)]
         self._at = len(messages)
         self._unsent = WrittenMessage("")
 
@@ -108,26 +112,33 @@ class HistoryCursor:
         return self._step(-1, current)
 
     def newer(self, current: WrittenMessage) -> WrittenMessage | None:
-        """The message after, at last the unsent one, then the examples; None behind them."""
+        """The message after, at last the unsent one, then drafts and examples; None behind them."""
         return self._step(1, current)
+
+    @property
+    def left(self) -> list[WrittenMessage]:
+        """The drafts that the walk leaves unsent: all but the one it stands at."""
+        drafts = enumerate((self._unsent, *self._drafts), len(self._messages))
+        return [draft for at, draft in drafts if at != self._at and not draft.blank]
 
     def _step(self, direction: int, current: WrittenMessage) -> WrittenMessage | None:
         own_n = len(self._messages)
         at = self._at + direction
-        if not 0 <= at <= own_n + len(self._examples):
+        if not 0 <= at <= own_n + len(self._later):
             return None
         if self._at == own_n:
             self._unsent = current
         self._at = at
         if at > own_n:
-            return WrittenMessage(self._examples[at - own_n - 1])
+            return self._later[at - own_n - 1]
         return self._unsent if at == own_n else self._messages[at]
 
 
 class Recall:
     """Steps through a history from the text that stands there; another text or another history begins another walk.
 
-    From an empty prompt it also steps on, to the examples of messages that the screen shows.
+    It also steps on: to drafts that were left for another message, until one of them is gone on with, and from an empty
+    prompt to the examples of messages that the screen shows.
     """
 
     def __init__(self, history: PromptHistory, examples: Callable[[], Sequence[str]] = tuple) -> None:
@@ -142,11 +153,17 @@ class Recall:
         messages = self._history.messages
         if current.text != self._led_to or messages is not self._messages:
             self._messages = messages
-            self._cursor = HistoryCursor(messages, () if current.text else self._examples())
+            examples = () if current.text else self._examples()
+            self._cursor = HistoryCursor(messages, examples, self._cursor.left)
         found = self._cursor.older(current) if direction < 0 else self._cursor.newer(current)
         if found is not None:
             self._led_to = found.text
         return found
+
+    def leave(self, draft: WrittenMessage) -> None:
+        """Keep a draft that another message takes the place of."""
+        self._cursor = HistoryCursor((), drafts=[draft, *self._cursor.left])
+        self._led_to = None
 
 
 def search(messages: Sequence[WrittenMessage], query: str, n: int) -> list[WrittenMessage]:

@@ -7,7 +7,7 @@ typed or undone back brings it back, until the message is sent.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -183,6 +183,13 @@ class Enclosures:
     def _attached_for(self, mention: Mention) -> Attachment | None:
         paths = (path for reading in readings(mention) for path in (reading.path, as_folder(reading.path)))
         return next((self._attached[path] for path in paths if path in self._attached), None)
+
+
+def joined(messages: Sequence[WrittenMessage]) -> WrittenMessage:
+    """One message of several, each from a line of its own on."""
+    pasted = {mark: text for message in messages for mark, text in message.pasted.items()}
+    attachments = tuple(attachment for message in messages for attachment in message.attachments)
+    return WrittenMessage("\n".join(message.text for message in messages if message.text), pasted, attachments)
 
 
 def taken_apart(content: str) -> tuple[WrittenMessage, tuple[Attachment, ...]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from localspec.base.visible import shortened
 from localspec.chat.pairs.facts import Facts
 from localspec.gguf.draft_heads import DRAFTERS
+from localspec.models.pairs.hub_cache import hub_address
 from localspec.runtime.figures import short, size, speed
 
 if TYPE_CHECKING:
@@ -75,8 +75,7 @@ def draft_facts(each: DraftCandidate, target: str) -> Facts:
 
 def gate(model: HubModel) -> str:
     """The way into a gated repository, at the endpoint in force; empty for an open one."""
-    endpoint = (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
-    return f"accept its terms at {endpoint}/{model.name}, then set HF_TOKEN" if model.gated else ""
+    return f"accept its terms at {hub_address()}/{model.name}, then set HF_TOKEN" if model.gated else ""
 
 
 def best_line(page: ModelPage) -> str:

@@ -179,6 +179,7 @@ class PairLibrary:
     def seen(self) -> None:
         """Note that the user has looked at the list."""
         self.failed = self.unwritten = self.refused = None
+        self.change_signal.set()
 
     def close(self) -> None:
         """Stop all downloads; partial files stay, and the queue for the next start."""

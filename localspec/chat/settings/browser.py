@@ -12,7 +12,7 @@ from typing import Protocol
 from localspec.base.errors import UsageError
 from localspec.base.visible import capitalised, shortened
 from localspec.chat.commands.keymap import resolve_keymap
-from localspec.chat.settings.conversation import short
+from localspec.chat.settings.conversation import in_words, short
 from localspec.config import SETTINGS, Applies, Config, Problem, Setting, Value, find_setting, read_config
 from localspec.config.file import write_value
 from localspec.config.kinds import AUTO, NONE, Choice, Flag, Names, typed
@@ -204,8 +204,9 @@ class SettingsBrowser:
         if found.source is SettingSource.BUILT_IN:
             lines.append((f"{capitalised(built_in)}.", QUIET))
         else:
-            lines.append((f"{found.words}, {self.source(setting)}; {self._beneath(setting)}{built_in}.", QUIET))
-        lines.append((f"It is {setting.kind.form}{self._suggestions(setting)}. Applies {setting.applies}.", QUIET))
+            lines.append((f"{in_words(found)}, {self.source(setting)}; {self._beneath(setting)}{built_in}.", QUIET))
+        form = "yes or no" if isinstance(setting.kind, Flag) else f"{setting.kind.form}{self._suggestions(setting)}"
+        lines.append((f"It is {form}. Applies {setting.applies}.", QUIET))
         return lines
 
     def source(self, setting: Setting) -> str:
@@ -245,7 +246,7 @@ class SettingsBrowser:
         values = self.steps(setting)
         value = self._in_scope(setting)
         if value not in values:
-            start = next((each for each in values if setting.default.startswith(_word(each))), values[-1])
+            start = next((each for each in values if setting.default.startswith(short(each))), values[-1])
             value = start
         return values[(values.index(value) + step) % len(values)]
 
@@ -373,10 +374,10 @@ def _value(found: EffectiveSetting) -> str:
     """The value in force, in the width of a column."""
     match found.source:
         case SettingSource.PRESET:
-            return f"{found.words}, by the preset"
+            return f"{in_words(found)}, by the preset"
         case SettingSource.RECOMMENDED:
-            return f"{found.words}, the pair's own"
-    return found.words
+            return f"{in_words(found)}, the pair's own"
+    return in_words(found)
 
 
 def _describe(problem: Problem) -> str:
@@ -388,7 +389,3 @@ def _describe(problem: Problem) -> str:
 def _problem_parts(problem: Problem, width: int) -> tuple[Part, ...]:
     where = f"  line {problem.line}: " if problem.line else "  "
     return ((where, QUIET), (shortened(problem.what, width - len(where)), WARNING))
-
-
-def _word(value: Value) -> str:
-    return "no" if value is False else "yes" if value is True else str(value)

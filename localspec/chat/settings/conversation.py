@@ -14,13 +14,13 @@ from localspec.base.visible import capitalised, shortened
 from localspec.chat.compose.file_reading import path_of
 from localspec.config import Setting, Value, setting
 from localspec.config.file import write_value
-from localspec.config.kinds import NONE, shown
+from localspec.config.kinds import NONE, Flag, shown
 from localspec.config.lookup import find_for_conversation, find_for_pair, read_typed, with_setting
 from localspec.config.table import find_key
 from localspec.config.text_folder import PERSONAS, check_persona
 from localspec.config.texts import read_setting
 from localspec.runtime.chat_config import ChatConfig, Settings
-from localspec.runtime.effective import SettingSource, effective_settings
+from localspec.runtime.effective import EffectiveSetting, SettingSource, effective_settings
 
 ALL, OFF, PAIR = "all", "off", "pair"
 _LONGEST_SHOWN = 24
@@ -142,7 +142,7 @@ def describe_setting(settings: Settings, own: Mapping[str, Value], named: Settin
             return f"{capitalised(named.title)} is as built in: {named.default_words}."
         case _:
             place = f", {found.origin}"
-    value = found.words if found.value is None else short(found.value)
+    value = in_words(found) if found.value is None or isinstance(named.kind, Flag) else short(found.value)
     return f"{capitalised(named.title)} is {value}{place}."
 
 
@@ -156,8 +156,15 @@ def suggest_set(word: str, value: str) -> str:
 
 
 def short(value: Value) -> str:
-    """A value, cut to a few words."""
-    return shortened(shown(value), _LONGEST_SHOWN)
+    """A value, cut to a few words; true and false are yes and no, as in the built-in values."""
+    return shortened({True: "yes", False: "no"}[value] if isinstance(value, bool) else shown(value), _LONGEST_SHOWN)
+
+
+def in_words(found: EffectiveSetting) -> str:
+    """The value in force, as ``short`` words a flag."""
+    if found.value is None or not isinstance(found.setting.kind, Flag):
+        return found.words
+    return short(found.setting.kind.read(found.words))
 
 
 def _refused(settings: Settings, name: str) -> str:

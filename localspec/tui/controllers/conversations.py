@@ -19,6 +19,7 @@ from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.widgets.welcome import Welcome
 
 _BY_ANOTHER = "Another program said that in this conversation; it is shown here once LocalSpec is started anew."
+_KEPT = "The messages that waited were not sent; they are in the prompt of their conversation."
 
 
 class ConversationController:
@@ -112,8 +113,8 @@ class ConversationController:
         self._turns.say("")
         self._prompt.open(conversation.id if len(conversation.tree) else "")
         withdrawn = await self._turns.turn_to(conversation, message)
-        self._turns.say(self._pairs.conversation_opened())
-        self.give_back(withdrawn)
+        kept = _KEPT if self._pending.taken_back(withdrawn) else ""
+        self._turns.say(self._pairs.conversation_opened() or kept)
         if not self._session.thread.turns:
             await self._turns.transcript.add(self._welcome())
         if message is None:

@@ -90,9 +90,15 @@ class FocusController:
         self.write()
 
     def after_change(self) -> None:
-        """Stay at the turn that was changed, if it is still chosen; its keys act unless it is being edited."""
+        """Stay at the turn that was changed, if it is still chosen; its keys act unless it is being edited.
+
+        Else go to the prompt, but go on reading where letters act at once.
+        """
         if not self.at_turn:
-            self.go_to_prompt()
+            if self._modal and self._transcript.screen.focused is None:
+                self._reading.leave_block()
+            else:
+                self.go_to_prompt()
         writes = self._transcript.screen.focused is self._prompt.area
         self._show_keys(self.at_turn and not writes and not self._editing.under_way)
 
@@ -159,9 +165,13 @@ class FocusController:
         """True for a key that must be pressed twice. Where a letter goes to the prompt, the others act at once."""
         if command.twice:
             return True
+        return types and command.in_turn and not self._modal
+
+    @property
+    def _modal(self) -> bool:
+        """True where a letter goes to the prompt, so that the others are keys."""
         bindings = self._transcript.screen.active_bindings.values()
-        modal = any(each.binding.id == WRITE.id and len(each.binding.key) == 1 for each in bindings)
-        return types and command.in_turn and not modal
+        return any(each.binding.id == WRITE.id and len(each.binding.key) == 1 for each in bindings)
 
     def _show_keys(self, chosen: bool) -> None:
         self._hints.choose(chosen, self._editing.unchanging if chosen else frozenset())

@@ -40,8 +40,9 @@ class SummaryController:
         await self._turns.show()
         reply = turn.reply
         if self._session.summarised(turn):
-            turns = "1 turn is" if turn.stands_for_n == 1 else f"{turn.stands_for_n} turns are"
-            self._turns.say(f"{turns} summarised{_left_out(turn)}; /undo brings all of them back.")
+            n = turn.stands_for_n
+            turns, which = ("1 turn is", "it") if n == 1 else (f"{n} turns are", "all of them")
+            self._turns.say(f"{turns} summarised{_left_out(turn)}; /undo brings {which} back.")
         elif reply.error is not None:
             self._turns.say(f"There is no summary, and everything is as it was. {reply.error}")
         elif not reply.text.strip():

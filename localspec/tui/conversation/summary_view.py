@@ -49,5 +49,5 @@ class SummaryView(TurnView):
         folded = self.has_class("-folded")
         mark = "▶ " if self.has_class("-selected") else "▸ " if folded else "▾ "
         ways = f"{unfold} or a click" if unfold else "a click"
-        hint = "" if not folded else f"  {ways} shows the summary, /undo brings them back"
+        hint = "" if not folded else f"  {ways} shows the summary, /undo brings {'it' if n == 1 else 'them'} back"
         return Content.assemble((mark, "$accent"), (f"{turns} summarised", "$foreground bold"), hint)

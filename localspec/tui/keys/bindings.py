@@ -47,7 +47,6 @@ def app_bindings() -> list[BindingType]:
         _binding(QUIT, show=False, priority=True),
         _binding(PALETTE, show=False, priority=True),
         _binding(HELP, show=False),
-        Binding("ctrl+c", "help_quit", show=False, system=True),
     ]
 
 

@@ -1,4 +1,4 @@
-"""The text area of the prompt: keys of its own, pastes made harmless, marks of pastes deleted as a whole."""
+"""The text area of the prompt: keys of its own, pastes made harmless, marks of pastes that stay or go as a whole."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from textual import events
 from textual.binding import BindingType
 from textual.geometry import Region
 from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult, Location
 
 from localspec.base.visible import visible
 from localspec.chat.commands.writing import COMPLETE, EARLIER, LATER, NEWLINE, SEND
@@ -41,8 +42,8 @@ class Owner(Protocol):
         """Return the text to insert for something pasted."""
         ...
 
-    def mark_before_cursor(self) -> int:
-        """Return the length of the mark that ends at the cursor, which is deleted as a whole; 0 if there is none."""
+    def mark_inside(self, line: str, column: int) -> tuple[int, int] | None:
+        """Return the columns of the mark whose inside a place is in; None if it is in none."""
         ...
 
 
@@ -170,7 +171,7 @@ class PromptArea(BoundArea):
 
     @handles(NEWLINE)
     def insert_newline(self) -> None:
-        self.insert("\n")
+        self.insert("\n", maintain_selection_offset=False)
 
     @handles(EARLIER)
     def go_up(self) -> None:
@@ -188,9 +189,15 @@ class PromptArea(BoundArea):
         if not (bottom and self._owner.step(1)):
             self.action_cursor_down()
 
-    def action_delete_left(self) -> None:
-        marked_n = self._owner.mark_before_cursor() if self.selection.is_empty else 0
-        if marked_n:
-            self.put("", self.index - marked_n, self.index)
-        else:
-            super().action_delete_left()
+    def edit(self, edit: Edit) -> EditResult:
+        """As Textual's, but a mark stays or goes as a whole: what begins or ends in it is widened, or put behind it."""
+        top, bottom = edit.top, edit.bottom
+        end = self._edge_of_mark(bottom, 1)
+        start = end if top == bottom else self._edge_of_mark(top, 0)
+        return super().edit(Edit(edit.text, start, end, edit.maintain_selection_offset))
+
+    def _edge_of_mark(self, place: Location, side: int) -> Location:
+        """The left (0) or right (1) edge of the mark that a place is inside of; the place itself outside of marks."""
+        row, column = place
+        mark = self._owner.mark_inside(self.document.get_line(row), column) if column else None
+        return place if mark is None else (row, mark[side])

@@ -21,11 +21,10 @@ class Folds:
         """Return the text to insert for one written in an editor: itself, or a mark if it is too long to edit here."""
         return self._enclosures.fold(text) if is_too_long(text) else text.removesuffix("\n")
 
-    def before_cursor(self) -> int:
-        """Return the length of the mark that ends at the cursor; 0 if there is none."""
-        at = self._area.index
-        mark = self._enclosures.mark_around(self._area.text, at)
-        return at - mark.start() if mark is not None and at == mark.end() else 0
+    def inside(self, line: str, column: int) -> tuple[int, int] | None:
+        """Return the columns of the mark whose inside a place is in; None if it is in none."""
+        mark = self._enclosures.mark_around(line, column)
+        return mark.span() if mark is not None and mark.start() < column < mark.end() else None
 
     def unfold(self) -> bool:
         """Put the text of the mark at the cursor in its place; False if it is too long for that."""

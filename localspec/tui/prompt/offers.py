@@ -33,19 +33,24 @@ NamesOf = Callable[[Callable[[], object]], Mapping[str, str]]
 class Offers:
     """Opens, moves and closes the list. While sent messages are searched, the line holds the query."""
 
-    def __init__(self, prompt: PromptParts) -> None:
+    def __init__(self, prompt: PromptParts, leave: Callable[[WrittenMessage], None]) -> None:
+        """``leave`` keeps a message that a sent one takes the place of."""
         self.list = CompletionList()
         self.others: NamesOf = lambda _: {}
         self.aside: WrittenMessage | None = None
         """The message that was being written when a search began; None while there is no search."""
         self._prompt = prompt
+        self._leave = leave
         self._listings: dict[str, Listing] = {}
         self._looking: str | None = None
         self._dismissed: tuple[CompletionKind, int] | None = None
         """The list that was closed by key; it stays closed until another is due."""
 
     def refresh(self) -> None:
-        """Show the list that fits the text and the cursor."""
+        """Show the list that fits the text and the cursor, while the prompt is written in."""
+        if not self._prompt.area.has_focus:
+            self.list.show(None, 0)
+            return
         offer = self._due()
         if offer is None or (offer.kind, offer.start) != self._dismissed:
             self._dismissed = None
@@ -104,6 +109,8 @@ class Offers:
             return self.aside is not None
         match offer.kind:
             case CompletionKind.SENT:
+                if self.aside is not None:
+                    self._leave(self.aside)
                 self._put(choice.message or WrittenMessage(choice.value))
             case CompletionKind.FILE:
                 self._take_file(offer, choice, into=into)

@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.events import Event, Key
+from textual.events import DescendantBlur, DescendantFocus, Event, Key
 from textual.widgets import Static, TextArea
 
 from localspec.base.errors import LocalSpecError
@@ -26,7 +27,7 @@ from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.cleaning import cleaned, cleaning_note
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory, Recall
 from localspec.chat.compose.mentions import written as written_path
-from localspec.chat.compose.message import Enclosures, WrittenMessage
+from localspec.chat.compose.message import Enclosures, WrittenMessage, joined
 from localspec.chat.compose.unsent import UNSENT, UnsentMessages
 from localspec.chat.compose.weighing import Weighing
 from localspec.chat.images.reading import pasted_image
@@ -90,14 +91,15 @@ class Prompt(Vertical):
         *,
         ask: Callable[[str], bool] = _busy,
         withdraw: Callable[[], WrittenMessage | None] = _nothing,
+        waiting: Callable[[], Sequence[WrittenMessage]] = tuple,
         paused: Callable[[WrittenMessage], None] = _unheard,
         examples: Callable[[], Sequence[str]] = tuple,
         meaning: Meaning | None = None,
         data_folder: Path | None = None,
     ) -> None:
-        """``ask`` has the engine count a text, if it is free; ``withdraw`` takes back the last message that waits;
-        ``paused`` is told the message when the user pauses; ``examples`` are messages to try that the screen shows;
-        ``meaning`` ranks passages of what is attached.
+        """``ask`` has the engine count a text, if it is free; ``withdraw`` takes back the last message that waits, and
+        ``waiting`` gives all of them; ``paused`` is told the message when the user pauses; ``examples`` are messages to
+        try that the screen shows; ``meaning`` ranks passages of what is attached.
         """
         super().__init__()
         folder = data_folder or user_paths().data
@@ -106,10 +108,12 @@ class Prompt(Vertical):
         self._meaning = meaning
         self.history = PromptHistory(folder / SENT_MESSAGES)
         self._folds = Folds(self.enclosures, self.area)
+        self.mark_inside = self._folds.inside  # see ``area.Owner``
         self._unsent = UnsentMessages(folder / UNSENT)
         self._weighing = Weighing(ask)
         self._mentions = Mentions(self, self.enclosures, self._weighing, meaning)
         self._withdraw = withdraw
+        self._waiting = waiting
         self._paused = paused
         self._attached = Attached()
         self._sees = True
@@ -117,8 +121,8 @@ class Prompt(Vertical):
         self._pictures = Pictures(6)
         self._trouble = Static("", id="trouble")
         self._mark = Static("› ")
-        self._offers = Offers(self)
         self._recall = Recall(self.history, examples)
+        self._offers = Offers(self, self._recall.leave)
         self._put = False
         """True while the next change of the text is one that was made all at once."""
         self._aside: WrittenMessage | None = None
@@ -144,9 +148,14 @@ class Prompt(Vertical):
     def on_resize(self) -> None:
         self._offers.list.redraw()
 
+    @on(DescendantFocus)
+    @on(DescendantBlur)
+    def refresh_offers(self) -> None:
+        self._offers.refresh()
+
     def on_unmount(self) -> None:
         self._mentions.leave()
-        self.save()
+        self.save(leaving=True)
 
     # What is written
 
@@ -183,10 +192,8 @@ class Prompt(Vertical):
 
     def put_back(self, messages: list[WrittenMessage]) -> None:
         """Put messages that were not sent in front of the text."""
-        texts = [message.text for message in messages]
-        for message in messages:
-            self.enclosures.take_over(message)
-        self.set_text("\n".join(text for text in (*texts, self.written.text) if text))
+        self.put(joined([*messages, self.written]))
+        self.area.focus()
 
     def put_aside(self, instead: WrittenMessage) -> None:
         """Write ``instead`` for a while; the unsent message is kept, and ``take_up`` brings it back."""
@@ -201,8 +208,8 @@ class Prompt(Vertical):
             self._replace(aside)
 
     def open(self, key: str) -> None:
-        """Go to another conversation: keep the unsent message of this one, and load that one's."""
-        self.save()
+        """Go to another conversation: keep what is unsent of this one, and load that one's."""
+        self.save(leaving=True)
         self._key, self._aside = key, None
         self._replace(self._unsent.load(key))
 
@@ -213,10 +220,13 @@ class Prompt(Vertical):
             self._key = key
             self.save()
 
-    def save(self) -> None:
-        """Save the unsent message, for the next start."""
+    def save(self, *, leaving: bool = False) -> None:
+        """Save the unsent message, for the next start.
+
+        Once the conversation is left nothing else keeps the messages that wait: they are saved in front of it.
+        """
         self._saving.forget()
-        self._unsent.save(self._key, self._to_keep)
+        self._unsent.save(self._key, joined([*self._waiting(), self._to_keep]) if leaving else self._to_keep)
 
     @property
     def _to_keep(self) -> WrittenMessage:
@@ -369,10 +379,6 @@ class Prompt(Vertical):
             self.attach(image)
             return f"{written_path(image)} "
         return self._folds.folded(text)
-
-    def mark_before_cursor(self) -> int:
-        """See ``area.Owner``."""
-        return self._folds.before_cursor()
 
     # What commands do
 

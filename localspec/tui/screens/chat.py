@@ -10,7 +10,6 @@ from functools import cached_property, partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.actions import SkipAction
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.events import Event, Key, Paste
@@ -115,6 +114,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
             "Ask anything",
             ask=session.count_tokens,
             withdraw=self._withdraw,
+            waiting=lambda: self._pending.waiting,
             paused=self._read_ahead,
             examples=lambda: [example for welcome in self.query(Welcome) for example in welcome.examples],
             meaning=self._meaning,
@@ -361,11 +361,11 @@ class ChatScreen(RowScreen[None], CommandTarget):
         self.say(self._reading.list_links(event.href) or "")
 
     def action_copy_text(self) -> None:
-        """Copy the text selected with the mouse, by Textual's own key."""
-        text = self.get_selected_text()
-        if not text:
-            raise SkipAction
-        self.run_worker(self._copy_text(text))
+        """Copy the text selected with the mouse, by Textual's own key, Ctrl+C; without one name the keys that end."""
+        if text := self.get_selected_text():
+            self.run_worker(self._copy_text(text))
+        else:
+            self.say(self._preferences.keymap.worded("{stop} stops the reply; {quit} quits."))
 
     async def _copy_text(self, text: str) -> None:
         self.say(await self._reading.copy(text, "text"))

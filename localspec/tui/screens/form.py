@@ -32,6 +32,16 @@ class FormArea(BoundArea):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_FORM.commands)
 
+    async def _on_key(self, event: events.Key) -> None:
+        """As usual; a key that came in one burst with that to another field is for the other one."""
+        focused = self.screen.focused
+        if isinstance(focused, FormArea) and focused is not self:
+            event.stop()
+            event.prevent_default()
+            focused.post_message(events.Key(event.key, event.character))
+        else:
+            await super()._on_key(event)
+
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
@@ -41,13 +51,14 @@ class FormArea(BoundArea):
 class FormScreen(RowModal[None], CommandTarget):
     """Closes once the texts have been taken; if they are refused, says why and stays."""
 
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
     FormScreen { align: center middle; background: $background 60%; }
     FormScreen #form { width: 90%; max-width: 92; height: auto; max-height: 100%; background: $surface; padding: 1 2; }
     FormScreen #form-title { color: $accent; text-style: bold; height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     FormScreen .quiet { color: $quiet; }
-    FormScreen #form-about { height: auto; margin: 0 0 1 0; }
-    FormScreen #form-fields { height: auto; max-height: 1fr; scrollbar-size-vertical: 1; }
+    FormScreen #form-about { height: auto; max-height: 5; margin: 0 0 1 0; }
+    FormScreen #form-fields { height: auto; max-height: 45vh; scrollbar-size-vertical: 1; }
     FormScreen .form-name { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     FormScreen FormArea {
         height: auto; min-height: 1; max-height: 8; border: none; padding: 0 1; margin: 0 0 1 0;
@@ -57,8 +68,11 @@ class FormScreen(RowModal[None], CommandTarget):
     FormScreen FormArea.-alone { min-height: 5; max-height: 16; }
     FormScreen FormArea .text-area--cursor-line { background: $panel; }
     FormScreen FormArea .text-area--placeholder { color: $quiet; }
-    FormScreen #form-refused { color: $error; height: auto; display: none; }
+    FormScreen #form-refused { color: $error; height: auto; max-height: 2; display: none; }
     FormScreen #form-keys { height: auto; }
+    FormScreen.-short #form { padding: 0 2; }
+    FormScreen.-short #form-about { max-height: 1; margin: 0; }
+    FormScreen.-short #form-fields { max-height: 55vh; }
     """
 
     def __init__(
@@ -89,7 +103,7 @@ class FormScreen(RowModal[None], CommandTarget):
         areas[0].set_class(len(areas) == 1, "-alone")
         for area in areas:
             area.move_cursor(area.document.end)
-        next((area for area in areas if not area.text), areas[0]).focus()
+        self.set_focus(next((area for area in areas if not area.text), areas[0]))
 
     def on_resize(self) -> None:
         alone = len(self._areas) == 1
@@ -101,9 +115,9 @@ class FormScreen(RowModal[None], CommandTarget):
     def keep(self) -> None:
         """Go to the next empty field; from the last on, take the texts."""
         areas = list(self._areas.values())
-        at = next((n for n, area in enumerate(areas) if area.has_focus), len(areas))
+        at = next((n for n, area in enumerate(areas) if area is self.focused), len(areas))
         if empty := next((area for area in areas[at + 1 :] if not area.text.strip()), None):
-            empty.focus()
+            self.set_focus(empty)  # at once: a letter may be on its way
             return
         try:
             self._then({name: area.text.strip() for name, area in self._areas.items()})
@@ -117,8 +131,8 @@ class FormScreen(RowModal[None], CommandTarget):
     def step(self, step: int) -> None:
         """Go to the next field or the one before, from the last to the first."""
         areas = list(self._areas.values())
-        at = next((n for n, area in enumerate(areas) if area.has_focus), 0)
-        areas[(at + step) % len(areas)].focus()
+        at = next((n for n, area in enumerate(areas) if area is self.focused), 0)
+        self.set_focus(areas[(at + step) % len(areas)])
 
     @handles(places.FORM_NEWLINE)
     def insert_newline(self) -> None:

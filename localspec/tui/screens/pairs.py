@@ -37,8 +37,9 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
     PairsScreen { background: $background; color: $foreground; align-horizontal: center; }
     PairsScreen > * { width: 100%; max-width: 92; }
     PairsScreen #pairs-head { height: 1; padding: 0 2; }
-    PairsScreen #pairs-title { width: 1fr; color: $accent; text-style: bold; }
-    PairsScreen #pairs-count { width: auto; color: $quiet; }
+    PairsScreen #pairs-title { width: auto; max-width: 80%; color: $accent; text-style: bold; }
+    PairsScreen #pairs-count { width: 1fr; margin-left: 2; color: $quiet; text-align: right; }
+    PairsScreen #pairs-head Static { text-wrap: nowrap; text-overflow: ellipsis; }
     PairsScreen #pairs-filter-row { height: 1; background: $surface; padding: 0 2; margin: 0 0 1 0; }
     PairsScreen #pairs-filter-row Static { width: 2; color: $accent; }
     PairsScreen Input { width: 1fr; height: 1; border: none; padding: 0; background: $surface; }
@@ -86,6 +87,10 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
     def on_mount(self) -> None:
         self._filter.focus()
         self.show_pairs()
+
+    def on_unmount(self) -> None:
+        if self._browser.searches:  # and not the page of a model, or its drafts, from which one returns to the list
+            self._controller.library.seen()
 
     def on_resize(self) -> None:
         self.call_after_refresh(self.show_pairs)

@@ -2,7 +2,8 @@
 
 Needed with Textual 8.2.8. Corrects: every visible widget is asked for all of its rows whatever changed; a frame or a
 click between a widget's removal and the next layout ends the app; ``Screen.get_selected_text`` fails where the
-selection begins in the empty row that ends a text. Not reported upstream yet.
+selection begins in the empty row that ends a text. Not reported upstream yet. A modal screen takes the app's keys away,
+which is meant there.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from textual._compositor import Compositor
-from textual.dom import NoScreen
+from textual.binding import BindingsMap
+from textual.dom import DOMNode, NoScreen
 from textual.errors import NoWidget
 from textual.geometry import Region
 from textual.screen import ModalScreen, Screen, ScreenResultType
@@ -63,4 +65,8 @@ class RowScreen(Screen[ScreenResultType]):
 
 
 class RowModal(ModalScreen[ScreenResultType], RowScreen[ScreenResultType]):
-    """A modal screen that is drawn by a ``RowCompositor``."""
+    """A modal screen that is drawn by a ``RowCompositor``, and where the app's keys count as on any other."""
+
+    @property
+    def _modal_binding_chain(self) -> list[tuple[DOMNode, BindingsMap]]:
+        return self._binding_chain

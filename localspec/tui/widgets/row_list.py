@@ -36,7 +36,7 @@ class QuietList(ReadableBar, can_focus=False):
         scrollbar-background-hover: $background; scrollbar-background-active: $background;
     }
     QuietList > .option-list--option { padding: 0 1; }
-    QuietList > .option-list--option-highlighted { background: $panel; color: $foreground; }
+    QuietList > .option-list--option-highlighted { background: $panel; color: $foreground; text-style: bold; }
     QuietList > .option-list--option-hover { background: $surface; }
     """
 
@@ -45,7 +45,6 @@ class RowList(QuietList, Generic[R], can_focus=False):
     """Rows, one of them highlighted; a row may be a heading, which cannot be."""
 
     DEFAULT_CSS = """
-    RowList > .option-list--option-highlighted { text-style: bold; }
     RowList > .option-list--option-disabled { color: $foreground; }
     """
 

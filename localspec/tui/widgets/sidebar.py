@@ -19,6 +19,7 @@ from textual.widgets.option_list import Option
 
 from localspec.base.visible import visible_line
 from localspec.chat.commands import places
+from localspec.chat.commands.command import Command
 from localspec.chat.commands.conversations import SEARCH
 from localspec.chat.history import FolderRow, History, HistoryRow, age
 from localspec.store.filing import Filing
@@ -114,7 +115,8 @@ class Sidebar(Vertical, CommandTarget):
     def on_mount(self) -> None:
         self._beside = self.screen
         self._beside.add_class("-listing")
-        self._filter.focus()
+        self.screen.set_focus(self._filter)  # at once: a letter may be on its way
+        self.screen.screen_layout_refresh_signal.subscribe(self, lambda screen: self._close_over_prompt())
         self._draw()
 
     def on_unmount(self) -> None:
@@ -136,11 +138,16 @@ class Sidebar(Vertical, CommandTarget):
             self.read_again()
 
     def on_descendant_blur(self) -> None:
-        focused = self.screen.focused
-        if focused is None:
+        if self.screen.focused is None:
             self._filter.focus()
-        elif self not in focused.ancestors and self.screen.has_class("-narrow"):
-            self.post_message(self.Closed())  # what is written on would be covered
+        else:
+            self._close_over_prompt()
+
+    def _close_over_prompt(self) -> None:
+        """Close the list where it would lie over what is written on."""
+        focused = self.screen.focused
+        if focused is not None and self not in focused.ancestors and self.screen.has_class("-narrow"):
+            self.post_message(self.Closed())
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -163,6 +170,11 @@ class Sidebar(Vertical, CommandTarget):
         event.stop()
 
     # Commands
+
+    async def run_command(self, command: Command, argument: str = "") -> None:
+        """As usual; while a title or a folder is written, it can be kept or left, and nothing else is changed."""
+        if self._keep is None or command in (places.HISTORY_OPEN, places.HISTORY_CLOSE):
+            await super().run_command(command, argument)
 
     @handles(places.HISTORY_OPEN)
     def open(self) -> None:
@@ -190,7 +202,7 @@ class Sidebar(Vertical, CommandTarget):
     def file(self) -> None:
         if chosen := self._history.chosen:
             what = "this: the name of a folder, #tags, or both."
-            self._write(str(Filing.common(chosen)), self._history.file, what, "Folder #tag")
+            self._write(str(Filing.common(chosen)), partial(self._history.file, chosen), what, "Folder #tag")
 
     @handles(places.HISTORY_ARCHIVE)
     def archive(self) -> None:
@@ -244,7 +256,7 @@ class Sidebar(Vertical, CommandTarget):
 
     def _write(self, text: str, keep: Callable[[str], str], what: str, example: str) -> None:
         """Have a text changed in the field, which is then given to ``keep``; the empty field has an ``example``."""
-        if self._keep is None and (row := self._history.marked) is not None:
+        if (row := self._history.marked) is not None:
             self._history.mark(row.id)
             self._keep = keep
             self._filter.value, self._filter.placeholder = text, example

@@ -1,4 +1,4 @@
-"""The tour on screen: one row, there only while the tour is."""
+"""The tour on screen: a row, or more where it is narrow, there only while the tour is."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class TourLine(Horizontal):
     """The step to try, and the key to the next one."""
 
     DEFAULT_CSS = """
-    TourLine { height: 1; padding: 0 2; width: 100%; max-width: 92; display: none; }
+    TourLine { height: auto; padding: 0 2; width: 100%; max-width: 92; display: none; }
     TourLine.-on { display: block; }
-    TourLine > #tour-hint { width: 1fr; color: $quiet; text-wrap: nowrap; text-overflow: ellipsis; }
+    TourLine > #tour-hint { width: 1fr; height: auto; color: $quiet; }
     TourLine > #tour-ways { width: auto; color: $quiet; margin: 0 0 0 2; }
     """
 

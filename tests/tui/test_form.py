@@ -1,0 +1,49 @@
+"""A form: every field and its keys can be reached, in whatever window, however fast one types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from textual import events
+
+from localspec.tui.screens.form import FormArea, FormScreen
+from tests.tui.support import FakeEngine, make_app, wait_until
+
+
+def form(about: str, fields_n: int, taken: list[Mapping[str, str]]) -> FormScreen:
+    return FormScreen("A form", about, {f"field {n}": "" for n in range(fields_n)}, taken.append)
+
+
+async def test_what_is_typed_ahead_goes_into_the_field_that_was_gone_to() -> None:
+    """Keys that come in one burst are taken one after the other."""
+    app = make_app(FakeEngine())
+    async with app.run_test(size=(80, 24)) as pilot:
+        taken: list[Mapping[str, str]] = []
+        await app.push_screen(form("", 4, taken))
+        await wait_until(pilot, lambda: isinstance(app.focused, FormArea))
+        for key in ("a", "tab", "tab", "c", "shift+tab", "b", "enter", "d", "enter"):
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await wait_until(pilot, lambda: taken)
+    assert list(taken[0].values()) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (80, 12), (40, 10)])
+@pytest.mark.parametrize("fields_n", [1, 2, 6])
+async def test_the_field_that_is_written_in_and_the_keys_are_on_the_screen(
+    size: tuple[int, int], fields_n: int
+) -> None:
+    """However long the text about them is."""
+    app = make_app(FakeEngine())
+    async with app.run_test(size=size) as pilot:
+        await app.push_screen(form("A long text. " * 200, fields_n, []))
+        await wait_until(pilot, lambda: isinstance(app.focused, FormArea))
+        for _ in range(fields_n):
+            await pilot.press("tab", "x")
+            await pilot.pause()
+            keys, fields = (app.screen.query_one(f"#form-{part}") for part in ("keys", "fields"))
+            for widget in (keys, fields):
+                assert widget.region.height
+                assert app.screen.region.contains_region(widget.region), widget
+            assert app.focused is not None
+            assert app.focused.region.y in fields.region.line_range
