@@ -108,7 +108,7 @@ async def test_one_turn_is_summarised_in_the_singular(store: Store) -> None:
         await say(pilot, engine, "One?", "One it is.")
         view = await summarise(pilot, engine, "They counted.", "/compact 0")
         assert row(view).endswith("/undo brings it back")
-        assert notice_text(pilot).strip().startswith("1 turn is summarised; /undo brings it back.")
+        await wait_until(pilot, lambda: "1 turn is summarised; /undo brings it back." in notice_text(pilot))
 
 
 async def test_the_summary_can_be_read_and_copied(store: Store) -> None:
