@@ -91,7 +91,7 @@ async def test_turns_are_summarised_in_one_row(store: Store) -> None:
         assert turns_shown(pilot) == [("", "They counted."), *WHOLE[2:]]
         assert "2 turns summarised" in row(view)
         assert not view.reply.display
-        assert "/undo" in notice_text(pilot)
+        await wait_until(pilot, lambda: "/undo" in notice_text(pilot))
         await say(pilot, engine, "Five?", "Five it is.")
         first = engine.prompts[-1].prompt[0]
         assert not isinstance(first, str)
