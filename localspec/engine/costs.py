@@ -39,7 +39,7 @@ _LARGEST_RESIZE = 4.0
 _FORGOTTEN = 1 / 512
 """The share by which that price falls with every round that changes nothing: a price too high would never be seen."""
 _LARGEST_KEPT = 4096
-"""The largest batch that a file may have a price of: a table is made of them."""
+"""The largest batch whose price is read from a file: a table is made up to it."""
 _TAUGHT_N = 24
 """Rounds of a size after which its price is more theirs than that of the measurement before."""
 

@@ -60,7 +60,7 @@ class GoodputPlanner:
         self.likelihoods = Likelihoods()
         """Chances as all replies together taught them."""
         self.reading = ReadingPolicy(costs)
-        """Lengths and gains, likewise."""
+        """Lengths of replies and gains of drafters, likewise."""
         self._passes: dict[str, QueryCost] = {}
         """Prices of passes for several replies by drafter, as observed: a second row may cost far more than a third."""
         self._members: list[SharedDepth] = []

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Input, Markdown
 
 from localspec.chat.history import age
@@ -264,27 +266,29 @@ async def test_words_are_found_in_all_conversations(store: Store) -> None:
         assert "↓ new" not in notice_text(pilot), "all of it is in view"
 
 
+async def search_scarlet(pilot: Pilot[Any], engine: FakeEngine) -> HitList:
+    """Search for a word that one reply has; returns the list with it."""
+    await ready(pilot, engine)
+    await say(pilot, engine, "Apples?", "Some are scarlet.")
+    await send(pilot, "/search scarlet")
+    await wait_until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen))
+    found = pilot.app.screen.query_one(HitList)
+    await wait_until(pilot, lambda: found.option_count == 1)
+    return found
+
+
 async def test_the_marked_hit_is_bold(store: Store) -> None:
     """As the marked row of every list: without colours there is no other sign."""
     engine = FakeEngine()
     async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
-        await ready(pilot, engine)
-        await say(pilot, engine, "Apples?", "Some are scarlet.")
-        await send(pilot, "/search scarlet")
-        await wait_until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen))
-        found = pilot.app.screen.query_one(HitList)
-        await wait_until(pilot, lambda: found.option_count == 1)
+        found = await search_scarlet(pilot, engine)
         assert all(segment.style.bold for segment in found.render_line(0) if segment.style and segment.text.strip())
 
 
 async def test_words_behind_the_command_are_looked_for_at_once(store: Store) -> None:
     engine = FakeEngine()
     async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
-        await ready(pilot, engine)
-        await say(pilot, engine, "Apples?", "Some are scarlet.")
-        await send(pilot, "/search scarlet")
-        await wait_until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen))
-        await wait_until(pilot, lambda: pilot.app.screen.query_one(HitList).option_count == 1)
+        await search_scarlet(pilot, engine)
         await pilot.press("s")
         await wait_until(pilot, lambda: pilot.app.screen.query_one(Input).value == "scarlets")
 

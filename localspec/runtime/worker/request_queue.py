@@ -92,14 +92,14 @@ class RequestQueue:
             return self._take() if self._waiting and may(self._waiting[0]) else None
 
     def done(self) -> None:
-        """The work taken last is over, or followed by its own cancellation: a Cancel of it comes too late."""
+        """The work taken last is over, or has a cancellation of its own (``follow``). ``cancellation`` is cleared."""
         with self._changed:
             self._end_latest()
             if not self._closed:
                 self.cancellation.clear()
 
     def follow(self, number: int) -> Cancellation:
-        """The cancellation of the work taken last, for it goes on beside others; ``forget`` it when it is over."""
+        """A cancellation for the work taken last, which goes on beside others; ``forget`` it when it is over."""
         with self._changed:
             self._under_way[number] = cancellation = Cancellation()
             if self._closed or self.cancelled:

@@ -66,7 +66,7 @@ async def _message(fields: Fields) -> Message:
 
 
 def reasoned(thought: str) -> str:
-    """The beginning of a reply that reasons; empty for no thought."""
+    """Reasoning in its tags, to put in front of the answer; empty without any."""
     return f"<think>\n{thought}\n</think>\n\n" if thought else ""
 
 

@@ -2,8 +2,8 @@
 
 Needed with Textual 8.2.8. Corrects: every visible widget is asked for all of its rows whatever changed; a frame or a
 click between a widget's removal and the next layout ends the app; ``Screen.get_selected_text`` fails where the
-selection begins in the empty row that ends a text. Not reported upstream yet. A modal screen takes the app's keys away,
-which is meant there.
+selection begins in the empty row that ends a text. Not reported upstream yet. Changes: the app's keys, as that of help,
+act on modal screens, too; Textual leaves them out on purpose.
 """
 
 from __future__ import annotations

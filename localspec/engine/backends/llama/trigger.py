@@ -33,7 +33,7 @@ class Trigger:
     tokens: tuple[tuple[int, int], ...] = ()
     """Each token with its end in ``text``."""
     searched: dict[bytes, int | None] = field(default_factory=dict)
-    """The place where the grammar begins by text, of the latest texts: all forks search the same ones."""
+    """The place where the grammar begins, by text, for the latest texts. Forks search the same ones."""
 
     @staticmethod
     def of(patterns: Sequence[str], vocab: LlamaVocab) -> Trigger:
