@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.messages import OFF, Message, ReplyOptions, Role
 from localspec.store import StoredConversation
 from localspec.store.summaries import later, messages_of, turns
 
@@ -51,6 +51,6 @@ def summary_request(conversation: StoredConversation, kept_n: int = KEPT_TURNS_N
 
 
 def summary_options(options: ReplyOptions) -> ReplyOptions:
-    """The options of a reply changed for a summary: no grammar, no stop strings, and a limit of tokens."""
+    """The options of a reply changed for a summary: no grammar, stop strings or reasoning, and a limit of tokens."""
     sampling = replace(options.sampling, grammar=None, grammar_triggers=())
-    return replace(options, sampling=sampling, stop=(), max_tokens=SUMMARY_TOKENS_N)
+    return replace(options, sampling=sampling, stop=(), max_tokens=SUMMARY_TOKENS_N, reasoning=OFF)

@@ -23,26 +23,28 @@ class ReadingAhead:
 
     send: Callable[[Request], None]
     _wanted: tuple[Message, ...] = ()
-    _tools: tuple[Tool, ...] = ()
+    _prompted: tuple[tuple[Tool, ...], str | None] = ((), None)
+    """The tools and the reasoning of the reply to come."""
     _open: tuple[Message, ...] = ()
     """Those of which a piece is being read."""
     _given_up: bool = False
     """True if the piece under way was cancelled: once, as a later cancellation would end what was sent since."""
     _resting: bool = False
 
-    def want(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> None:
-        """Read these from now on, the last of which may go on, for a reply with ``tools``; none to read nothing."""
+    def want(self, messages: Sequence[Message], tools: Sequence[Tool] = (), reasoning: str | None = None) -> None:
+        """Read these from now on, the last of which may go on, for a reply with these options; none to read nothing."""
         long = sum(len(message.content) for message in messages) >= WORTH_CHARS
         wanted = tuple(messages) if long else ()
-        if not _goes_on(self._open, wanted) or tuple(tools) != self._tools:
+        prompted = (tuple(tools), reasoning)
+        if not _goes_on(self._open, wanted) or prompted != self._prompted:
             self._give_up()
-        self._wanted, self._tools = wanted, tuple(tools)
+        self._wanted, self._prompted = wanted, prompted
 
     def ask(self) -> None:
         """Have the next piece read, if there is one. The engine is idle."""
         if self._wanted and not self._open and not self._resting:
             self._open, self._given_up = self._wanted, False
-            self.send(ReadAhead(self._wanted, self._tools))
+            self.send(ReadAhead(self._wanted, *self._prompted))
 
     def withdraw(self) -> None:
         """Give up at once: the engine is needed."""

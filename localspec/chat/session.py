@@ -191,7 +191,8 @@ class ChatSession(ChatCore):
         """Have the engine read, while it is idle, the conversation and the ``beginning`` of its next message."""
         wanted = self.free and self.phase is Phase.IDLE
         messages = (*self.stored.messages(), Message(Role.USER, beginning)) if wanted else ()
-        self._engine_queries.reading_ahead.want(messages, self.tool_use.toolbox.tools)
+        reasoning = self.chat_config.reply.reasoning
+        self._engine_queries.reading_ahead.want(messages, self.tool_use.toolbox.tools, reasoning)
         if wanted:
             self._engine_queries.ask()
 

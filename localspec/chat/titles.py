@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from localspec.engine.events import Event, Finished, FinishReason, Round
 from localspec.engine.settings import Sampling
-from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.messages import OFF, Message, ReplyOptions, Role
 from localspec.runtime.worker.messages import Cancel, Generate, Request
 from localspec.store import StoredConversation
 from localspec.store.titles import title_from
@@ -22,7 +22,7 @@ REQUEST = (
 )
 GRAMMAR = r"""root ::= [^ \n\r"#*<>`_-] [^\n\r"*<>`]{1,79}"""
 """One line that does not begin as a thought, a heading or a list."""
-_OPTIONS = ReplyOptions(Sampling(temperature=0.0, grammar=GRAMMAR), spec=(), depth=0, max_tokens=32)
+_OPTIONS = ReplyOptions(Sampling(temperature=0.0, grammar=GRAMMAR), spec=(), depth=0, max_tokens=32, reasoning=OFF)
 """Without drafters: what they hold of the conversation stays for the next reply."""
 
 

@@ -352,6 +352,14 @@ SETTINGS: tuple[Setting, ...] = (
         "when the model is done or the context is full",
         also=("reply length", "limit"),
     ),
+    Setting(
+        "reply",
+        "reasoning",
+        Choice(("off", "on", "low", "medium", "high")),
+        "Have the model reason before it answers, or not, or with this effort, if its template has a switch for it",
+        "as the template has it",
+        also=("thinking", "think", "effort", "nothink"),
+    ),
     Setting("reply", "stop", Texts(), "End the reply before this text", ""),
     Setting(
         "reply",

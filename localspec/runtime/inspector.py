@@ -31,7 +31,7 @@ from localspec.runtime.sampling import check_ranges
 KEPT_PROMPTS_N = 64
 
 Asked = Sequence[Message] | str
-_Key = tuple[tuple[Message, ...] | str, int | None, tuple[Tool, ...]]
+_Key = tuple[tuple[Message, ...] | str, int | None, tuple[Tool, ...], str | None]
 
 
 class Inspector:
@@ -104,10 +104,7 @@ class Inspector:
         else:
             # A prompter of its own: the conversation's must not take this for the latest question.
             prompter = Prompter(self._target.vocab, self._target.n_ctx, images=self._images)
-            if isinstance(prompt, str):
-                tokens = prompter.raw(prompt).tokens
-            else:
-                tokens = prompter.chat(prompt, options.max_tokens, tools=options.tools).tokens
+            tokens = prompter.prompt(prompt, options).tokens
         self._check_room(len(tokens) + reply_n)
         return tokens, kept is not None
 
@@ -144,4 +141,5 @@ class Inspector:
 
 
 def _key(prompt: Asked, options: ReplyOptions) -> _Key:
-    return prompt if isinstance(prompt, str) else tuple(prompt), options.max_tokens, options.tools
+    asked = prompt if isinstance(prompt, str) else tuple(prompt)
+    return asked, options.max_tokens, options.tools, options.reasoning

@@ -82,7 +82,9 @@ class PairPrompter(Protocol):
         """The text of tokens, control tokens written out. Raises InputError for one that the vocabulary lacks."""
         ...
 
-    def rendered(self, messages: Sequence[Message], tools: Sequence[Tool] = (), prefix: str = "") -> tuple[str, int]:
+    def rendered(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), prefix: str = "", reasoning: str | None = None
+    ) -> tuple[str, int]:
         """The prompt of all these messages as text, and the number of its tokens."""
         ...
 
@@ -100,7 +102,7 @@ class InspectablePair(OpenPair, Protocol):
     @property
     def prompter(self) -> PairPrompter: ...
 
-    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> int:
+    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = (), reasoning: str | None = None) -> int:
         """Read a piece of what the prompt of these messages begins with however the last one goes on.
 
         Returns the number of tokens left to read; 0 also where reading ahead is no use. Raises as ``reply``, and

@@ -60,8 +60,8 @@ class LoadedPair:
         self._calibration = calibration
         self._caches = caches
         self._resources = resources
-        self._ahead: tuple[tuple[tuple[Message, ...], tuple[Tool, ...]], list[int]] = (((), ()), [])
-        """Messages that are read ahead with their tools, and the tokens that their prompt begins with."""
+        self._ahead: tuple[tuple[tuple[Message, ...], tuple[Tool, ...], str | None], list[int]] = (((), (), None), [])
+        """The arguments of ``read_ahead``, and the tokens that their prompt begins with."""
         self.prompter = replier.prompter
         self.inspector = replier.inspector
 
@@ -126,12 +126,12 @@ class LoadedPair:
         """As ``load.OpenPair.count_tokens``."""
         return self.prompter.count(text)
 
-    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> int:
+    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = (), reasoning: str | None = None) -> int:
         """As ``load.OpenPair.read_ahead``."""
         if not self._target.forgets_freely:  # what is read for nothing would have to be read again without it
             return 0
-        if self._ahead[0] != (asked := (tuple(messages), tuple(tools))):
-            self._ahead = asked, self.prompter.beginning(messages, tools)
+        if self._ahead[0] != (asked := (tuple(messages), tuple(tools), reasoning)):
+            self._ahead = asked, self.prompter.beginning(messages, tools, reasoning)
         tokens = self._ahead[1]
         if self._caches:
             self._caches.before_reply(tokens, self._replier.cancel)

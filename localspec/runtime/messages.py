@@ -60,6 +60,9 @@ class Infill:
     """Name and text of other files that the model may look at; where room is short the first are left out."""
 
 
+OFF, ON = "off", "on"
+"""Two of the words for the reasoning of a reply; the others are efforts."""
+
 Prompt = Sequence[Message] | str | TokenIds | Infill
 """Messages for the chat template, raw text in which control tokens count, tokens, or a text with a gap."""
 
@@ -95,6 +98,9 @@ class ReplyOptions:
     """True if it may make no more than one."""
     ignore_end: bool = False
     """True rules out the tokens that end a reply: it goes on to its limit or a stop."""
+    reasoning: str | None = None
+    """The reasoning before the answer, "off", "on", "low", "medium" or "high", as far as the model's chat template has
+    a switch for it; None leaves it to the template."""
     logprobs: int | None = None
     """Alternatives to tell of each token, beside its own log probability; None tells neither."""
     repeatable: bool = False

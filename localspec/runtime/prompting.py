@@ -105,12 +105,14 @@ class Prompter:
         check_ids(ids, self._vocab.n_vocab)
         return b"".join(map(self._vocab.source, ids)).decode("utf-8", errors="replace")
 
-    def rendered(self, messages: Sequence[Message], tools: Sequence[Tool] = (), prefix: str = "") -> tuple[str, int]:
+    def rendered(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), prefix: str = "", reasoning: str | None = None
+    ) -> tuple[str, int]:
         """As ``load.PairPrompter.rendered``."""
         if not messages:
             raise _empty()
         prompts = self._tool_prompts(messages, tools)
-        text = self._render(prompts)(self._prepared(messages, prompts)) + MarkedText.given(prefix)
+        text = self._render(prompts, reasoning)(self._prepared(messages, prompts)) + MarkedText.given(prefix)
         written = ("[image]" if isinstance(part, int) else part for part in split_by_images(text))
         return "".join(written), len(self._encode(text, []))
 
@@ -129,7 +131,7 @@ class Prompter:
                 begun = self._encoder.tokenize(MarkedText.given(prefix))
                 return RenderedPrompt([*infill_prompt(prompt, self._vocab, self._encoder, room - len(begun)), *begun])
             case _:
-                return self.chat(prompt, options.max_tokens, prefix, options.tools)
+                return self.chat(prompt, options.max_tokens, prefix, options.tools, options.reasoning)
 
     def _given(self, ids: Sequence[int], prefix: str) -> RenderedPrompt:
         if not ids:
@@ -163,6 +165,7 @@ class Prompter:
         max_tokens: int | None = None,
         prefix: str = "",
         tools: Sequence[Tool] = (),
+        reasoning: str | None = None,
     ) -> RenderedPrompt:
         """The prompt for a conversation, its oldest turns left out if the context is too small for all.
 
@@ -175,12 +178,12 @@ class Prompter:
         with_images = self._with_images(messages)
         self._images.check(messages[-1])
         try:
-            return self._fitting(prompts, with_images, max_tokens, prefix)
+            return self._fitting(self._render(prompts, reasoning), prompts, with_images, max_tokens, prefix)
         except CapacityError as error:
             if not tools:
                 raise
             try:
-                self.chat(messages, max_tokens, prefix)
+                self.chat(messages, max_tokens, prefix, reasoning=reasoning)
             except CapacityError:  # without tools it is too long, too
                 raise error from None
             n = f"{len(tools)} tool{'s' if len(tools) > 1 else ''}"
@@ -192,7 +195,9 @@ class Prompter:
         """The form of calls in the template for conversations with tools."""
         return call_form(self._source(tools=True), *self._words)
 
-    def beginning(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> list[int]:
+    def beginning(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), reasoning: str | None = None
+    ) -> list[int]:
         """The tokens that the prompt of these messages begins with however the last one goes on.
 
         Empty if there are none, or the context is too small for all of them. Raises InputError.
@@ -201,7 +206,7 @@ class Prompter:
             return []
         *above, last = messages
         prompts = self._tool_prompts(messages, tools)
-        render = self._render(prompts)
+        render = self._render(prompts, reasoning)
         ways = []
         for more in _MORE:
             text = render(self._prepared([*above, replace(last, content=last.content + more)], prompts))
@@ -224,7 +229,7 @@ class Prompter:
         self._images.forget_old()
         return [each if each.role is Role.SYSTEM else self._images.prepared(each) for each in messages]
 
-    def _render(self, prompts: ToolPrompts | None) -> Callable[[Sequence[Message]], MarkedText]:
+    def _render(self, prompts: ToolPrompts | None, reasoning: str | None) -> Callable[[Sequence[Message]], MarkedText]:
         source = self._source(tools=prompts is not None)
         if not source:
             raise InputError(
@@ -234,7 +239,7 @@ class Prompter:
         if source not in self._templates:
             bos, eos = self._words
             self._templates[source] = ChatTemplate(source, bos=bos, eos=eos)
-        render = partial(self._templates[source].render, check=self._check)
+        render = partial(self._templates[source].render, check=self._check, reasoning=reasoning)
         return render if prompts is None else partial(render, tools=prompts.listed, shape=prompts.form.shape)
 
     def _source(self, *, tools: bool) -> str:
@@ -251,12 +256,17 @@ class Prompter:
         return "" if token is None else self._vocab.source(token).decode("utf-8", errors="replace")
 
     def _fitting(
-        self, prompts: ToolPrompts | None, messages: list[Message], max_tokens: int | None, prefix: str
+        self,
+        written: Callable[[Sequence[Message]], MarkedText],
+        prompts: ToolPrompts | None,
+        messages: list[Message],
+        max_tokens: int | None,
+        prefix: str,
     ) -> RenderedPrompt:
         """The prompt of all messages, or of as much of them as leaves room to reply. Raises CapacityError."""
         reserve = self._reserve(max_tokens)
         room = self._n_ctx - reserve
-        render = partial(self._rendered, self._render(prompts), prompts, MarkedText.given(prefix))
+        render = partial(self._rendered, written, prompts, MarkedText.given(prefix))
         if whole := render(messages, room):
             self._left_out = []
             return whole

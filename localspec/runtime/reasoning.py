@@ -30,7 +30,7 @@ _OPENINGS = {closing: opening for opening, closing in TAGS.items()}
 _MARKERS = frozenset(re.findall(rb"<[^<>]+>|\[[^][]+\]", "".join(chain.from_iterable(TAGS.items())).encode()))
 """The parts of tags that may be control tokens."""
 _OPENED = re.compile(rf"\s*({'|'.join(map(re.escape, TAGS))})")
-_BEGUN = re.compile(rf"(?:{'|'.join(re.escape(tag) for tag, closing in TAGS.items() if closing)})\s*\Z")
+_BEGUN = re.compile(rf"({'|'.join(re.escape(tag) for tag, closing in TAGS.items() if closing)})(\s*)\Z")
 _CLOSED_ALONE = re.compile(
     r"(?:^[^\S\n]*|(?<=[^\s`\"'(]))(</think(?::opensource)?>|<\|END_THINKING\|>)(?:[ \t]*$|(?=[^\s`\"')]))",
     re.MULTILINE,
@@ -83,6 +83,16 @@ def begun_by(prompt: str) -> bool:
     True
     """
     return _BEGUN.search(prompt) is not None
+
+
+def ending(prompt: str) -> str:
+    r"""The text that ends the reasoning which a prompt has begun; empty if it has begun none.
+
+    >>> ending("<|im_start|>assistant\n<think>\n")
+    '\n</think>\n\n'
+    """
+    begun = _BEGUN.search(prompt)
+    return begun[2] + TAGS[begun[1]] + 2 * begun[2] if begun else ""
 
 
 def tags_in(controls: Mapping[bytes, int], ends: Container[int]) -> dict[int, bytes]:

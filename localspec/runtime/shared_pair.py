@@ -184,7 +184,7 @@ class SharedPair:
         """As ``load.OpenPair.count_tokens``."""
         return self.prompter.count(text)
 
-    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> int:
+    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = (), reasoning: str | None = None) -> int:
         """Nothing: others would wait for it."""
         return 0
 

@@ -16,14 +16,14 @@ from starlette.routing import Route
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, PromptProgress, Round, Started, ToolCall
-from localspec.runtime.messages import Message, ReplyOptions, Role, Tool
+from localspec.runtime.messages import OFF, Message, ReplyOptions, Role, Tool
 from localspec.runtime.worker.messages import Render, Rendered
 from localspec.server.failures import anthropic_error
 from localspec.server.fields import Fields
 from localspec.server.images import image_from_base64, image_from_url
 from localspec.server.openai.figures import new_id
 from localspec.server.openai.messages import distinct, joined, reasoned, split_prefix, tool_of
-from localspec.server.openai.options import check_length, pair_of, stops_of
+from localspec.server.openai.options import check_length, pair_of, stops_of, switched_on
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.sampling import held_to_schema, sampling_of
 from localspec.server.service import ReplyRequest, Service
@@ -57,10 +57,10 @@ async def _count_tokens(service: Service, request: Request) -> Response:
     fields = await Fields.of(request)
     messages, prefix = await _conversation(fields)
     model = pair_of(service, fields)
-    service.settings(model)
     tools = _with_tools(fields, ReplyOptions()).tools
     check_length(prefix, *(message.content for message in messages))
-    rendered = await service.ask(model, Render(0, messages, tools, prefix))
+    reasoning = _reasoning(fields, service.settings(model).reply.reasoning)
+    rendered = await service.ask(model, Render(0, messages, tools, prefix, reasoning))
     assert isinstance(rendered, Rendered)
     return JSONResponse({"input_tokens": rendered.token_n})
 
@@ -77,7 +77,8 @@ async def _asked(service: Service, fields: Fields) -> ReplyRequest:
     if (schema := _schema(fields)) is not None:
         sampling = await held_to_schema(sampling, schema)
     stop = stops_of(fields, "stop_sequences", base)
-    options = replace(base, sampling=sampling, max_tokens=max_tokens or base.max_tokens, stop=stop)
+    reasoning, limit = _reasoning(fields, base.reasoning), max_tokens or base.max_tokens
+    options = replace(base, sampling=sampling, max_tokens=limit, stop=stop, reasoning=reasoning)
     return ReplyRequest(model, messages, _with_tools(fields, options), prefix)
 
 
@@ -88,6 +89,16 @@ def _schema(fields: Fields) -> Any:
     if form is None:
         return None
     return form.raw("schema") if form.object("schema") else form.refuse("schema", "a JSON Schema")
+
+
+def _reasoning(fields: Fields, base: str | None) -> str | None:
+    """The reasoning that a request asks for, ``base`` if it leaves that to the model."""
+    match (fields.object("thinking") or Fields({})).raw("type"):
+        case "disabled":
+            return OFF
+        case "enabled":
+            return switched_on(base)
+    return base
 
 
 def _shows_reasoning(fields: Fields) -> bool:

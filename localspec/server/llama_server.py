@@ -23,7 +23,7 @@ from localspec.server.llama_completions import complete, fill_in, generation_set
 from localspec.server.openai.api import list_models
 from localspec.server.openai.chat import complete_chat
 from localspec.server.openai.messages import messages_of, split_prefix, tools_of
-from localspec.server.openai.options import check_length, check_template, pair_of
+from localspec.server.openai.options import check_length, pair_of, reasoning_of
 from localspec.server.openai.responses import respond
 from localspec.server.service import BusyError, ServedModel, Service
 
@@ -112,10 +112,11 @@ async def _detokenize(service: Service, request: Request) -> Response:
 
 async def _apply_template(service: Service, request: Request) -> Response:
     fields = await Fields.of(request)
-    check_template(fields)
+    pair = pair_of(service, fields)
+    reasoning = reasoning_of(fields, service.settings(pair).reply.reasoning)
     messages, prefix = split_prefix(await messages_of(fields))
     check_length(prefix, *(message.content for message in messages))
-    answer = await service.ask(pair_of(service, fields), Render(0, messages, tools_of(fields), prefix))
+    answer = await service.ask(pair, Render(0, messages, tools_of(fields), prefix, reasoning))
     assert isinstance(answer, Rendered)
     return JSONResponse({"prompt": answer.text})
 

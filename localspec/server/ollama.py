@@ -20,14 +20,14 @@ from starlette.routing import Route
 from localspec import __version__ as localspec_version
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started, ToolCall
-from localspec.runtime.messages import Infill, Message, ReplyOptions, Role
+from localspec.runtime.messages import OFF, Infill, Message, ReplyOptions, Role
 from localspec.server.failures import ollama_error
 from localspec.server.fields import Fields
 from localspec.server.images import image_from_base64
 from localspec.server.ollama_models import model_routes, pair_id
 from localspec.server.openai.figures import TextTokens, chat_logprobs
 from localspec.server.openai.messages import joined, reasoned, split_prefix, tools_of
-from localspec.server.openai.options import chat_alternatives, stops_of
+from localspec.server.openai.options import chat_alternatives, effort_of, stops_of, switched_on
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.sampling import held_to_schema, sampling_of
 from localspec.server.service import ReplyRequest, Service
@@ -109,7 +109,16 @@ async def _options(service: Service, fields: Fields) -> ReplyOptions:
         stop=stops_of(given, "stop", base),
         seed=given.seed(base.seed),
         logprobs=chat_alternatives(fields),
+        reasoning=_reasoning(fields, base.reasoning),
     )
+
+
+def _reasoning(fields: Fields, base: str | None) -> str | None:
+    match fields.raw("think"):
+        case bool(thinks):
+            return switched_on(base) if thinks else OFF
+        case _:
+            return effort_of(fields, "think", base)
 
 
 async def _messages(fields: Fields) -> AsyncGenerator[Message]:

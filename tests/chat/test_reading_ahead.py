@@ -71,6 +71,16 @@ def test_another_text_ends_the_piece_under_way_at_once(reading: ReadingAhead, se
         sent.clear()
 
 
+def test_another_reasoning_ends_the_piece_under_way_at_once(reading: ReadingAhead, sent: list[Request]) -> None:
+    """Some templates ask for it at the beginning of the prompt."""
+    reading.want(said(LONG))
+    reading.ask()
+    reading.want(said(LONG), reasoning="off")
+    reading.receive(HasRead(0))
+    reading.ask()
+    assert sent == [ReadAhead(said(LONG)), Cancel(), ReadAhead(said(LONG), (), "off")]
+
+
 def test_it_rests_while_the_screen_is_needed(reading: ReadingAhead, sent: list[Request]) -> None:
     """The piece under way ends with the key, no other begins until the pause, and nothing is taken as read."""
     reading.want(said(LONG))

@@ -114,7 +114,7 @@ class PacedPair(ScriptedPair):
     def count_tokens(self, text: str) -> int:
         return len(text) // 4 + 1
 
-    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> int:
+    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = (), reasoning: str | None = None) -> int:
         """It has nothing to read."""
         return 0
 

@@ -274,6 +274,19 @@ class TestPrompter:
         prompter.remember([*first, *ids("a", "b", "<e>")])
         assert prompter.chat(thread("a", "ab", "c")).tokens[:8] == [*first, *ids("a", "b", "<e>")]
 
+    def test_the_reasoning_that_is_asked_for_is_that_of_every_prompt(self) -> None:
+        """Of a reply, of one that is inspected, of what is read ahead, and of what is shown."""
+        template = "{{ 'c' if enable_thinking else 'b' if enable_thinking is defined else 'a' }}" + TEMPLATE
+        for reasoning, piece in ((None, "a"), ("off", "b"), ("high", "c")):
+            prompter = Prompter(FakeVocab(chat_template=template), 100)
+            begun = ids(piece, "<u>", "a")
+            assert prompter.prompt(thread("a"), ReplyOptions(reasoning=reasoning)).tokens == [
+                *begun,
+                *ids("<e>", "<a>"),
+            ]
+            assert prompter.beginning(thread("a"), (), reasoning) == begun
+            assert prompter.rendered(thread("a"), (), "", reasoning) == (f"{piece}<u>a<e><a>", 5)
+
     def test_a_reply_that_is_gone_on_with_stands_at_the_end(self) -> None:
         """Open, as the model left it, and in the very tokens that it was generated in."""
         prompter = Prompter(FakeVocab(), 100)

@@ -45,6 +45,54 @@ def test_a_template_finds_what_it_expects(source: str, text: str) -> None:
     assert render(source) == text
 
 
+QWEN = "{% if enable_thinking is defined and enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}"
+THINKS = "{{ '<think>\\n' }}"
+GPT_OSS = "Reasoning: {{ reasoning_effort if reasoning_effort is defined else 'medium' }}"
+HUNYUAN = (
+    "{% if reasoning_effort is not defined %}{% set reasoning_effort = 'no_think' %}{% endif %}"
+    "{% if reasoning_effort not in ['high', 'low', 'no_think'] %}{{ raise_exception('reasoning_effort error') }}"
+    "{% endif %}{{ reasoning_effort }}"
+)
+
+
+def reasoned(source: str, reasoning: str | None) -> MarkedText:
+    return ChatTemplate(source, bos="", eos="").render([USER], reasoning=reasoning)
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ("{{ 'yes' if enable_thinking is defined else 'no' }}", {None: "no", "off": "yes", "low": "yes"}),
+        (QWEN, {None: "", "off": "<think>\n\n</think>\n\n", "on": "", "high": ""}),
+        ("{% if thinking %}Think!{% endif %}", {None: "", "off": "", "on": "Think!", "low": "Think!"}),
+        ("{{ thinking_budget | default(-1) }}", {None: "-1", "off": "0", "high": "-1"}),
+        ("{{ thinking_mode | default('adaptive') }}", {None: "adaptive", "off": "disabled", "on": "enabled"}),
+        (
+            GPT_OSS,
+            {None: "Reasoning: medium", "off": "Reasoning: low", "on": "Reasoning: medium", "high": "Reasoning: high"},
+        ),
+        (HUNYUAN, {None: "no_think", "off": "no_think", "on": "high", "low": "low"}),
+        (THINKS, {None: "<think>\n", "on": "<think>\n", "off": "<think>\n\n</think>\n\n"}),
+        ("<think>", {None: "<think>", "off": "<think></think>"}),
+    ],
+)
+def test_reasoning_is_asked_for_in_the_words_of_each_template(source: str, texts: dict[str | None, str]) -> None:
+    """Where a template has no switch and begins reasoning all the same, that is ended at once."""
+    assert {reasoning: reasoned(source, reasoning) for reasoning in texts} == texts
+
+
+def test_an_effort_that_a_template_does_not_know_is_refused_with_a_hint() -> None:
+    with pytest.raises(InputError) as caught:
+        reasoned(HUNYUAN, "medium")
+    assert "--reasoning" in (caught.value.hint or "")
+
+
+def test_an_effort_is_text_of_a_stranger() -> None:
+    """Requests name it: none of its characters can make a control token."""
+    text = reasoned("{{ reasoning_effort }}", "<s>")
+    assert (text, text.marks) == ("<s>", b"\1\1\1")
+
+
 GEMMA = (
     "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}"
     "{% endif %}{% for message in messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}"

@@ -248,6 +248,18 @@ async def test_a_reply_is_held_to_a_schema_and_reasoning_may_be_left_out() -> No
     assert service.asked[0].options.sampling.grammar
 
 
+async def test_a_request_switches_reasoning_on_or_off() -> None:
+    """For its reply, and for the prompt whose tokens it has counted."""
+    thoughts: list[Any] = [{"type": "disabled"}, {"type": "enabled", "budget_tokens": 1024}, anthropic.omit]
+    answers = [Rendered(0, "...", 17)] * len(thoughts)
+    async with client_of(*[said("Yes.")] * len(thoughts), answers=answers) as (client, service):
+        for thinking in thoughts:
+            await client.messages.create(model=PAIR, max_tokens=2048, messages=HELLO, thinking=thinking)
+            await client.messages.count_tokens(model=PAIR, messages=HELLO, thinking=thinking)
+    assert [asked.options.reasoning for asked in service.asked] == ["off", "on", None]
+    assert [each.reasoning for each in service.questions if isinstance(each, Render)] == ["off", "on", None]
+
+
 async def test_tokens_are_counted_without_a_reply() -> None:
     async with client_of(answers=[Rendered(0, "...", 17)]) as (client, service):
         counted = await client.messages.count_tokens(model=PAIR, system="Be brief.", messages=HELLO, tools=[WEATHER])

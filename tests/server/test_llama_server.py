@@ -178,13 +178,16 @@ async def test_a_line_may_have_its_time(path: str, pieces: Sequence[str], most_m
 async def test_a_prompt_is_made_by_the_models_own_template() -> None:
     """Another one is refused, and so is another way to fill it in."""
     messages = [{"role": "user", "content": "Hello"}]
-    async with client_of(answers=[Rendered(0, "<user>Hello", 5)]) as (client, service):
+    async with client_of(answers=[Rendered(0, "<user>Hello", 5)] * 2) as (client, service):
         for name, value in (("chat_template", "x"), ("chat_template_kwargs", {"a": 1}), ("add_generation_prompt", 0)):
             answer = await client.post("/apply-template", json={"messages": messages, name: value})
             assert (answer.status_code, answer.json()["error"]["param"]) == (400, name)
         plain = {"chat_template_kwargs": {}, "add_generation_prompt": True}
         assert (await client.post("/apply-template", json={"messages": messages, **plain})).status_code == 200
-    assert len(service.questions) == 1
+        switched = {"chat_template_kwargs": {"enable_thinking": False}}
+        assert (await client.post("/apply-template", json={"messages": messages, **switched})).status_code == 200
+    asked = [question.reasoning for question in service.questions if isinstance(question, Render)]
+    assert asked == [None, "off"]
 
 
 async def test_the_end_of_a_completion_has_its_kind() -> None:

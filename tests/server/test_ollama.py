@@ -91,6 +91,19 @@ async def test_calls_and_reasoning_have_fields_of_their_own() -> None:
     )
 
 
+async def test_a_request_switches_reasoning_on_or_off() -> None:
+    """An effort of the user's settings stays where a request only wants some."""
+    wanted: tuple[Any, ...] = (None, False, True, "low")
+    async with client_of(*[said("Yes.")] * 8) as (client, service):
+        for think in wanted:
+            await client.chat(PAIR, HELLO, think=think)
+        service.config = replace(service.config, reply=replace(service.config.reply, reasoning="high"))
+        for think in wanted:
+            await client.chat(PAIR, HELLO, think=think)
+    asked = [asked.options.reasoning for asked in service.asked]
+    assert asked == [None, "off", "on", "low", "high", "off", "high", "low"]
+
+
 async def test_calls_have_the_ids_that_other_clients_ask_for() -> None:
     async with served(make_app(FakeService([called()]))) as url, httpx2.AsyncClient() as client:
         answer = await client.post(f"{url}/api/chat", json={"messages": HELLO, "tools": [WEATHER], "stream": False})

@@ -323,7 +323,9 @@ class TestChat:
             ),
             ({"max_completion_tokens": 1e30}, "max_completion_tokens"),
             ({"chat_template": "{{ messages }}"}, "chat_template"),
-            ({"chat_template_kwargs": {"enable_thinking": False}}, "chat_template_kwargs"),
+            ({"chat_template_kwargs": {"date_string": "today"}}, "chat_template_kwargs"),
+            ({"chat_template_kwargs": {"enable_thinking": "no"}}, "chat_template_kwargs.enable_thinking"),
+            ({"reasoning_effort": "enormous"}, "reasoning_effort"),
             ({"add_generation_prompt": False}, "add_generation_prompt"),
             ({"functions": []}, "functions"),
             ({"response_format": {"type": "yaml"}}, "response_format.type"),
@@ -339,6 +341,24 @@ class TestChat:
                 await client.chat.completions.create(model=PAIR, messages=HELLO, extra_body=sent)
         assert caught.value.param == param
         assert not service.asked
+
+    async def test_a_request_says_how_much_the_model_reasons(self) -> None:
+        """In OpenAI's words, or by the switches of chat templates, as vLLM and llama-server take them."""
+        wanted: tuple[tuple[dict[str, Any], str | None], ...] = (
+            ({}, None),
+            ({"reasoning_effort": "none"}, "off"),
+            ({"reasoning_effort": "minimal"}, "low"),
+            ({"reasoning_effort": "xhigh"}, "high"),
+            ({"chat_template_kwargs": {"enable_thinking": False}}, "off"),
+            ({"chat_template_kwargs": {"thinking": True}}, "on"),
+            ({"chat_template_kwargs": {"enable_thinking": True, "reasoning_effort": "low"}}, "low"),
+            ({"chat_template_kwargs": {"enable_thinking": False}, "reasoning_effort": "high"}, "off"),
+            ({"chat_template_kwargs": {"enable_thinking": True}, "reasoning_effort": "none"}, "on"),
+        )
+        async with client_of(*[said("Yes.")] * len(wanted)) as (client, service):
+            for sent, _ in wanted:
+                await client.chat.completions.create(model=PAIR, messages=HELLO, extra_body=sent)
+        assert [asked.options.reasoning for asked in service.asked] == [reasoning for _, reasoning in wanted]
 
 
 class TestText:
@@ -499,6 +519,13 @@ class TestResponses:
             answer = await client.responses.create(model=PAIR, input="Where?", text=text)
         assert "zone" in (service.asked[0].options.sampling.grammar or "")
         assert answer.text is not None
+
+    async def test_a_response_says_how_much_the_model_reasons(self) -> None:
+        async with client_of() as (client, service):
+            answer = await client.responses.create(model=PAIR, input="Hello!", reasoning={"effort": "medium"})
+        assert service.asked[0].options.reasoning == "medium"
+        assert answer.reasoning is not None
+        assert answer.reasoning.effort == "medium"
 
     async def test_an_engine_that_dies_in_the_middle_fails_the_response(self) -> None:
         async with client_of([*said("Hello", " you")[:-1], EngineError("The engine stopped.")]) as (client, _):

@@ -25,7 +25,7 @@ NUMBERS: tuple[Any, ...] = (-5, 1, 1.5, 1.0, 10**9, 3 * 10**9, 5e9, 10**17, 10**
 OBJECTS: tuple[Any, ...] = ({"a": 5}, [{"a": 5}], [{"type": None, "name": "a"}], {"type": "text", "json_schema": {}})
 CANDIDATES = (*NUMBERS, *OBJECTS, {"include_usage": 5}, {"5": 1e10}, "wrong", True, False, 0, "", [], {}, None)
 REFUSED = {
-    *("functions", "function_call", "chat_template", "chat_template_kwargs", "add_generation_prompt"),
+    *("functions", "function_call", "chat_template", "add_generation_prompt"),
     *("previous_response_id", "conversation", "background", "prompt", "include", "top_logprobs"),
 }
 """Fields that are read to be refused with a sentence of their own."""

@@ -133,16 +133,18 @@ class NativePair:
         """As ``PairPrompter.detokenize``."""
         return self._ask(Detokenize(next(self._ids), tuple(ids)), Detokenized).text
 
-    def rendered(self, messages: Sequence[Message], tools: Sequence[Tool] = (), prefix: str = "") -> tuple[str, int]:
+    def rendered(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), prefix: str = "", reasoning: str | None = None
+    ) -> tuple[str, int]:
         """As ``PairPrompter.rendered``."""
-        answer = self._ask(Render(next(self._ids), tuple(messages), tuple(tools), prefix), Rendered)
+        answer = self._ask(Render(next(self._ids), tuple(messages), tuple(tools), prefix, reasoning), Rendered)
         return answer.text, answer.token_n
 
     def count_tokens(self, text: str) -> int:
         """As ``OpenPair.count_tokens``."""
         return len(self.tokenize(text)[0])
 
-    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> int:
+    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = (), reasoning: str | None = None) -> int:
         """0: the server is not to read for nothing what others wait for."""
         return 0
 

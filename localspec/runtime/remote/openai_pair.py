@@ -102,7 +102,9 @@ class OpenAIPair:
         """Raises UsageError."""
         self._refuse()
 
-    def rendered(self, messages: Sequence[Message], tools: Sequence[Tool] = (), prefix: str = "") -> tuple[str, int]:
+    def rendered(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), prefix: str = "", reasoning: str | None = None
+    ) -> tuple[str, int]:
         """Raises UsageError."""
         self._refuse()
 
@@ -110,7 +112,7 @@ class OpenAIPair:
         """Raises UsageError."""
         self._refuse()
 
-    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> int:
+    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = (), reasoning: str | None = None) -> int:
         """0: no server with this API reads ahead."""
         return 0
 

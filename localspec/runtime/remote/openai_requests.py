@@ -11,7 +11,7 @@ from typing import Any
 from localspec.base.errors import InputError, UsageError
 from localspec.engine.settings import Sampling, option
 from localspec.runtime.images import split_images
-from localspec.runtime.messages import Message, ReplyOptions, Role, Tool
+from localspec.runtime.messages import OFF, ON, Message, ReplyOptions, Role, Tool
 from localspec.runtime.reasoning import Reasoning
 
 LLAMA_CPP, VLLM, SGLANG, LM_STUDIO, OLLAMA, OTHER = "llama-server", "vLLM", "SGLang", "LM Studio", "Ollama", "a server"
@@ -53,6 +53,7 @@ def reply_body(
         body["prompt"] = prompt + prefix
     else:
         body |= {"messages": [_message(message) for message in prompt], **_begun(kind, prefix)}
+        body |= _reasoning(kind, options.reasoning)
         if prefix:
             body["messages"].append({"role": "assistant", "content": prefix})
     if options.max_tokens is not None:
@@ -67,6 +68,15 @@ def reply_body(
             for tool in options.tools
         ]
     return body | _sampling(kind, options.sampling)
+
+
+def _reasoning(kind: str, reasoning: str | None) -> dict[str, Any]:
+    """The fields that ask for reasoning or rule it out; servers that fill in a template themselves take its switch."""
+    if reasoning is None:
+        return {}
+    if reasoning in (OFF, ON) and kind in (LLAMA_CPP, VLLM, SGLANG):
+        return {"chat_template_kwargs": dict.fromkeys(("enable_thinking", "thinking"), reasoning == ON)}
+    return {"reasoning_effort": {OFF: "none", ON: "medium"}.get(reasoning, reasoning)}
 
 
 def _parameters(tool: Tool) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from localspec.base.errors import InputError
-from localspec.runtime.messages import Message, Role, Tool
+from localspec.runtime.messages import OFF, Message, Role, Tool
+from localspec.runtime.reasoning import ending
 from localspec.runtime.template.marked_text import MarkedText
 from localspec.runtime.template.values import (
     USUAL,
@@ -26,6 +27,7 @@ from localspec.runtime.template.values import (
     functions_text,
     given,
     message_value,
+    reasoning_values,
     tool_value,
 )
 
@@ -48,6 +50,7 @@ class ChatTemplate:
 
     def __init__(self, source: str, *, bos: str, eos: str, now: Callable[[], datetime] = datetime.now) -> None:
         self._sandbox = _sandbox(now)
+        self._source = source
         self._template = _compile(source, self._sandbox)
         self._words = {"bos_token": MarkedText.own(bos), "eos_token": MarkedText.own(eos)}
         self._takes_functions = re.search(r"\btools\b", source) is None
@@ -62,6 +65,7 @@ class ChatTemplate:
         tools: Sequence[Tool] = (),
         shape: CallShape = USUAL,
         begins_reply: bool = True,
+        reasoning: str | None = None,
     ) -> MarkedText:
         """The conversation, up to where the assistant begins to speak. What messages and tools say is marked as input.
 
@@ -69,15 +73,16 @@ class ChatTemplate:
         the first question, which is where their makers put it. Raises InputError with the template's own words
         if it refuses the conversation all the same, and if it does more work than a template needs. ``check`` is
         called now and then meanwhile, and may raise. ``shape`` is that of calls. Without
-        ``begins_reply`` the text ends with the last message.
+        ``begins_reply`` the text ends with the last message. ``reasoning`` is as in ``ReplyOptions``; where it is
+        off, reasoning that the template begins all the same is ended at once.
         """
         from jinja2 import TemplateError
 
         from localspec.runtime.template.budget import TooMuchWork
 
         try:
-            options = _RenderOptions(check, tools, shape, begins_reply)
-            return self._with_system(messages, partial(self._render, options))
+            options = _RenderOptions(check, tools, shape, begins_reply, reasoning)
+            text = self._with_system(messages, partial(self._render, options))
         except _Refusal as refusal:
             raise InputError(
                 f"The model's chat template refuses this conversation: {_sentence(refusal)}",
@@ -91,6 +96,7 @@ class ChatTemplate:
             raise InputError(
                 f"The model's chat template fails on this conversation: {_sentence(error)}", _ANOTHER
             ) from error
+        return text + MarkedText.own(ending(text)) if reasoning == OFF else text
 
     def _with_system(
         self, messages: Sequence[Message], render: Callable[[Sequence[Message]], MarkedText]
@@ -116,6 +122,7 @@ class ChatTemplate:
         values = GivenList(message_value(message, options.shape) for message in messages)
         tools = GivenList(tool_value(tool) for tool in options.tools)
         words: dict[str, Any] = {"messages": values, "add_generation_prompt": options.begins_reply, **self._words}
+        words |= reasoning_values(options.reasoning, self._source)
         if self._takes_functions:
             words |= {"functions": functions_text(options.tools), "datetime": MarkedText.own(f"{self._now():%Y-%m-%d}")}
         parts_n, characters_n = len(messages) + len(tools), _characters_n(messages, options.tools)
@@ -142,6 +149,7 @@ class _RenderOptions:
     tools: Sequence[Tool]
     shape: CallShape
     begins_reply: bool
+    reasoning: str | None
 
 
 _RUNTIME_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
@@ -176,6 +184,8 @@ def _sentence(error: Exception) -> str:
 def _hint(refusal: str, messages: Sequence[Message]) -> str:
     if "system" in refusal.lower() and messages and messages[0].role == "system":
         return "Leave the system prompt out."
+    if "effort" in refusal.lower():
+        return "Choose another --reasoning, or leave it out."
     return "Start a new chat, or send the text without a template (--raw)."
 
 

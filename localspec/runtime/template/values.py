@@ -6,12 +6,13 @@ Names, descriptions, arguments and results are input, every text in them: none c
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from localspec.engine.events import ToolCall
-from localspec.runtime.messages import Message, Role, Tool
+from localspec.runtime.messages import OFF, ON, Message, Role, Tool
 from localspec.runtime.template.marked_text import MarkedText
 
 
@@ -44,6 +45,26 @@ def message_value(message: Message, shape: CallShape) -> dict[str, Any]:
     if message.role is Role.TOOL:
         value["tool_call_id"], value["name"] = given(message.call_id or ""), given(message.name or "")
     return value
+
+
+def reasoning_values(effort: str | None, source: str) -> dict[str, Any]:
+    """The variables by which models' templates are told of the reasoning in ``ReplyOptions``; empty for None.
+
+    ``source`` is the template: where it knows an effort alone, its lowest stands for "off".
+    """
+    if effort is None:
+        return {}
+    on = effort != OFF
+    mode = MarkedText.own("enabled" if on else "disabled")
+    values: dict[str, Any] = {"enable_thinking": on, "thinking": on, "reasoning": on, "thinking_mode": mode}
+    if not on:
+        values["thinking_budget"] = 0
+    none = next((word for word in ("no_think", "none") if re.search(rf"['\"]{word}['\"]", source)), "low")
+    # Hunyuan's says "no_think" unless it is told otherwise.
+    word = none if not on else effort if effort != ON else "high" if none == "no_think" else None
+    if word:
+        values |= dict.fromkeys(("reasoning_effort", "reasoning_strength", "thinking_effort"), MarkedText.given(word))
+    return values
 
 
 def tool_value(tool: Tool) -> dict[str, Any]:

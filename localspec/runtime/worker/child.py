@@ -323,7 +323,7 @@ class EngineServer:
         if self._pair is None or self._inbox.cancellation.is_set():
             return 0
         try:
-            return self._pair.read_ahead(work.messages, work.tools)
+            return self._pair.read_ahead(work.messages, work.tools, work.reasoning)
         except (Cancelled, LocalSpecError):  # whoever sends these messages is told
             return 0
 
@@ -374,8 +374,8 @@ def _answer_of(pair: InspectablePair, work: Look | AboutText) -> Answer:
             return Tokenized(request_id, *pair.prompter.tokenize(text, special=special, bos=bos))
         case Detokenize(request_id, ids):
             return Detokenized(request_id, pair.prompter.detokenize(ids))
-        case Render(request_id, messages, tools, prefix):
-            return Rendered(request_id, *pair.prompter.rendered(messages, tools, prefix))
+        case Render(request_id, messages, tools, prefix, reasoning):
+            return Rendered(request_id, *pair.prompter.rendered(messages, tools, prefix, reasoning))
 
 
 def _nothing_loaded() -> LocalSpecError:

@@ -82,6 +82,8 @@ class ReadAhead:
     """The last is one that may go on."""
     tools: tuple[Tool, ...] = ()
     """Those of the coming reply, which stand in its prompt, too."""
+    reasoning: str | None = None
+    """That of the coming reply's options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,8 @@ class Render:
     tools: tuple[Tool, ...] = ()
     prefix: str = ""
     """The beginning of the reply, as in ``Generate``."""
+    reasoning: str | None = None
+    """As in the options of a reply."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,9 @@ from localspec.server.openai.figures import (
 from localspec.server.openai.messages import messages_of, split_prefix, tools_of, with_tools
 from localspec.server.openai.options import (
     chat_alternatives,
-    check_template,
     options_of,
     pair_of,
+    reasoning_of,
     reply_count,
     seeded,
     wants_origins,
@@ -57,10 +57,10 @@ async def _asked(service: Service, fields: Fields) -> list[ReplyRequest]:
     """The replies that a request asks for."""
     model = pair_of(service, fields)
     base = service.settings(model).reply
-    check_template(fields)
     messages = await messages_of(fields)
     options = await options_of(fields, base, "max_completion_tokens", "max_tokens", "n_predict")
-    options = with_tools(fields, replace(options, logprobs=chat_alternatives(fields)), tools_of(fields))
+    options = replace(options, logprobs=chat_alternatives(fields), reasoning=reasoning_of(fields, base.reasoning))
+    options = with_tools(fields, options, tools_of(fields))
     messages, prefix = split_prefix(messages)
     return [ReplyRequest(model, messages, seeded(options, i), prefix) for i in range(reply_count(fields))]
 

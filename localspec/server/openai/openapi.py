@@ -13,7 +13,7 @@ from localspec.config.table import find_key
 from localspec.server.embeddings import MOST_TEXTS
 from localspec.server.failures import STATUSES
 from localspec.server.fields import LARGEST, LARGEST_ID, LARGEST_SEED
-from localspec.server.openai.options import MOST_ALTERNATIVES, MOST_PROMPTS, MOST_REPLIES
+from localspec.server.openai.options import EFFORT, EFFORTS, MOST_ALTERNATIVES, MOST_PROMPTS, MOST_REPLIES, SWITCHES
 from localspec.server.sampling import LARGEST_BIAS, NUMBERS
 from localspec.server.service import Service
 
@@ -150,11 +150,24 @@ _CHOICES: dict[str, Schema] = {
     "max_tokens": _LIMIT,
     "stream_options": {"anyOf": [{"type": "object", "properties": {"include_usage": _FLAG}}, {"type": "null"}]},
 }
+_EFFORT: Schema = {"enum": [*EFFORTS, None]}
 CHAT: dict[str, Schema] = {
     "messages": _list_of(_MESSAGE),
     **_SHARED,
     **_CHOICES,
     "max_completion_tokens": _LIMIT,
+    "reasoning_effort": _EFFORT,
+    "chat_template_kwargs": {
+        "anyOf": [
+            {
+                "type": "object",
+                "properties": {EFFORT: _EFFORT, **dict.fromkeys(SWITCHES, _FLAG)},
+                "additionalProperties": False,
+            },
+            {"type": "null"},
+        ],
+        "description": "The switches of reasoning that the templates of models have.",
+    },
     "logprobs": _FLAG,
     "top_logprobs": _whole(0, MOST_ALTERNATIVES),
     "tools": _nullable({"type": "array", "items": _form(type={"const": "function"}, function=_FUNCTION)}),
@@ -190,6 +203,7 @@ RESPONSE: dict[str, Schema] = {
     **_SHARED,
     "instructions": _SOME_TEXT,
     "max_output_tokens": _LIMIT,
+    "reasoning": {"anyOf": [{"type": "object", "properties": {"effort": _EFFORT}}, {"type": "null"}]},
     "metadata": _OBJECT,
     "text": {"anyOf": [{"type": "object", "properties": {"format": _nullable(_FLAT_FORMAT)}}, {"type": "null"}]},
     "tools": _nullable({"type": "array", "items": _FLAT_FUNCTION}),

@@ -9,7 +9,7 @@ from typing import Any
 
 from localspec.base.errors import UsageError
 from localspec.engine.settings import Sampling
-from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.messages import OFF, ON, ReplyOptions
 from localspec.server.failures import InvalidFieldError
 from localspec.server.fields import LARGEST, Fields
 from localspec.server.sampling import held_to_grammar, held_to_schema, sampling_of
@@ -24,6 +24,12 @@ MOST_CHARACTERS = 1_000_000
 """The most characters of a text that is tokenized for an answer that is no reply."""
 MOST_STOPS = 128
 """The most stop strings: each is looked for in every token of the reply."""
+EFFORT, SWITCHES = "reasoning_effort", ("enable_thinking", "thinking")
+"""The variables of templates about reasoning that a request may set."""
+EFFORTS = {"none": OFF, "minimal": "low", "low": "low", "medium": "medium"} | dict.fromkeys(
+    ("high", "xhigh", "max"), "high"
+)
+"""OpenAI's words for the effort of reasoning, each with ours."""
 _FORMS = ("response_format", "json_schema", "grammar")
 
 
@@ -146,13 +152,36 @@ async def _about(param: str, held: Awaitable[Sampling]) -> Sampling:
         raise InvalidFieldError(error.message, error.hint, param=param) from None
 
 
-def check_template(fields: Fields) -> None:
-    """Raise InvalidFieldError for another template than the model's, or another way to fill it in."""
-    for name, empty in (("chat_template", ""), ("chat_template_kwargs", {})):
-        if fields.raw(name) not in (None, empty):
-            fields.refuse(name, "empty: the model's own template counts, as it stands")
+def effort_of(fields: Fields, name: str, base: str | None) -> str | None:
+    """The reasoning that a field asks for, an effort in OpenAI's words; ``base`` if it is missing.
+
+    Raises InvalidFieldError.
+    """
+    if not fields.has(name):
+        return base
+    return EFFORTS.get(fields.text(name)) or fields.refuse(name, f"one of {', '.join(EFFORTS)}")
+
+
+def switched_on(base: str | None) -> str:
+    """The reasoning for a request that wants some: the effort of the user's settings, if they have one."""
+    return ON if base in (None, OFF) else base
+
+
+def reasoning_of(fields: Fields, base: str | None) -> str | None:
+    """The reasoning that the fields about the chat template ask for, ``base`` if none does.
+
+    Raises InvalidFieldError for another template than the model's, and for values that nothing but a template knows.
+    """
+    if fields.raw("chat_template") not in (None, ""):
+        fields.refuse("chat_template", "empty: the model's own template counts")
     if not fields.flag("add_generation_prompt", default=True):
         fields.refuse("add_generation_prompt", "true: a reply follows")
+    given = fields.object("chat_template_kwargs") or Fields({})
+    if not given.values.keys() <= {*SWITCHES, EFFORT}:
+        fields.refuse("chat_template_kwargs", f"an object with {', '.join(SWITCHES)} or {EFFORT} alone")
+    reasoning = effort_of(given, EFFORT, effort_of(fields, EFFORT, base))
+    switches = [given.flag(name) for name in SWITCHES if given.has(name)]
+    return reasoning if not switches else switched_on(reasoning) if all(switches) else OFF
 
 
 def wants_origins(fields: Fields) -> bool:

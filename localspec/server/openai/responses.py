@@ -19,7 +19,7 @@ from localspec.server.failures import InvalidFieldError, sentence_of
 from localspec.server.fields import Fields
 from localspec.server.openai.figures import ReplyFigures, llama_timings, new_id, origins, usage
 from localspec.server.openai.messages import content_of, distinct, joined, reasoned, tool_of, with_tools
-from localspec.server.openai.options import held_to_format, options_of, pair_of, wants_origins
+from localspec.server.openai.options import effort_of, held_to_format, options_of, pair_of, wants_origins
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.service import ReplyRequest, Service
 from localspec.server.streaming import StreamResponse, replied, server_sent
@@ -58,6 +58,8 @@ async def _options(fields: Fields, base: ReplyOptions) -> ReplyOptions:
     format_ = text.object("format") if text else None
     if format_:
         options = replace(options, sampling=await held_to_format(options.sampling, format_))
+    if reasoning := fields.object("reasoning"):
+        options = replace(options, reasoning=effort_of(reasoning, "effort", base.reasoning))
     for each in fields.objects("tools"):
         if each.text("type") != "function":
             each.refuse("type", "function, the only kind of tool here")
@@ -116,7 +118,8 @@ def _echo(fields: Fields, options: ReplyOptions, model: str) -> Sent:
         "metadata": dict(metadata.values) if (metadata := fields.object("metadata")) else {},
         "parallel_tool_calls": fields.flag("parallel_tool_calls", default=True),
         "previous_response_id": None,
-        "reasoning": {"effort": None, "summary": None},
+        "reasoning": {"effort": reasoning.raw("effort") if (reasoning := fields.object("reasoning")) else None}
+        | {"summary": None},
         "store": False,
         "temperature": options.sampling.temperature,
         "text": fields.raw("text") or {"format": {"type": "text"}},

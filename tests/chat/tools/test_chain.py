@@ -14,7 +14,7 @@ from localspec.chat.tools.approvals import Approval, Approvals
 from localspec.chat.tools.chain import AT_LIMIT, NOT_MADE, REFUSED, STOPPED, CallState
 from localspec.engine.events import Finished, FinishReason
 from localspec.runtime.chat_config import ToolChoice
-from localspec.runtime.messages import Role, ToolCall
+from localspec.runtime.messages import ReplyOptions, Role, ToolCall
 from localspec.runtime.worker.messages import Emitted
 from tests.tui.support import LAUNCH, Clock, FakeEngine
 
@@ -92,12 +92,14 @@ def test_a_call_is_approved_made_and_replied_to(world: World) -> None:
 
 
 def test_what_is_read_ahead_begins_as_the_next_prompt_will(world: World) -> None:
-    """With the tools, which stand before all messages."""
+    """With the tools, which stand before all messages, and the reasoning, which some templates put there."""
+    world.session.adopt(replace(world.session.chat_config, reply=ReplyOptions(reasoning="off")))
     world.session.ask("Hello.")
     world.reply()
     world.session.read_ahead("A long message. " * 40)
     world.hear()
     assert [tool.name for tool in world.engine.ahead[-1].tools] == list(FILES)
+    assert world.engine.ahead[-1].reasoning == "off"
 
 
 def test_a_refused_call_is_told_to_the_model(world: World) -> None:

@@ -15,6 +15,7 @@ from localspec.runtime.calls.prompt import ToolPrompts
 from localspec.runtime.calls.syntax import HERMES
 from localspec.runtime.messages import Message, Role
 from localspec.runtime.prompting import Prompter
+from localspec.runtime.reasoning import begun_by
 from localspec.runtime.template import ChatTemplate
 from localspec.runtime.template.marked_text import MarkedText
 from tests.runtime.calls.support import FIRST, TOOLS, WRITERS
@@ -192,3 +193,17 @@ def test_real_templates_are_recognised(stem: str) -> None:
     text = rendered(source)
     assert "first" in text
     assert FIRST.description in text
+
+
+@pytest.mark.skipif(not by_stem, reason="templates of real models are not here")
+def test_with_reasoning_off_no_real_template_begins_it() -> None:
+    """Those that begin it by themselves, or are told to, are of a dozen families."""
+    begun: dict[str | None, set[str]] = {reasoning: set() for reasoning in (None, "on", "off")}
+    for stem, path in by_stem.items():
+        template = ChatTemplate(path.read_text(encoding="utf-8"), bos="<BOS>", eos="<EOS>")
+        for reasoning, stems in begun.items():
+            if begun_by(template.render(TALK[:1], reasoning=reasoning)):
+                stems.add(stem)
+    assert not begun["off"]
+    assert begun[None] >= {"Qwen3.5-4B", "MiniMax-M2", "GLM-4.7-Flash", "llama-cpp-deepseek-r1"}
+    assert begun["on"] - begun[None] >= {"deepseek-ai-DeepSeek-V3.1", "Bielik-11B-v3.0-Instruct", "openbmb-MiniCPM5-1B"}

@@ -144,6 +144,25 @@ def test_each_kind_of_server_gets_the_settings_that_it_has() -> None:
     assert unsent.endswith("no effect: top_k, xtc_probability, repeat_penalty.")
 
 
+@pytest.mark.parametrize(
+    ("reasoning", "server", "other"),
+    [
+        (None, {}, {}),
+        ("off", {"chat_template_kwargs": {"enable_thinking": False, "thinking": False}}, {"reasoning_effort": "none"}),
+        ("on", {"chat_template_kwargs": {"enable_thinking": True, "thinking": True}}, {"reasoning_effort": "medium"}),
+        ("low", {"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
+    ],
+)
+def test_reasoning_is_asked_for_as_the_server_takes_it(
+    reasoning: str | None, server: dict[str, Any], other: dict[str, Any]
+) -> None:
+    """A server that fills in the model's template by the switch of templates, another by an effort."""
+    options = ReplyOptions(reasoning=reasoning)
+    for expected, model in ((server, {"id": "big", "owned_by": "vllm"}), (other, {"id": "big"})):
+        body = replied(WELL, options, model)[1]
+        assert {name: body[name] for name in ("chat_template_kwargs", "reasoning_effort") if name in body} == expected
+
+
 def test_a_grammar_is_never_left_out_in_silence() -> None:
     schema = '{"grammars":[{"json_schema":{"type":"object"}}]}'
     asked = replied(WELL, ReplyOptions(Sampling(grammar=schema)), {"id": "big", "owned_by": "vllm"})[1]

@@ -139,7 +139,7 @@ class ScriptedPair:
         do(text, self.cancel)
         return len(text.split())
 
-    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> int:
+    def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = (), reasoning: str | None = None) -> int:
         """As many pieces as it has words; the last word of the script is done first."""
         words = messages[-1].content.split()
         do(words[-1], self.cancel)
@@ -264,7 +264,9 @@ class ScriptedPrompter:
     def detokenize(self, ids: Sequence[int]) -> str:
         return "".join(map(chr, ids))
 
-    def rendered(self, messages: Sequence[Message], tools: Sequence[Tool] = (), prefix: str = "") -> tuple[str, int]:
+    def rendered(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), prefix: str = "", reasoning: str | None = None
+    ) -> tuple[str, int]:
         text = "".join(f"{message.role}: {message.content}\n" for message in messages) + prefix
         return text, len(text)
 
