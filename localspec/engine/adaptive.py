@@ -174,7 +174,7 @@ class AdaptiveDepth:
         self.reading.have_read(drafter, tokens_n, spent_s)
 
     def plan(self, room: int) -> Plan:
-        self._plan = _AdaptivePlan(self, 0 if self._first else min(room, self.deepest))
+        self._plan = _AdaptivePlan(self, min(room, self.deepest), certain_only=self._first)
         if self._first:
             self._plan.reason = "the first token comes sooner without"
         return self._plan
@@ -222,8 +222,9 @@ class AdaptiveDepth:
 class _AdaptivePlan:
     """The plan of one round."""
 
-    def __init__(self, policy: AdaptiveDepth, limit: int) -> None:
+    def __init__(self, policy: AdaptiveDepth, limit: int, *, certain_only: bool) -> None:
         self._policy = policy
+        self.certain_only = certain_only
         self._costs = policy.costs
         self._rate = policy.rate(limit)
         self._proposed_n = 0

@@ -99,6 +99,7 @@ class _FixedPlan:
     limit: int
     depth: int
     """The size of blocks too, also where a reply has less room: how many places a block has changes what it guesses."""
+    certain_only: bool = False
 
     def should_query(self, drafter: str, lag: int, best: float) -> bool:
         return best < CERTAIN

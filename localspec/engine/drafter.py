@@ -133,6 +133,11 @@ class Drafter(Protocol):
         ...
 
 
+def is_certain(drafter: Drafter) -> bool:
+    """True if a drafter says by ``is_certain`` that all its proposals are accepted whatever the target says."""
+    return bool(getattr(drafter, "is_certain", False))
+
+
 @dataclass(frozen=True, slots=True)
 class DrafterInputs:
     """Everything a drafter can be made from."""

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.dist import Rng
-from localspec.engine.drafter import Draft, DraftCursor, Drafter, NextProposal, gives_blocks
+from localspec.engine.drafter import Draft, DraftCursor, Drafter, NextProposal, gives_blocks, is_certain
 from localspec.engine.sampling import Sampler
 
 
@@ -36,6 +36,11 @@ class Plan(Protocol):
     @property
     def limit(self) -> int:
         """The most proposals this round may have."""
+        ...
+
+    @property
+    def certain_only(self) -> bool:
+        """True if only proposals that are accepted whatever the target says may be made in this round."""
         ...
 
     def should_query(self, drafter: str, lag: int, best: float) -> bool:
@@ -71,7 +76,8 @@ def draft_round(
     draft = Draft()
     if plan.limit < 1:
         return draft
-    cursors = [(drafter.name, drafter.begin(context, sampler)) for drafter in drafters]
+    asked = filter(is_certain, drafters) if plan.certain_only else drafters
+    cursors = [(drafter.name, drafter.begin(context, sampler)) for drafter in asked]
     while len(draft) < plan.limit:
         proposal = _best(cursors, plan, draft.failures)
         if proposal is None:

@@ -275,6 +275,7 @@ class SharedPlan:
         self.survival = 1.0
         """The chance that all proposals so far are accepted."""
         self.expected_n = 1.0
+        self.certain_only = False
         self.over = not limit
         """True if nothing more is proposed."""
         self.why = "no proposals: no drafter has any"

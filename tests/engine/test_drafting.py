@@ -83,6 +83,7 @@ class WhimPlan:
 
     number: int
     limit: int
+    certain_only: bool = False
     seen: list[str] = field(default_factory=list)
 
     def should_query(self, drafter: str, lag: int, best: float) -> bool:
@@ -271,6 +272,7 @@ def test_the_more_promising_outlook_proposes() -> None:
 
     class Odds:
         limit = 1
+        certain_only = False
 
         def should_query(self, drafter: str, lag: int, best: float) -> bool:
             return True
@@ -302,6 +304,7 @@ class Noting:
     """A plan that writes down what it is asked and told."""
 
     limit: int
+    certain_only: bool = False
     least: float = 0.0
     asked: list[tuple[str, int, float]] = field(default_factory=list)
     told: list[tuple[str, int]] = field(default_factory=list)

@@ -190,6 +190,16 @@ def test_no_model_is_asked_where_a_token_is_forced() -> None:
         assert len(rounds) <= 4
 
 
+def test_the_first_round_has_what_is_forced_and_no_guess() -> None:
+    """The first token waits for no guess, but what is certain comes with it; a drafter that copies is not asked."""
+    text = 'start: "xxx" /[ab]+/'
+    first, second, *_ = rounds_of(
+        text, [GrammarDrafter(), ScriptedDrafter(lambda _: [0, 1])], AdaptiveDepth(costs(), 15)
+    )
+    assert [token.drafter for token in first.tokens] == ["grammar", "grammar", "grammar", None]
+    assert second.proposed_n > 0
+
+
 def costs() -> Costs:
     return Costs({batch: 1.0 + 0.3 * batch for batch in range(1, 17)}, {"draft": QueryCost(0.1, 0.05)})
 

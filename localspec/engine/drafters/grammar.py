@@ -27,6 +27,7 @@ class GrammarDrafter:
 
     name = "grammar"
     model = None
+    is_certain = True
 
     def prefill(self, context: Sequence[int]) -> None:
         """Do nothing: the sampler follows the reply by itself."""
