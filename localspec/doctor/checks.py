@@ -9,7 +9,7 @@ import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
-from localspec.base.errors import LocalSpecError, StoreError
+from localspec.base.errors import LocalSpecError, StoreError, reason_of
 from localspec.base.paths import user_paths
 from localspec.config import Value, read_config
 from localspec.config.kinds import NONE
@@ -23,6 +23,7 @@ from localspec.models.pairs.hub_cache import CERTIFICATE, hub_address, hub_cache
 from localspec.models.pairs.leftovers import find_leftovers
 from localspec.models.pairs.stores.hub import repositories
 from localspec.runtime.calls.form import calls_of
+from localspec.runtime.effective import setting_problems
 from localspec.runtime.figures import size
 from localspec.store import database_file
 from localspec.store.opening import examine
@@ -38,6 +39,16 @@ def check_folders() -> list[Finding]:
     paths = user_paths()
     named = (("config", paths.config), ("data", paths.data), ("logs", paths.logs), ("cache of the Hub", hub_cache()))
     return [_folder(name, path) for name, path in named]
+
+
+def check_settings() -> list[Finding]:
+    """A finding for each setting that is left out; none where all count, or where the pairs cannot be read."""
+    try:
+        problems = setting_problems(read_config())
+    except LocalSpecError:
+        return []  # the finding on pairs has the reason
+    hint = "`localspec config edit` opens the file, and `localspec config check` looks for more."
+    return [Finding("settings", PROBLEM, f"{problem} It is left out.", hint) for problem in dict.fromkeys(problems)]
 
 
 def check_history() -> list[Finding]:
@@ -161,7 +172,8 @@ def check_network(environ: Mapping[str, str] = os.environ) -> Finding:
     except urllib.error.HTTPError:
         pass  # any status is an answer
     except (OSError, ValueError, http.client.HTTPException) as error:
-        reason = str(getattr(error, "reason", None) or error) or type(error).__name__
+        cause = getattr(error, "reason", None) or error
+        reason = (reason_of(cause) if isinstance(cause, Exception) else str(cause)) or type(error).__name__
         hint = CERTIFICATE if "CERTIFICATE_VERIFY_FAILED" in reason else _LATER
         return Finding("network", NOTE, f"{address} does not answer: {reason}.", hint)
     return Finding("network", OK, f"{address} answers.")

@@ -19,6 +19,7 @@ from localspec.doctor.checks import (
     check_large_pages,
     check_network,
     check_server,
+    check_settings,
 )
 from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
@@ -68,6 +69,7 @@ def examine(
         *_speed(native, measure),
         *check_large_pages(),
         *check_folders(),
+        *check_settings(),
         *check_history(),
         *check_cache(),
         *check_server(read_config().values.get("model.connect")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from functools import cached_property
 
 from localspec.gguf import GgufHeader
 from localspec.gguf.draft_heads import announced_mtp_layers
@@ -27,6 +28,10 @@ _WINDOW_PERIOD = {"gemma2": 2, "gemma3": 6, "gpt-oss": 2, "cohere2": 4, "olmo2":
 """Every n-th layer has full attention and the others a sliding window; a file may override n."""
 _SHARES_CACHE = {"gemma4-assistant"}
 """Heads that attend to the cache of their target."""
+_CACHING_LAYERS = {"gemma3n": 20}
+"""The first layers, which have a cache; the later ones read theirs."""
+_NAMES_SHARING_LAYERS = {"gemma4"}
+"""Architectures whose files say how many of the last layers read the cache of earlier ones."""
 _BLOCK_WIDTH = 32
 """Elements in a block of the quantised types that a cache can have."""
 
@@ -68,15 +73,22 @@ class Hyperparameters:
 
     def key_value_widths(self, layer: int) -> tuple[int, int]:
         """Numbers cached for a token by the attention of a layer: of its key and its value."""
-        if self._prefix in _SHARES_CACHE:
-            return 0, 0
-        if not self._attends(layer):
+        if self._prefix in _SHARES_CACHE or layer >= self._caching_layers() or not self._attends(layer):
             return 0, 0
         heads = self._kv_heads[layer]
         k, v = self._head_widths(layer)
         # Multi-head latent attention caches one vector for key and value together.
         latent = self._number("attention.key_length_mla") > 0
         return heads * k, 0 if latent else heads * v
+
+    @cached_property
+    def widest_value(self) -> int:
+        """The largest number of values that the attention of any layer has for a token."""
+        return max((self._kv_heads[layer] * self._head_widths(layer)[1] for layer in range(self.n_layers)), default=0)
+
+    def _caching_layers(self) -> int:
+        shared = self._number("attention.shared_kv_layers") if self._prefix in _NAMES_SHARING_LAYERS else 0
+        return _CACHING_LAYERS.get(self._prefix, self.n_layers - shared)
 
     def can_quantise_cache(self) -> bool:
         """True if the key and value of every head fill whole blocks of the quantised types."""

@@ -36,7 +36,7 @@ _INSTRUCTIONS = (
     ("arctic", Instructions("Represent this sentence for searching relevant passages: ")),
     ("bge", Instructions("Represent this sentence for searching relevant passages: ")),
 )
-"""By a word of the model's name or architecture, as the makers' pages say; models of no such name take the text."""
+"""The instructions by a word of the model's name or architecture, as the makers' pages say; others get the text."""
 
 
 def is_embedder(header: GgufHeader) -> bool:

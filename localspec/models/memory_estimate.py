@@ -144,6 +144,8 @@ def layer_weights(parts: Sequence[GgufHeader], n_layers: int) -> LayerWeights:
 def cache_bytes(model: Hyperparameters, layer: int, shape: ContextShape) -> int:
     """Bytes of one layer's cache for a full context."""
     k, v = model.key_value_widths(layer)
+    if v and not shape.flash_attn:
+        v = model.widest_value  # transposed ones are as wide in every layer
     cells = _window_cells(model, shape) if model.sees_window(layer) else _cells(shape.n_ctx)
     states = (1 + shape.snapshots) * model.state_width(layer) * _F32_BYTES
     return int(cells * (k * _TYPE_BYTES[shape.type_k] + v * _TYPE_BYTES[shape.type_v])) + states

@@ -24,6 +24,7 @@ from localspec.doctor.checks import (
     check_large_pages,
     check_network,
     check_server,
+    check_settings,
 )
 from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.examination import examine
@@ -85,7 +86,7 @@ def test_an_endpoint_that_says_anything_answers(server: str) -> None:
 @pytest.mark.parametrize(
     ("environ", "said"),
     [
-        ({"HF_ENDPOINT": NOBODY}, "does not answer: "),
+        ({"HF_ENDPOINT": NOBODY}, "does not answer: Connection refused."),
         ({"HF_HUB_OFFLINE": "1"}, "is not contacted"),
         ({"HF_ENDPOINT": "file:///etc/passwd"}, "is not an address"),
         ({"HF_ENDPOINT": "http://[broken"}, "does not answer"),
@@ -140,6 +141,19 @@ def test_a_healthy_cache_and_one_with_holes_and_leftovers() -> None:
 
     assert texts["Unfinished downloads and the like take 0.00 MB."] == NOTE
     assert [text for text, level in texts.items() if level == PROBLEM and str(link) in text]
+
+
+def test_settings_that_are_left_out_are_problems() -> None:
+    assert check_settings() == [], "there is no file"
+    write(user_paths().config / "config.toml", b'[model]\npair = "none"\n[chat]\n')
+
+    findings = check_settings()
+
+    assert {finding.level for finding in findings} == {PROBLEM}
+    assert [finding.text.partition(", line ")[2] for finding in findings] == [
+        "3: there is no section chat. It is left out.",
+        "2: model.pair: there is no pair 'none'. It is left out.",
+    ]
 
 
 def newer(path: Path) -> None:

@@ -79,6 +79,40 @@ def write_header(
     return with_holes(writer, path, {f"{name}.weight": shape for name, shape in shapes.items()})
 
 
+def write_gemma4_header(path: Path, shared_layers: int) -> Path:
+    """A Gemma 4 whose last layers read the cache of the first; every third sees all, and has wider heads."""
+    width, ff, heads, n_layers, n_vocab = 1536, 6144, 8, 9, 1000
+    sees_window = [i % 3 != 2 for i in range(n_layers)]
+    writer = gguf.GGUFWriter(path, "gemma4")
+    writer.add_context_length(131072)
+    writer.add_embedding_length(width)
+    writer.add_block_count(n_layers)
+    writer.add_feed_forward_length(ff)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(1)
+    for key, head in (("", 512), ("_swa", 256)):
+        writer.add_uint32(f"gemma4.attention.key_length{key}", head)
+        writer.add_uint32(f"gemma4.attention.value_length{key}", head)
+        writer.add_uint32(f"gemma4.rope.dimension_count{key}", head)
+    writer.add_sliding_window(512)
+    writer.add_array("gemma4.attention.sliding_window_pattern", sees_window)
+    writer.add_uint32("gemma4.embedding_length_per_layer_input", 0)
+    writer.add_shared_kv_layers(shared_layers)
+    add_tokenizer(writer, n_vocab=n_vocab)
+    shapes: dict[str, tuple[int, ...]] = {"token_embd": (n_vocab, width), "output_norm": (width,), "rope_freqs": (256,)}
+    for i, narrow in enumerate(sees_window):
+        head = 256 if narrow else 512
+        norms = ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm")
+        layer: dict[str, tuple[int, ...]] = dict.fromkeys(norms, (width,))
+        layer |= dict.fromkeys(("attn_q_norm", "attn_k_norm"), (head,))
+        layer |= dict.fromkeys(("attn_k", "attn_v"), (head, width))
+        layer |= {"attn_q": (heads * head, width), "attn_output": (width, heads * head)}
+        layer |= dict.fromkeys(("ffn_gate", "ffn_up"), (ff, width)) | {"ffn_down": (width, ff)}
+        shapes |= {f"blk.{i}.{name}": shape for name, shape in layer.items()}
+    return with_holes(writer, path, {f"{name}.weight": shape for name, shape in shapes.items()})
+
+
 def with_holes(writer: gguf.GGUFWriter, path: Path, shapes: dict[str, tuple[int, ...]]) -> Path:
     """Write the file with tensors of these shapes, whose data are a hole."""
     for name, shape in shapes.items():
@@ -255,6 +289,14 @@ class TestFootprint:
         assert with_.ram.weights > without.ram.weights
         assert with_.ram.cache > without.ram.cache
 
+    @pytest.mark.parametrize("shape", SHAPES)
+    @pytest.mark.parametrize("shared", [0, 3])
+    def test_layers_of_several_widths_and_those_that_share_a_cache_take_what_is_told(
+        self, tmp_path: Path, shared: int, shape: ContextShape
+    ) -> None:
+        """Without flash attention all layers take as much for values as the widest."""
+        self.hold(write_gemma4_header(tmp_path / "tiny.gguf", shared), shape, tolerance=0.25)
+
     def test_states_that_are_kept_for_a_head_are_counted(self) -> None:
         header = read_header(TARGET)
         without, with_ = (footprint([header], ContextShape(1024, hidden_layers=n)) for n in (0, 3))
@@ -328,7 +370,9 @@ class TestCheck:
         check_fits([wanted(2_000_000_000)], Room(MachineMemory(None, None)))
 
     def test_the_figures_are_named(self) -> None:
-        with pytest.raises(CapacityError, match=r"context of 8192 tokens.*cache 0\.3 GB.*there are 40 MB free"):
+        with pytest.raises(
+            CapacityError, match=r"context of 8192 tokens.*free memory \(cache 0\.3 GB.*there are 40 MB free"
+        ):
             check_fits([wanted()], Room(MachineMemory(10**9, 40_000_000)))
 
     def test_the_longest_context_that_fits_is_named(self) -> None:
@@ -353,6 +397,34 @@ class TestCheck:
         with pytest.raises(CapacityError) as refusal:
             check_fits([without], Room(MachineMemory(10**9, without.footprint.ram.compute + need.cache)))
         assert "q8_0" not in refusal.value.hint
+
+    def test_a_smaller_cache_is_judged_with_the_attention_that_it_needs(self) -> None:
+        """Fused, though the model is wanted without."""
+        need = Wanted([header_of(TARGET)], ContextShape(8192, "q8_0", "q8_0")).footprint.ram
+        unfused = Wanted([header_of(TARGET)], ContextShape(8192, flash_attn=False))
+        with pytest.raises(CapacityError) as refusal:
+            check_fits([unfused], Room(MachineMemory(10**9, need.cache + need.compute)))
+        assert "--cache-type-k q8_0" in refusal.value.hint
+
+    def test_no_smaller_cache_is_named_for_heads_that_cannot_be_quantised(self) -> None:
+        header = header_of(TARGET)
+        odd = {**header.metadata, f"{header.architecture}.attention.key_length": 40}
+        item = Wanted([replace(header, metadata=odd)], ContextShape(8192))
+        need = replace(item, shape=ContextShape(8192, "q8_0", "q8_0")).footprint.ram
+        with pytest.raises(CapacityError) as refusal:
+            check_fits([item], Room(MachineMemory(10**9, need.cache + need.compute)))
+        assert "q8_0" not in refusal.value.hint
+
+    def test_no_context_is_named_that_the_model_was_not_trained_for(self) -> None:
+        trained = header_of(TARGET).context_length
+        assert trained
+        with pytest.raises(CapacityError) as refusal:
+            check_fits([wanted(4 * trained)], room_for(wanted(2 * trained)))
+        assert f"--ctx {trained}" in refusal.value.hint
+
+    def test_a_file_that_is_loaded_twice_is_named_once(self) -> None:
+        with pytest.raises(CapacityError, match=r"^With a context of 8192 tokens, builtin-target\.gguf take "):
+            check_fits([wanted(), wanted()], room_for(wanted()))
 
     def test_the_most_layers_that_fit_on_the_device_are_named(self) -> None:
         """The built-in target has six layers and an output."""
@@ -421,3 +493,10 @@ class TestHyperparameters:
         model = Hyperparameters(bare)
         assert (model.n_layers, model.has_states, model.window) == (0, False, 0)
         assert footprint([bare], ContextShape(256)).ram.cache == 0
+
+    def test_of_gemma3n_the_first_twenty_layers_have_a_cache(self) -> None:
+        """As llama.cpp has it in its code: no file says so."""
+        numbers = {"block_count": 35, "embedding_length": 64, "attention.head_count": 2}
+        metadata = {"general.architecture": "gemma3n"} | {f"gemma3n.{key}": n for key, n in numbers.items()}
+        model = Hyperparameters(GgufHeader("x", 3, metadata, (), 0, 0, read_header(TARGET).vocabulary))
+        assert [model.key_value_widths(layer) for layer in range(35)] == [(64, 64)] * 20 + [(0, 0)] * 15

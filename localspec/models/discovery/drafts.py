@@ -25,9 +25,9 @@ from localspec.models.pairs.draft_size import LARGEST, draft_distance, is_draft_
 from localspec.models.pairs.expectation import Expectation
 from localspec.models.pairs.references import Resolved
 from localspec.models.pairs.scan import find_files
-from localspec.models.pairs.split_files import is_later_part
+from localspec.models.pairs.split_files import is_later_part, stem
 
-_SIZE = re.compile(r"[-_. ]\d+(?:\.\d+)?[bm](?![a-z0-9])", re.IGNORECASE)
+_SIZE = re.compile(r"[-_. :]\d+(?:\.\d+)?[bm](?![a-z0-9])", re.IGNORECASE)
 """The number of parameters in the name of a model, before which its family stands."""
 _QUANTISED = re.compile(r"(?i)[-_.](?:gguf|i1|qat|unquantized)(?![a-z0-9])")
 _HEADS = ("eagle3", "dflash")
@@ -104,8 +104,8 @@ def find_drafts(
 def family(name: str) -> str:
     """The words before the size in the name of a model, by which smaller models of its family are found.
 
-    >>> family("Qwen3-8B-Instruct-GGUF"), family("Llama 3.2 3B"), family("gemma-3-12b-it")
-    ('Qwen3', 'Llama 3.2', 'gemma-3')
+    >>> family("Qwen3-8B-Instruct-GGUF"), family("Llama 3.2 3B"), family("gemma-3-12b-it"), family("llama3.2:1b")
+    ('Qwen3', 'Llama 3.2', 'gemma-3', 'llama3.2')
     """
     found = _SIZE.search(name)
     return name[: found.start()] if found else _QUANTISED.split(name)[0]
@@ -135,11 +135,11 @@ def _remote(target: Resolved, context: DownloadContext) -> Iterator[tuple[Reposi
 
 
 def _name(target: Resolved) -> str:
-    """The name of the target's model: of its repository, or in its header, or of its file."""
+    """The name of the target's model: of its repository, or in its header, or of its file, or Ollama's."""
     if target.model.repo:
         return target.model.repo.rpartition("/")[2]
     name = target.header.name or ""
-    return name if _SIZE.search(name) else target.path.stem
+    return name if _SIZE.search(name) else stem(target.header.source)
 
 
 def _smaller(target: Resolved, found: Iterable[HubModel]) -> Iterator[HubModel]:

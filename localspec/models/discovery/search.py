@@ -51,7 +51,7 @@ class HubModel:
     name: str
     """Owner and name, which are safe to show and to request."""
     downloads: int | None = None
-    """In the last thirty days."""
+    """The downloads of the last thirty days."""
     likes: int | None = None
     updated: str | None = None
     """The day of the last change in ISO 8601."""

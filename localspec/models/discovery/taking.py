@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from localspec.base.errors import UsageError
 from localspec.models.download.context import DownloadContext
 from localspec.models.download.model_header import resolve
 from localspec.models.pairs.addition import add_pair, free_id
@@ -25,7 +26,14 @@ def take(name: str, context: DownloadContext, draft: str | None = None) -> Pair:
     known = _known(files)
     if known is not None:
         return known
-    pair, _ = add_pair(target, small, _projector(target, context), pair_id=free_id(target.model.file))
+    projector = _projector(target, context)
+    try:
+        pair, _ = add_pair(target, small, projector, pair_id=free_id(target.header.source))
+    except UsageError:
+        known = _known(files)  # another program has just added it
+        if known is None:
+            raise
+        return known
     return pair
 
 

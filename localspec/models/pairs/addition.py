@@ -71,7 +71,7 @@ def add_pair(
         check_projector(target.header, projector.header)
     catalogue = load_catalogue()
     pair = Pair(
-        id=_checked_id(pair_id or _slug(target.model.file), catalogue),
+        id=_checked_id(pair_id or _slug(target.header.source), catalogue),
         title=title or _title([each for each in (target, draft) if each is not None]),
         target=target.model,
         draft=draft.model if draft else None,
@@ -193,7 +193,7 @@ def _slug(file: str) -> str:
 
 def _title(models: list[Resolved]) -> str:
     """The models' names from their headers; if these are not distinct, from their files, or from folders and files."""
-    files = [stem(each.model.file) for each in models]
+    files = [stem(each.header.source) for each in models]
     folders = [f"{each.path.parent.name}/{stem}" for each, stem in zip(models, files, strict=True)]
     for names in ([(each.header.name or "").strip() for each in models], files, folders):
         if min(map(len, names)) >= _MIN_NAME_CHARS and len(set(names)) == len(names):

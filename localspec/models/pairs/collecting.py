@@ -16,7 +16,7 @@ from localspec.models.pairs.addition import free_id
 from localspec.models.pairs.catalogue import load_catalogue
 from localspec.models.pairs.disk import is_file, is_folder
 from localspec.models.pairs.pair import ModelFile, Pair
-from localspec.models.pairs.scan import FOLDER, ScannedModel, scan
+from localspec.models.pairs.scan import FOLDER, ScannedModel, each_once, scan
 from localspec.models.pairs.split_files import stem
 from localspec.models.pairs.stores.found import Found, in_folder
 from localspec.models.pairs.user_pairs import append_pairs, is_utf8
@@ -41,14 +41,15 @@ def collect(paths: Sequence[Path]) -> list[Collected]:
 
     Raises NotFoundError where there is nothing, and ConfigError.
     """
-    found = list(chain.from_iterable(_found(expanded(path).absolute()) for path in paths))
+    named = chain.from_iterable(_found(expanded(path).absolute()) for path in paths)
+    found = list(each_once(named))
     if not found:
         raise NotFoundError("There are no GGUF files.", "Name a file that ends in .gguf, or a folder with such files.")
     scanned = scan(found, deadline_s=_DEADLINE_S)
     catalogue = load_catalogue().pairs
     known = {resolved(pair.target.path): pair.id for pair in catalogue if pair.target.path is not None}
-    named = [pair for pair in reversed(scanned.pairs) if is_utf8(str(pair.draft.path))]
-    drafts = {pair.target.path: pair.draft for pair in named}
+    writable = [pair for pair in reversed(scanned.pairs) if is_utf8(str(pair.draft.path))]
+    drafts = {pair.target.path: pair.draft for pair in writable}
     ids = {pair.id for pair in catalogue}
     collected = []
     for model in scanned.models:

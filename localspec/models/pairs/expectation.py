@@ -16,7 +16,7 @@ class Expectation:
 
     plain_per_second: float
     with_draft_per_second: float | None = None
-    """With what drafts for it, at the depth that pays; None without a drafter."""
+    """The speed with its drafter, at the depth that pays; None without a drafter."""
     source: str = EXPECTED
     replies_n: int = 0
     """Replies that were measured."""

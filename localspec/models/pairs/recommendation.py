@@ -86,7 +86,7 @@ def _alone(pair: Pair) -> str:
 
 
 def _best_of_largest(candidates: Sequence[Pair]) -> Pair:
-    """Of targets of about the largest size one with a draft first, then a verified one, then a suitable drafter."""
+    """The best target of about the largest size: first by having a draft, then verified, then a suitable drafter."""
     largest = max(map(target_bytes, candidates))
     equals = [pair for pair in candidates if target_bytes(pair) * _EQUAL_FACTOR >= largest]
     return min(equals, key=lambda pair: (_is_single(pair), not pair.verified, _distance(pair)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from localspec.base.errors import NotFoundError, UsageError
@@ -11,9 +11,9 @@ from localspec.base.paths import expanded
 from localspec.gguf import GgufHeader
 from localspec.models.pairs.disk import may_exist
 from localspec.models.pairs.pair import ModelFile
-from localspec.models.pairs.scan import find_files
+from localspec.models.pairs.scan import find_names
 from localspec.models.pairs.split_files import read_parts
-from localspec.models.pairs.stores import Found, hub
+from localspec.models.pairs.stores import Found, hub, ollama
 
 OF_HUB = re.compile(r"(?P<repo>[\w.-]+/(?![^:]*(?i:\.gguf)$)[\w.-]+)(?::(?P<file>.+))?")
 """A repository of the Hub, with or without a file; ``folder/x.gguf`` counts as a mistyped path."""
@@ -41,8 +41,8 @@ def resolve_file(text: str) -> Resolved:
     """
     path = expanded(text)
     if may_exist(path):
-        return _resolved(path.absolute(), None, text)
-    entries = list(find_files(()))
+        return _resolved(path.absolute())
+    entries = list(find_names())
     named = [found for found in entries if found.name == text]
     if not named and (reference := OF_HUB.fullmatch(text)):
         named = _of_repository(entries, reference["repo"], reference["file"])
@@ -51,8 +51,7 @@ def resolve_file(text: str) -> Resolved:
         raise UsageError(f"{text} can be any of {listed}.", "Give the whole name.")
     if not named:
         raise NotFoundError(f"There is no file {text}, and no model of that name here.", _hint(text))
-    found = named[0]
-    return _resolved(found.path, found if found.store == hub.NAME else None, text)
+    return _resolved(named[0].path, named[0])
 
 
 def _of_repository(entries: list[Found], repo: str, wanted: str | None) -> list[Found]:
@@ -74,8 +73,11 @@ def _hint(text: str) -> str:
     return "Check the path; `localspec pairs scan` lists the models on this machine."
 
 
-def _resolved(path: Path, of_hub: Found | None, text: str) -> Resolved:
+def _resolved(path: Path, found: Found | None = None) -> Resolved:
     header, *rest = read_parts(path)
+    if found is not None and found.store == ollama.NAME:
+        header = replace(header, source=found.name)  # its file is named by a checksum
+    of_hub = found if found is not None and found.store == hub.NAME else None
     size = header.size_bytes + sum(part.size_bytes for part in rest)
     repo, _, file = of_hub.name.partition(":") if of_hub else ("", "", "")
     model = ModelFile(

@@ -5,7 +5,7 @@ Nothing outside that cache is deleted. The plan is shown before anything is remo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,15 +66,18 @@ def plan_removal(pair_id: str) -> Removal:
 
 
 def carry_out(removal: Removal) -> None:
-    """Carry out a plan. Raises ConfigError for a file that cannot be removed."""
-    if removal.table:
-        remove_pair(removal.pair.id)
+    """Carry out a plan. Raises ConfigError for a file that cannot be removed.
+
+    The table goes last: on a full disk it cannot be written before there is room.
+    """
     delete((*removal.names, *removal.blobs))
     for name in removal.names:
         _remove_empty(name.parent)
     for folder in {_repo_folder(model) for model in removal.pair.all_models if model.repo is not None}:
         if any(name.is_relative_to(folder) for name in removal.names):
             _tidy(folder)
+    if removal.table:
+        remove_pair(removal.pair.id)
 
 
 def delete(paths: Iterable[Path]) -> None:
@@ -87,8 +90,9 @@ def delete(paths: Iterable[Path]) -> None:
 def _other_user(model: ModelFile, pair: Pair) -> str | None:
     """The id of another pair that uses the file: one of the user's own, or one whose files are all here."""
     own = {each.id for each in own_pairs()}
+    files = {resolved(path) for path in _entries(model)} if model.repo is not None else set()
     for other in load_catalogue().pairs:
-        if other.id == pair.id or not any(_same(model, each) for each in other.all_models):
+        if other.id == pair.id or not any(_same(model, each) or _is_among(files, each) for each in other.all_models):
             continue
         if other.id in own or state_of(other).state == HERE:
             return other.id
@@ -104,6 +108,11 @@ def _unfinished(pair: Pair) -> list[str]:
 
 def _same(one: ModelFile, other: ModelFile) -> bool:
     return one.repo is not None and (one.repo, one.file) == (other.repo, other.file)
+
+
+def _is_among(files: Container[Path], model: ModelFile) -> bool:
+    """True for a local file that is one of these, which may be in the Hub's cache."""
+    return model.path is not None and any(resolved(part) in files for part in parts_of(model.path))
 
 
 def _entries(model: ModelFile) -> list[Path]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from localspec.base.errors import LocalSpecError, NotFoundError
@@ -89,15 +90,24 @@ def _found(pair: Pair, models: Mapping[Path, ScannedModel]) -> PossiblePair | No
 
 
 def find_files(folders: Sequence[Path] = (), environ: Mapping[str, str] = os.environ) -> Iterator[Found]:
-    """The model files in every store and in ``folders``, each path once."""
-    seen = set[Path]()
-    stores = (store(environ) for store in STORES.values())
+    """The model files in every store and in ``folders``, each once."""
     named = (in_folder(folder, FOLDER) for folder in folders)
-    for found in (each for finds in (*stores, *named) for each in finds):
-        place = resolved(found.path)  # circular links are reported when they are read
+    return each_once(chain(find_names(environ), *named))
+
+
+def find_names(environ: Mapping[str, str] = os.environ) -> Iterator[Found]:
+    """The model files in every store under all their names: with Ollama several may stand for one file."""
+    return chain.from_iterable(store(environ) for store in STORES.values())
+
+
+def each_once(found: Iterable[Found]) -> Iterator[Found]:
+    """Each file under its first name."""
+    seen = set[Path]()
+    for each in found:
+        place = resolved(each.path)  # circular links are reported when they are read
         if place not in seen:
             seen.add(place)
-            yield found
+            yield each
 
 
 def scan(

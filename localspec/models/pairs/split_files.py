@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from pathlib import Path, PurePath
 
+from localspec.base.errors import ModelFileError
 from localspec.gguf import GgufHeader, read_header
 
 _SPLIT = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
@@ -23,12 +24,27 @@ def parts_of(path: Path) -> list[Path]:
 
 def read_parts(path: Path) -> list[GgufHeader]:
     """The headers of all files of the model whose first is ``path``. Raises NotFoundError or ModelFileError."""
-    return [read_header(part) for part in parts_of(path)]
+    headers = [read_header(part) for part in parts_of(path)]
+    _check_name(headers[0], len(headers))
+    return headers
+
+
+def _check_name(first: GgufHeader, named_n: int) -> None:
+    """Raise ModelFileError unless the name of a split model's first file is the one by which the others are found."""
+    n = first.split_count
+    if not 1 < n <= MAX_PARTS or n == named_n:
+        return
+    if first.integer("split.no"):
+        raise ModelFileError(f"{first.source} is a later part of a split model.", "Name its first file.")
+    raise ModelFileError(
+        f"{first.source} is the first of {n} files of a split model, and the others are not found by its name.",
+        f"Give all of them their names back: NAME-00001-of-{n:05}.gguf, and so on.",
+    )
 
 
 def stem(file: str) -> str:
-    """The name of a file without folders, ending and the number of a part."""
-    return re.sub(r"-\d{5}-of-\d{5}$", "", Path(file).stem)
+    """The name of a file without folders, ``.gguf`` and the number of a part."""
+    return re.sub(r"(?i)(-\d{5}-of-\d{5})?\.gguf$", "", PurePath(file).name)
 
 
 def is_later_part(name: str) -> bool:

@@ -76,7 +76,7 @@ def _remove(pair_id: str) -> None:
 
 def _text() -> str:
     try:
-        return read_file(own_file(), MOST_BYTES).decode().replace("\r\n", "\n")
+        return read_file(own_file(), MOST_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
     except FileNotFoundError:
         return ""
 

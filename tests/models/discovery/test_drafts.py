@@ -10,6 +10,7 @@ import pytest
 
 from localspec.base.errors import DownloadError, NotFoundError
 from localspec.models.discovery.drafts import find_drafts
+from localspec.models.discovery.taking import take
 from localspec.models.download.model_header import resolve
 from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.collecting import remember_opened
@@ -104,6 +105,23 @@ def test_what_is_here_and_cannot_draft_is_listed_with_its_reason(
     assert [Path(each["name"]).name for each in listed if each["fits"]] == ["small.gguf"]
 
 
+def test_two_programs_that_take_a_model_at_once_have_one_pair_of_it(server: HubServer, world: World) -> None:
+    """The other one adds it after this one has looked, while the projector is judged."""
+    for file, data in (("Fam-8B-Q4_0.gguf", BIG), ("mmproj.gguf", BIG)):
+        server.add("Maker/Fam-8B-GGUF", file, data)
+    others = []
+
+    def meanwhile(sent_bytes: int) -> None:
+        if "mmproj" in server.requests[-1][1]:
+            server.on_bytes = None
+            others.append(take(TARGET, world.context()))
+
+    server.on_bytes = meanwhile
+    pair = take(TARGET, world.context())
+
+    assert [pair.id] == [other.id for other in others] == [own.id for own in own_pairs()]
+
+
 # Files and folders
 
 
@@ -121,6 +139,15 @@ def test_a_folder_is_added_with_the_best_drafts_in_it(localspec: Localspec, tmp_
     before = own_file().read_bytes()
     assert localspec("pairs", "add", tmp_path / "models").code == NotFoundError.exit_code, "they are known"
     assert own_file().read_bytes() == before
+
+
+def test_a_file_that_is_named_several_times_becomes_one_pair(localspec: Localspec, tmp_path: Path) -> None:
+    """By itself, with its folder, and through a link beside it."""
+    big = write(tmp_path / "models" / "big.gguf", BIG)
+    big.with_name("link.gguf").symlink_to(big)
+    done = localspec("pairs", "add", big, tmp_path / "models", big)
+    assert done.code == 0, done.err
+    assert [(pair.id, pair.target.path) for pair in own_pairs()] == [("big", big)]
 
 
 def test_a_name_that_is_not_utf8_leaves_out_its_file_alone(localspec: Localspec, tmp_path: Path) -> None:

@@ -245,7 +245,7 @@ INFOS = st.fixed_dictionaries({}, optional={"id": JSON, "sha": JSON, "siblings":
 @example({"id": 17, "siblings": [{"rfilename": "Big-Q4_K_M.gguf"}]})
 @example({"siblings": [{"rfilename": 5}]})
 @example({"siblings": [{"rfilename": "Big-Q4_K_M.gguf", "size": "many"}]})
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60)
 def test_whatever_the_api_says_of_a_repository_is_used_or_refused(world: World, info: object) -> None:
     world.server.api_body = json.dumps(info).encode()
     with suppress(LocalSpecError):

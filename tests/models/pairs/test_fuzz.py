@@ -40,7 +40,7 @@ NAMES_A_BLOB = b'{"layers": [{"mediaType": "application/vnd.ollama.image.model",
 
 @given(manifest=MANIFESTS)
 @example(manifest=NAMES_A_BLOB)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=150)
 def test_any_manifest_leads_to_a_blob_or_nowhere(tmp_path: Path, manifest: bytes) -> None:
     models = tmp_path / ".ollama" / "models"
     write(models / "manifests/registry.ollama.ai/library/x/y", manifest)
@@ -57,7 +57,7 @@ def test_any_manifest_leads_to_a_blob_or_nowhere(tmp_path: Path, manifest: bytes
     gone=st.integers(0, 8) | st.integers(0, 400),
     text=st.text(st.sampled_from("[]{}=\"'#\n\r\t .,_-0aé\\\x00\ud800"), max_size=6),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60)
 def test_any_change_of_the_catalogue_is_understood_or_complained_about(
     tmp_path: Path, at: int, gone: int, text: str
 ) -> None:

@@ -113,7 +113,7 @@ def test_a_file_without_a_last_line_end_is_continued_on_a_line_of_its_own(big: P
 
 
 @given(st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60)
 def test_any_text_comes_back_as_it_was(title: str) -> None:
     own_file().unlink(missing_ok=True)
 
@@ -245,6 +245,19 @@ def test_what_another_program_keeps_is_named_as_scan_lists_it(tmp_path: Path, mo
     assert (resolved.path, resolved.model.repo, resolved.model.path) == (blob, None, blob)
 
 
+def test_a_model_of_ollama_has_each_of_its_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several may stand for one file, and the file is named by a checksum, which no pair is called after."""
+    monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path))
+    unnamed = model_bytes(1000, metadata={"general.name": ""})
+    for tag in ("1b", "latest"):
+        in_ollama(tmp_path, "llama3.2", tag, unnamed)
+
+    for tag in ("1b", "latest"):
+        assert resolve_file(f"llama3.2:{tag}").header.source == f"llama3.2:{tag}"
+    pair, _ = add_pair(resolve_file("llama3.2:latest"), None)
+    assert (pair.id, pair.title) == ("llama3.2-latest", "llama3.2:latest")
+
+
 @pytest.mark.parametrize("name", ["none.gguf", "Owner/Name:x.gguf", "Owner/Name:Q4_K_M", "Owner/Name:.*", "", "\0"])
 def test_what_is_not_here_is_told(name: str) -> None:
     with pytest.raises((NotFoundError, ModelFileError)):
@@ -293,6 +306,15 @@ def test_a_table_is_taken_out_with_the_comments_in_it_and_no_others(gone: str, l
     assert ("kept as it is" in text) == (left == "first")
     assert "# About the second." in text, "what stands above a table may be about more than it"
     assert text.startswith("# My pairs.\n")
+
+
+def test_a_mark_of_utf_8_at_the_beginning_hides_no_table() -> None:
+    """As some editors write one."""
+    write_own("\ufeff" + WRITTEN.removeprefix("# My pairs.\n# The first one.\n"))
+
+    remove_pair("first")
+
+    assert [pair.id for pair in own_pairs()] == ["second"]
 
 
 def test_what_another_app_has_taken_out_already_is_out() -> None:

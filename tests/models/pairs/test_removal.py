@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from huggingface_hub import scan_cache_dir
@@ -16,7 +18,7 @@ from localspec.models.pairs.leftovers import UNFINISHED, UNUSED, find_leftovers
 from localspec.models.pairs.removal import carry_out, plan_removal
 from localspec.models.pairs.state import HERE, MISSING, NOT_HERE, PARTLY, disk_bytes, state_of
 from localspec.models.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX
-from localspec.models.pairs.user_pairs import own_file
+from localspec.models.pairs.user_pairs import own_file, own_pairs
 from tests.gguf_files import write
 from tests.models.pairs.support import hub_pair, in_hub, write_own
 
@@ -49,6 +51,25 @@ def test_a_draft_that_another_pair_uses_stays() -> None:
     carry_out(removal)
     assert here(big, blob, small, other) == [False, False, True, True]
     assert [pair.id for pair in load_catalogue().pairs if pair.target.repo == "Owner/Name"] == ["two"]
+
+
+@pytest.mark.parametrize("through_link", [False, True], ids=["its path", "a link"])
+def test_a_file_that_another_pair_names_by_path_stays(tmp_path: Path, through_link: bool) -> None:
+    """As a pair does that was made of a file in the Hub's cache, or of a link to one."""
+    big = in_hub("Owner/Name", "big.gguf", BIG_BYTES)
+    small = in_hub("Owner/Name", "small.gguf", SMALL_BYTES)
+    path = big
+    if through_link:
+        path = tmp_path / "mine.gguf"
+        path.symlink_to(big)
+    own = f'[[pairs]]\nid = "mine"\ntitle = "Mine"\n[pairs.target]\nfile = "{path}"\n'
+    write_own(hub_pair("one", "big.gguf", "small.gguf") + "\n" + own)
+
+    removal = plan_removal("one")
+    carry_out(removal)
+
+    assert removal.kept == ("big.gguf stays: the pair 'mine' uses it.",)
+    assert here(big, small) == [True, False]
 
 
 def test_with_its_last_pair_the_draft_goes_too() -> None:
@@ -135,6 +156,22 @@ def test_of_a_shipped_pair_the_files_go_and_the_entry_stays() -> None:
     assert not path.exists()
     assert load_catalogue().find("qwen2.5-7b") == pair
     assert not own_file().exists()
+
+
+def test_on_a_full_disk_the_files_make_room_for_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    big, _, _ = two_pairs()
+    removal, blob, open_file = plan_removal("one"), big.resolve(), os.open
+
+    def full(path: Any, flags: int, *arguments: Any, **options: Any) -> int:
+        if flags & os.O_CREAT and blob.exists():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return open_file(path, flags, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", full)
+    carry_out(removal)
+
+    assert not blob.exists()
+    assert [pair.id for pair in own_pairs()] == ["two"]
 
 
 def test_an_unfinished_download_of_it_is_told_of() -> None:

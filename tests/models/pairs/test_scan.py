@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -12,6 +13,7 @@ from localspec.base.errors import ModelFileError
 from localspec.gguf import read_header
 from localspec.models.compatibility import check_target
 from localspec.models.pairs.scan import find_files, scan
+from localspec.models.pairs.split_files import read_parts
 from localspec.models.pairs.stores import STORES, Found
 from tests.gguf_files import write
 from tests.models.pairs.support import BIG, OTHER_TOKENS, SMALL, in_hub, in_ollama, model_bytes
@@ -61,6 +63,18 @@ def test_a_variable_moves_a_folder(tmp_path: Path, variable: str, below: str) ->
 @pytest.mark.parametrize("variable", ["LLAMA_CACHE", "OLLAMA_MODELS"])
 def test_a_folder_of_a_user_that_is_unknown_has_no_models(tmp_path: Path, variable: str) -> None:
     assert names(environ_of(tmp_path, **{variable: "~nosuchuser/x"})) == []
+
+
+def test_a_user_without_a_home_has_no_models_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that runs as a number."""
+
+    def unknown(uid: int) -> NoReturn:
+        raise KeyError(uid)
+
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    monkeypatch.delenv("HOME")
+
+    assert names({"HF_HOME": os.environ["HF_HOME"]}) == []
 
 
 @pytest.mark.parametrize("variable", [None, "OLLAMA_MODELS"])
@@ -193,6 +207,19 @@ def test_a_model_in_parts_counts_as_one(tmp_path: Path) -> None:
     assert [(m.name, m.size_bytes, m.problem) for m in found.models] == [(first.name, both_bytes, "")]
     with pytest.raises(ModelFileError, match="a later part of a split model"):
         check_target(read_header(second))
+
+
+def test_a_model_in_parts_is_known_by_the_names_of_its_files(tmp_path: Path) -> None:
+    """The others are not found from a first file of another name, by llama.cpp neither."""
+    write_tiny(tmp_path / "x.gguf", "llama", part_tensors=20)
+    first, second = sorted(tmp_path.iterdir())
+
+    with pytest.raises(ModelFileError, match="a later part of a split model"):
+        read_parts(second)
+    renamed = first.rename(tmp_path / "renamed.gguf")
+    with pytest.raises(ModelFileError, match=r"renamed\.gguf is the first of 2 files") as caught:
+        read_parts(renamed)
+    assert "NAME-00001-of-00002.gguf" in caught.value.hint
 
 
 def test_what_there_is_no_time_for_is_listed_as_not_read(tmp_path: Path) -> None:

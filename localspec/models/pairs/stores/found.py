@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from localspec.base.paths import expanded
 from localspec.models.pairs.split_files import is_later_part
 
 _MAX_DEPTH = 6
@@ -26,7 +27,7 @@ class Found:
 
 
 def home(environ: Mapping[str, str]) -> Path:
-    return Path(environ["HOME"]) if environ.get("HOME") else Path.home()
+    return expanded(environ.get("HOME") or "~")
 
 
 def gguf_files(folder: Path) -> Iterator[Path]:
