@@ -74,7 +74,7 @@ def check_headers(options: LoadOptions) -> Headers:
     """Everything that can be refused without loading gigabytes is refused here."""
     parts = read_parts(options.target)
     target = parts[0]
-    draft = read_header(options.draft) if options.draft else None
+    draft = read_parts(options.draft)[0] if options.draft else None
     check_target(target)
     _check_speaks(target)
     if draft:

@@ -171,6 +171,12 @@ class TestRefusals:
         with pytest.raises(ModelFileError, match=r"bare\.gguf.*no vocabulary"):
             open_pair(LoadOptions(bare), Cancellation())
 
+    def test_a_draft_in_parts_is_named_by_its_first_file(self, tmp_path: Path) -> None:
+        write_tiny(tmp_path / "x.gguf", "llama", part_tensors=20)
+        _, later = sorted(tmp_path.iterdir())
+        with pytest.raises(ModelFileError, match="a later part of a split model"):
+            open_pair(LoadOptions(TARGET, later), Cancellation())
+
     def test_a_draft_of_another_vocabulary(self, tmp_path: Path) -> None:
         """Nothing is loaded before the two are known to fit."""
         other = write(tmp_path / "other.gguf", gguf_model())
