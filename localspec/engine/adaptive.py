@@ -37,7 +37,7 @@ _CHANCE = 0.7
 _HOPED = 0.9
 """The chance of its later proposals that is hoped for when it is tried again."""
 _TRY_WORTH_N = 64
-"""A try may cost one in so many tokens' time, so a dear drafter is tried more seldom than that."""
+"""A try may cost one in so many tokens' time, so a costly drafter is tried more seldom than that."""
 _SURE, _PROVEN_N = 0.9, 2
 """On CUDA plain decoding is left for a guess with less than this chance only after so many guesses in a row that were
 right without being proposed."""
@@ -281,7 +281,7 @@ class _AdaptivePlan:
         price = self._costs.query_s(drafter, due_n) / self._costs.plain_s
         worth = expected * self._survival
         if worth - instead > price:
-            # Queries are worth less where the next batches are dear: no more than a certain proposal would save here.
+            # Queries are worth less where the next batches are costly: no more than a certain proposal would save here.
             worth = min(worth, self._saved(1.0, value.chance, further_s))
         if worth - instead > price:
             return True

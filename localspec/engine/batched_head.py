@@ -38,9 +38,9 @@ class HeadAnswer:
     """The answer to a ``HeadQuestion``."""
 
     step: HeadStep | None = None
-    """If it was scored."""
+    """The step, if it was scored."""
     encoded: Rows | None = None
-    """If it had no tokens; a copy."""
+    """A copy of the encoded rows, if there were no tokens."""
 
     def copy(self) -> HeadAnswer:
         """The same, valid for good."""

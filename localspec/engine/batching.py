@@ -142,7 +142,7 @@ class ContinuousBatch:
         """Time of the replies' own work since the last network in order evaluated."""
         self._ready: deque[_Turn] = deque()
         self._waiting: list[_Turn] = []
-        """In the order in which they began."""
+        """The turns that wait, in the order in which they began."""
         self._running: _Turn | None = None
 
     @property

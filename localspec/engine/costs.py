@@ -15,7 +15,7 @@ from math import inf
 from typing import Any
 
 _SHARED_RATE = 0.12
-"""The rate at which all prices follow a round: a longer context or a busier machine makes every batch dearer."""
+"""The rate at which all prices follow a round: a longer context or a busier machine makes every batch costlier."""
 _OWN_RATE, _ALONE_RATE = 0.12, 0.01
 """The rates at which the price of one batch size follows in addition: shortly after a plain round, and otherwise."""
 _QUERY_RATE = 0.12
@@ -23,7 +23,7 @@ _QUERY_RATE = 0.12
 _FEW_N = 8
 """A query that reads more tokens tells the price of catching up, one that reads no more the price of a step."""
 _NEAR_N = 8
-"""Rounds for which a plain round tells the machine's speed; without it a dear batch looks like a slow machine."""
+"""Rounds for which a plain round tells the machine's speed; without it a costly batch looks like a slow machine."""
 _CLEARLY = 0.93
 """A larger batch must take less than this share of a smaller one's time to be evaluated in its place."""
 _LARGEST_SURPRISE = 2.0
@@ -35,7 +35,7 @@ _CHARGED_OVER_N = 4.0
 _OVERPAID = 0.5
 """The share of that price up to which a size is kept that is too large."""
 _LARGEST_RESIZE = 4.0
-"""The largest factor by which one change may have been dearer than the price."""
+"""The largest factor by which one change may have been costlier than the price."""
 _FORGOTTEN = 1 / 512
 """The share by which that price falls with every round that changes nothing: a price too high would never be seen."""
 _LARGEST_KEPT = 4096
@@ -312,7 +312,7 @@ class Costs:
     def taught(self) -> Costs | None:
         """The measured costs, corrected by the rounds since; None if there were too few, or no plain ones.
 
-        Only what a size costs beside plain decoding is learned: a long context or a busy hour makes all dearer alike.
+        Only what a size costs beside plain decoding is learned: a long context or a busy hour makes all costlier alike.
         A batch that is evaluated as a larger one keeps its own price, which tells that it had better be.
         """
         known = {batch for batch, n in self._seen_n.items() if n >= _TAUGHT_N} - (self._padded or {}).keys()

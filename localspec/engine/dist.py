@@ -30,7 +30,7 @@ class Dist:
 
     @staticmethod
     def of(ids: NDArray[np.int64], weights: NDArray[Any]) -> Dist:
-        """From ids in any order and weights of any positive sum; zero weights are dropped."""
+        """The distribution of ids in any order and weights of any positive sum; zero weights are dropped."""
         order = ids.argsort()
         ids, weights = ids[order], weights[order]
         if not weights.all():
@@ -111,7 +111,7 @@ class RepeatableRng:
         self._place = place
 
     def accepts(self, p: Any, q: Any) -> bool:
-        """Not asked: who draws with the target's distribution knows what stays."""
+        """Never called: who draws with the target's distribution knows which proposals stay."""
         raise NotImplementedError
 
     def draw(self, dist: Dist) -> int:

@@ -5,7 +5,7 @@ proposal is worth depends on what the others propose. Before each pass the rows 
 out anew: the proposals that may follow are taken in the order of their worth, as many of them as make expected worth
 over time largest (Liu et al. 2024, SmartSpec, arXiv 2406.14066, with chances proposal by proposal). A token is worth
 the more the slower its reply has been: proportional fairness (Kelly 1997), which costs tokens a second now and gains
-them where replies end sooner together. Time is measured by batch size, so that where the batch alone is dear nobody
+them where replies end sooner together. Time is measured by batch size, so that where the batch alone is costly nobody
 proposes anything. A reply that is alone at the moment has the policy of ``adaptive.py``.
 """
 

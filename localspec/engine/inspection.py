@@ -14,7 +14,7 @@ class Candidate:
     id: int
     text: str
     prob: float
-    """Of the model's own softmax, at temperature 1."""
+    """The probability by the model's own softmax, at temperature 1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ Logits = NDArray[np.float32]
 _LATEST_N = 64
 """Tokens at the end of a text that it is likely to differ in from an earlier one."""
 _MANY_TOKENS, _GROUP_N = 16_384, 8
-"""Of a vocabulary of so many tokens only the best of each so many are added up."""
+"""The size of a vocabulary from which only the best token of each group of the second number is added up."""
 
 
 class Vocab(Protocol):

@@ -101,7 +101,7 @@ class SamplerPath:
         self._steps.append(token)
 
     def sampler(self) -> Sampler:
-        """The sampler after the proposals. It is forked only once it is needed, since some forks are dear."""
+        """The sampler after the proposals. It is forked only once it is needed, since some forks are costly."""
         if self._fork is None:
             self._fork = self._sampler.fork()
         for token in self._steps:

@@ -39,9 +39,9 @@ _WORST_SAVED = 2.0
 _FEWEST_N = 96
 """Fewer latest tokens are not worth beginning with."""
 _ENOUGH_N = 256
-"""So many are nearly as good as all; more are read where that takes no more than the share that may be lost."""
+"""Latest tokens that are nearly as good as all; more are read if that takes no more than the share that may be lost."""
 _AGAIN = 1 / 8
-"""The share by which a reply must have grown before reading that was too dear is considered again."""
+"""The share by which a reply must have grown before reading that was too costly is considered again."""
 _PIECE_N, _PIECE_ROUNDS = 32, 4
 """Tokens that are read between two rounds: at least, and for the time of so many plain rounds."""
 
@@ -129,7 +129,7 @@ class Gain:
     prior: float
     tokens: float = 0.0
     saved: float = 0.0
-    """In the time of plain tokens."""
+    """The gain, in the time of plain tokens."""
 
     def add(self, tokens_n: int, saved: float) -> None:
         """``tokens_n`` tokens took so much less time than plain ones."""
@@ -165,7 +165,7 @@ class ReadingPolicy:
     _behind: dict[str, str] = field(default_factory=dict)
     """Those that are not ready, with the reason."""
     _again_n: dict[str, int] = field(default_factory=dict)
-    """Tokens of the reply at which reading that was too dear is considered again: that takes a small target's time."""
+    """The length of the reply at which reading that was too costly is considered again, since that takes time."""
     _spent_s: float = 0.0
 
     def for_another(self) -> ReadingPolicy:

@@ -54,7 +54,7 @@ class _StopString:
         self.begun_n = 0
         """Length of the longest end of the growing text that begins the stop string."""
         self._shorter = [0, 0]
-        """By the length of a beginning: the length of the longest shorter one at its end. Known as far as needed."""
+        """The length of the longest shorter beginning at the end of each, by its length. Known as far as needed."""
 
     def feed(self, text: str) -> int:
         """Append ``text``; returns the number of its characters with which the stop string is complete, or 0."""

@@ -81,7 +81,7 @@ def _check_no_draft_settings(values: Values, target: Path) -> None:
 
 
 def _check_drafters(names: tuple[str, ...]) -> None:
-    """Before anything is loaded; making the drafters would find it out only after."""
+    """Raise UsageError for an unknown drafter before anything is loaded; making the drafters would do so later."""
     from localspec.engine.drafters import drafter_names
 
     known = drafter_names()

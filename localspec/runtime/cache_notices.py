@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 _KEEPING = "Keeping the conversation's cache on disk;"
 KEEPING_BEHIND = f"{_KEEPING} Ctrl-C lets that go on without you."
-"""For a cache that another process keeps."""
+"""The notice for a cache that another process keeps."""
 KEEPING_HERE = f"{_KEEPING} Ctrl-C goes on without it."
 NOT_KEPT = "The conversation's cache is not kept; it will be read again when you go on with it."
 _LONG_S = 1.0

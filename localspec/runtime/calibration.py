@@ -39,7 +39,7 @@ _WARM_UP_ROUNDS = 1
 _BATCHES = (4, 2, 8, 16, 12, 9, 5, 3, 6, 7, 17)
 """Batches to measure, the telling ones first, in case time runs out.
 
-Kernels take rows in groups of four or eight, so the sizes just above a full group are the dear ones: without 9 and 12
+Kernels take rows in groups of four or eight, so the sizes just above a full group are the costly ones: without 9 and 12
 the straight line from 8 to 16 makes depths 8 to 10 look cheaper than they are.
 """
 _BATCHES_S = 3.0
@@ -101,7 +101,7 @@ def _threads_weight(batch: int) -> float:
 
 
 def _evaluations_weight(batch: int) -> float:
-    """Of one size, with a target slow enough for a person to wait for."""
+    """The weight of the evaluations of one size, for a target so slow that the user has to wait."""
     return (1 + _LONG_REPEATS) * batch_weight(batch)
 
 

@@ -82,7 +82,7 @@ class Outlets:
     """A port of this machine, or a file."""
     audit_log: Path | None = None
     otel: bool = False
-    """To an OpenTelemetry collector."""
+    """True if traces go to an OpenTelemetry collector."""
     reply_check: str | None = None
     """A command, or a function as "module:function", that sees a reply before anybody else does."""
 

@@ -130,7 +130,7 @@ class Encoder:
         kept_n = {end: i + 1 for i, end in enumerate(ends) if i >= anchor}
         following = next((j for j in range(1, len(fresh)) if vocab.is_control(fresh[j])), None)
         if following is None:
-            # A reply that is gone on with has its own tokens, to the very end.
+            # A reply that is continued has its own tokens, to the very end.
             n = kept_n.get(len(data))
             return list(earlier[:n]) if n else [*earlier[:anchor], *fresh]
         fresh_ends = list(_ends(data, vocab, fresh[:following], start))

@@ -25,7 +25,7 @@ _PERCENT_WIDTH = 5
 _LENGTH_WIDTH = 4
 _NATS_WIDTH = 5
 _AS_FAST = 0.995
-"""From here on a speed-up is written 1.00x or more."""
+"""The speed-up from which 1.00x or more is written."""
 
 
 def count(value: int, *, fixed: bool = False) -> str:

@@ -31,7 +31,7 @@ from localspec.base.visible import visible_line
 LONGEST_SIDE = 1344
 """Pixels of a kept image: about 2,300 rows for a model that reads squares of 28 pixels."""
 MOST_BYTES = 8_000_000
-"""Of a kept image."""
+"""The size of a kept image."""
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HEAD = Struct(">IIBBBBB")
 _LAST_FILTER = 4

@@ -31,7 +31,7 @@ def infill_prompt(prompt: Infill, vocab: TextVocab, encoder: Encoder, room: int)
     if tokens is None:
         raise InputError(
             "This model cannot fill a gap in a text: it has no tokens for it.",
-            "Choose a model for code that was trained for it, as Qwen2.5-Coder.",
+            "Choose a model for code that was trained for it, such as Qwen2.5-Coder.",
         )
     bos = [vocab.bos] if vocab.adds_bos and vocab.bos is not None else []
     room -= len(bos) + _FRAME_N

@@ -22,7 +22,7 @@ from localspec.engine.logprobs import LogprobReader
 from localspec.engine.model import Model
 from localspec.engine.sampling import Sampler
 from localspec.engine.settings import Sampling
-from localspec.runtime.messages import Message, ReplyOptions, Tool
+from localspec.runtime.messages import Message, ReplyOptions
 from localspec.runtime.opening import PairTarget
 from localspec.runtime.prompt_images import PromptImages
 from localspec.runtime.prompting import Prompter, check_ids
@@ -31,7 +31,7 @@ from localspec.runtime.sampling import check_ranges
 KEPT_PROMPTS_N = 64
 
 Asked = Sequence[Message] | str
-_Key = tuple[tuple[Message, ...] | str, int | None, tuple[Tool, ...], str | None]
+_Key = tuple[tuple[Message, ...] | str, ReplyOptions]
 
 
 class Inspector:
@@ -45,31 +45,30 @@ class Inspector:
         self._draft = draft
         self._max_outputs = max_outputs
         self._images = images
-        self._prompts: OrderedDict[_Key, array[int]] = OrderedDict()
-        self._held: dict[_Key, Sampling] = {}
+        self._prompts: OrderedDict[_Key, tuple[array[int], Sampling]] = OrderedDict()
+        """The tokens of each, and the sampling of its reply."""
 
     def remember(
         self, prompt: Asked, options: ReplyOptions, tokens: Sequence[int], held: Sampling | None = None
     ) -> None:
         """A reply is being written to this prompt, whose tokens are these; ``held`` is its sampling with constraint."""
         key = _key(prompt, options)
-        self._prompts[key] = array("i", tokens)
-        self._held[key] = held or options.sampling
+        self._prompts[key] = array("i", tokens), held or options.sampling
         self._prompts.move_to_end(key)
         if len(self._prompts) > KEPT_PROMPTS_N:
-            del self._held[self._prompts.popitem(last=False)[0]]
+            self._prompts.popitem(last=False)
 
     def inspect(self, prompt: Asked, options: ReplyOptions, reply: Sequence[int], position: int) -> Inspection:
         """As ``load.PairInspector.inspect``."""
         self._check(reply, position, position + 1)
-        tokens, exact = self._prompt(prompt, options, position)
+        tokens, sampling, exact = self._prompt(prompt, options, position)
         vocab = self._target.vocab
         seen = inspect(
             self._target,
             self._draft,
             [*tokens, *reply[:position]],
             reply[position],
-            self._sampler(self._held.get(_key(prompt, options), options.sampling), tokens, reply[:position]),
+            self._sampler(sampling, tokens, reply[:position]),
             lambda token: vocab.source(token).decode("utf-8", errors="replace"),
         )
         return replace(seen, greedy=options.sampling.greedy, exact_context=exact)
@@ -79,7 +78,7 @@ class Inspector:
     ) -> tuple[float, ...]:
         """As ``load.PairInspector.probs``."""
         self._check(reply, start, stop)
-        tokens, _ = self._prompt(prompt, options, stop)
+        tokens, _, _ = self._prompt(prompt, options, stop)
         chunks = token_probs(self._target, [*tokens, *reply[:start]], reply[start:stop], self._max_outputs)
         return tuple(prob for chunk in chunks for prob in chunk)
 
@@ -93,11 +92,11 @@ class Inspector:
         reader = LogprobReader(top_n, self._target.vocab.source)
         return tuple(token_logprobs(self._target, ids[:start], ids[start:stop], self._max_outputs, reader))
 
-    def _prompt(self, prompt: Asked, options: ReplyOptions, reply_n: int) -> tuple[list[int], bool]:
-        """The prompt's tokens, and whether they are the very ones. Raises InputError or CapacityError."""
-        kept = self._prompts.get(_key(prompt, options))
+    def _prompt(self, prompt: Asked, options: ReplyOptions, reply_n: int) -> tuple[list[int], Sampling, bool]:
+        """The prompt's tokens, the sampling, and whether they are the very ones. Raises InputError or CapacityError."""
+        kept, sampling = self._prompts.get(_key(prompt, options)), options.sampling
         if kept is not None:
-            tokens = kept.tolist()
+            tokens, sampling = kept[0].tolist(), kept[1]
             if self._images and has_places(tokens) and not isinstance(prompt, str):
                 for message in prompt:
                     self._images.prepared(message)  # they may have been let go
@@ -106,7 +105,7 @@ class Inspector:
             prompter = Prompter(self._target.vocab, self._target.n_ctx, images=self._images)
             tokens = prompter.prompt(prompt, options).tokens
         self._check_room(len(tokens) + reply_n)
-        return tokens, kept is not None
+        return tokens, sampling, kept is not None
 
     def _check_room(self, tokens_n: int) -> None:
         """Raise CapacityError if the last of so many tokens has no place in the context before it."""
@@ -141,5 +140,6 @@ class Inspector:
 
 
 def _key(prompt: Asked, options: ReplyOptions) -> _Key:
+    """The prompt with the options that prompt and sampler are made from."""
     asked = prompt if isinstance(prompt, str) else tuple(prompt)
-    return asked, options.max_tokens, options.tools, options.reasoning
+    return asked, replace(options, spec=None, depth=None, seed=None, stop=(), logprobs=None, repeatable=False)

@@ -69,7 +69,7 @@ class InterruptibleThread:
 
     def __init__(self) -> None:
         self.cancel = Cancellation()
-        """For the work to obey; set by Ctrl-C, cleared before each piece of work."""
+        """The cancellation of the work; set by Ctrl-C, cleared before each piece of work."""
         self.interrupted = False
         """True if Ctrl-C came during the latest piece of work."""
         self.leaving: int | None = None

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 _MORE_TOKEN = 0.2
-"""Of a single token's time, for each further token of a batch."""
+"""The share of a single token's time that each further token of a batch takes."""
 _WORTH_SAYING_S = 2.5
 _NEARLY = 0.99
 """The largest fraction shown before the end, since a plan may have been too short."""

@@ -38,7 +38,7 @@ class OpenedModels:
     head: HeadContext | None = None
     """A head of the target from a file of its own."""
     heads: dict[str, HeadInputs[Head]] = field(default_factory=dict)
-    """By kind, which is also the name of their drafter."""
+    """The heads by kind, which is also the name of their drafter."""
     block_head: HeadInputs[BlockHead] | None = None
     unavailable: dict[str, DrafterUnavailableError] = field(default_factory=dict)
     """Heads that there are files for, and that cannot be used, by drafter."""

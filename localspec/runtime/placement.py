@@ -46,13 +46,13 @@ class Placement:
 
     target: LoadSettings
     draft: LoadSettings | None
-    """For a draft model, or for a head of the target."""
+    """The settings of a draft model, or of a head of the target."""
     projector: Path | None = None
     """The projector through which the target reads images."""
 
     @property
     def mtp(self) -> LoadSettings | None:
-        """For the context of the target's own MTP layers; None if it has none."""
+        """The settings of the context of the target's own MTP layers; None if it has none."""
         outputs_n = max(OUTPUTS_N[MTP], self.target.sequences)
         return replace(self.target, max_outputs=outputs_n, snapshots=0) if self.target.mtp else None
 
@@ -92,7 +92,7 @@ def _is_block_head(draft: GgufHeader | None) -> bool:
 
 
 def _for_sequences(plan: Placement, n: int, places_n: int) -> Placement:
-    """With scores for the rows of ``n`` sequences: a verification's of the target, ``places_n`` of what drafts."""
+    """The plan with scores for ``n`` sequences: a verification's rows of the target, ``places_n`` of the drafter."""
     draft = plan.draft
     if draft:
         rows_n = max(n * places_n, draft.max_outputs)
@@ -265,7 +265,7 @@ def _fitting(
 
 
 def _smaller(plan: Placement, snapshots: int) -> Placement:
-    """With windows kept no longer than they are seen, so many recurrent states, and no context for short texts."""
+    """The plan with windows kept only while they are seen, so many recurrent states, and no context for short texts."""
     return replace(
         plan,
         target=replace(plan.target, swa_full=False, short_fused=False, snapshots=snapshots),

@@ -50,6 +50,9 @@ class Keepable(Protocol):
     """A model whose cache can be kept."""
 
     @property
+    def n_ctx(self) -> int: ...
+
+    @property
     def held_tokens(self) -> Sequence[int]:
         """The tokens that its cache holds."""
         ...
@@ -90,7 +93,7 @@ class KeptCaches:
     """The kept caches of the models that are loaded."""
 
     folder: Path
-    """Of this pair. What is beside it belongs to others."""
+    """The folder of this pair; folders beside it belong to others."""
     models: tuple[Keepable, ...]
     """Target first."""
     worth_n: int
@@ -108,7 +111,8 @@ class KeptCaches:
             if len(target.held_tokens) - here_n >= self.worth_n:
                 self.keep(cancel)
             blocks = _blocks(prompt)
-            best = max(self._all(), key=lambda kept: kept.shared_n(blocks), default=None)
+            fitting = (kept for kept in self._all() if _BLOCK_N * len(kept.blocks) <= target.n_ctx)
+            best = max(fitting, key=lambda kept: kept.shared_n(blocks), default=None)
             if best is not None and best.shared_n(blocks) - here_n >= self.worth_n:
                 self._restore(best, cancel)
 

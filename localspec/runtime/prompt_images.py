@@ -41,9 +41,9 @@ class PromptImages:
     def __init__(self, reader: ImageReader | None) -> None:
         self._reader = reader
         self._numbers: OrderedDict[str, int] = OrderedDict()
-        """By the image's digest, the one that was used last at the end."""
+        """The number of each image by its digest, the one that was used last at the end."""
         self._tokens: dict[int, list[int]] = {}
-        """By number."""
+        """The tokens of each image by its number."""
         self._next = 0
 
     def forget_old(self) -> None:

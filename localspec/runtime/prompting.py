@@ -75,7 +75,7 @@ class Prompter:
         self._check = check
         self._images = images or PromptImages(None)
         self._templates: dict[str, ChatTemplate] = {}
-        """By their sources."""
+        """The templates by their sources."""
         self._latest: list[int] = []
         self._left_out: list[Message] = []
 

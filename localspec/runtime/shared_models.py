@@ -32,7 +32,7 @@ class SequenceModels:
 
     target: LlamaSequence
     draft: LlamaSequence | None
-    """Of a draft model."""
+    """The sequence of a draft model."""
     drafters: PairDrafters
 
 
@@ -44,7 +44,7 @@ class SharedModels:
     draft: LlamaSequences | None = None
     """A draft model."""
     heads: dict[str, LlamaHead | LlamaBlockHead] = field(default_factory=dict)
-    """By kind, which is also the name of their drafter."""
+    """The heads by kind, which is also the name of their drafter."""
     unavailable: dict[str, DrafterUnavailableError] = field(default_factory=dict)
     """As ``OpenedModels.unavailable``."""
 

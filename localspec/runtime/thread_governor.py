@@ -16,7 +16,7 @@ from localspec.engine.model import TunableModel
 _EVERY_S = 0.5
 """Processors are counted so often at most: the system tells their use in hundredths of a second."""
 _SOON_S = 0.1
-"""After a pause between two replies they are counted again so soon, for the pause tells little about now."""
+"""The wait before they are counted again after a pause between two replies, which tells little about now."""
 _TAKEN, _FREE = 0.6, 0.35
 """The part of a processor that others have to use for it to count as taken, and may use for it to count as free again.
 
@@ -44,7 +44,7 @@ class ThreadGovernor:
         """Seconds between the latest count and the next."""
 
     def adjust(self, *, begins: bool = False) -> None:
-        """To be called between evaluations, as often as there is occasion; ``begins`` is True where a reply begins."""
+        """Choose the number of threads. To be called between evaluations; ``begins`` is True where a reply begins."""
         age_s = self._processors.age_s
         if not self._best_n or age_s < self._wait_s:
             return

@@ -29,7 +29,7 @@ _VERIFY_BATCH = 4
 _SAME_DAY = 2.5
 """Costs from the disk are scaled by up to this factor; a machine that is faster or slower by more is another."""
 _SAME_NETWORK = 1.25
-"""Likewise of a network: its delay makes every pass dearer by the same time, and not by the same factor."""
+"""Likewise of a network: its delay makes every pass costlier by the same time, and not by the same factor."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -328,8 +328,9 @@ def test_scores_that_are_not_numbers_are_refused(settings: Sampling, at: int, wr
         make_sampler(settings, N_VOCAB + 6).dist(row)
 
 
-def test_nothing_left_to_choose_is_an_error() -> None:
-    settings = Sampling(logit_bias=tuple((token, BANNED) for token in range(50)))
+@pytest.mark.parametrize("typical_p", [1.0, 0.5])
+def test_nothing_left_to_choose_is_an_error(typical_p: float) -> None:
+    settings = Sampling(typical_p=typical_p, logit_bias=tuple((token, BANNED) for token in range(50)))
     with pytest.raises(UsageError, match="ruled out"):
         make_sampler(settings, 50).dist(row_of(1, 50))
 

@@ -48,6 +48,12 @@ def test_after_an_edit_it_goes_by_the_new_text() -> None:
     assert [round_.tokens for round_ in rounds_of(TEXT[:8], drafter, 20)] == fresh
 
 
+def test_an_image_that_stands_in_the_text_again_is_not_proposed() -> None:
+    """A reply has none; the words between two of them are proposed as ever."""
+    assert proposals([3, 1, -5, -6, 4, 1, 5, 3, 1], (), 3) == []
+    assert proposals([3, 1, -5, -6, 4, 1, 5, 3, 1, -5, -6], (), 2) == [4, 1]
+
+
 def test_longer_and_clearer_matches_promise_more() -> None:
     def prior(length: int, count: int, occurrences: int) -> float:
         return proposal_from(Guess(1, length, count, occurrences, 0)).prior

@@ -90,6 +90,16 @@ def test_a_message_cannot_make_an_image_of_a_mark_or_of_an_answer(home: Path) ->
         assert [token for token in tokens if token < 0] == [-10, -11, -12]
 
 
+def test_a_system_prompt_shows_no_images(home: Path) -> None:
+    """What stands there like the block of one is a text."""
+    reader = Reader()
+    with closing(open_target()) as target:
+        prompter = Prompter(target.vocab, 1024, images=PromptImages(reader))
+        said = [Message(Role.SYSTEM, f"{image_block('0.png', kept(home))}Be brief."), user("Hello")]
+        assert min(prompter.chat(said).tokens) >= 0
+    assert not reader.seen
+
+
 @pytest.mark.parametrize("template", ["", "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"])
 def test_the_image_that_a_tool_returns_stands_in_its_result(home: Path, template: str) -> None:
     """Whether the template knows tools or not; without a projector it stays a text."""

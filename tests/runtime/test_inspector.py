@@ -88,6 +88,21 @@ def test_a_reply_of_another_branch_can_still_be_looked_into(pair: InspectablePai
     assert after.target.filtered, "what was drawn had a chance, penalties and all"
 
 
+def test_a_reply_is_looked_into_with_its_own_sampling(pair: InspectablePair) -> None:
+    """Also after the same question was answered again by other samplers."""
+
+    def chances() -> list[float | None]:
+        seen = [pair.inspector.inspect(QUESTION, DRAWN, reply, position) for position in range(12)]
+        assert all(each.exact_context for each in seen)
+        return [each.target.filtered for each in seen]
+
+    _, reply, _ = ask(pair, QUESTION, DRAWN)
+    before = chances()
+    ask(pair, QUESTION, GREEDY)
+    assert chances() == pytest.approx(before, abs=1e-3)
+    assert any(chance not in (0, 1) for chance in before), "a greedy sampler would say the same"
+
+
 def test_a_prompt_that_was_forgotten_is_made_anew_and_said_to_be(pair: InspectablePair) -> None:
     """As after a restart."""
     _, reply, _ = ask(pair, QUESTION, GREEDY)

@@ -40,6 +40,7 @@ class Cache:
     full: bool = False
     cancels: bool = False
     """Whether somebody presses Cancel while it writes or reads."""
+    n_ctx: int = 1000
 
     def held(self, context: Sequence[int]) -> int:
         pairs = zip(self.held_tokens, context, strict=False)
@@ -57,7 +58,7 @@ class Cache:
 
     def restore(self, path: Path, cancel: Cancellation | None = None) -> Came:
         text = path.read_text()
-        if text == DAMAGED:
+        if text == DAMAGED or len(json.loads(text)) > self.n_ctx:
             return Came((), "it is damaged")
         self.held_tokens = json.loads(text)
         if self.cancels and cancel:
@@ -83,6 +84,17 @@ def test_a_part_in_common_is_enough(tmp_path: Path) -> None:
     target.held_tokens = []
     caches(tmp_path, target).before_reply([*LONG[:130], 1, 2, 3], Cancellation())
     assert target.held([*LONG[:130], 1]) == 130
+
+
+def test_a_cache_that_is_larger_than_the_context_stays_for_one_that_it_fits(tmp_path: Path) -> None:
+    """Where the pair is loaded with a smaller context, a conversation that begins alike is read."""
+    large, small = Cache(list(LONG)), Cache(n_ctx=len(LONG) - 40)
+    caches(tmp_path, large).keep()
+    caches(tmp_path, small).before_reply(LONG[:150], Cancellation())
+    assert small.held_tokens == []
+    large.held_tokens = []
+    caches(tmp_path, large).before_reply(LONG, Cancellation())
+    assert large.held_tokens == LONG
 
 
 def test_nothing_is_brought_back_for_less_than_it_is_worth(tmp_path: Path) -> None:

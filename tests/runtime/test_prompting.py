@@ -287,6 +287,11 @@ class TestPrompter:
             assert prompter.beginning(thread("a"), (), reasoning) == begun
             assert prompter.rendered(thread("a"), (), "", reasoning) == (f"{piece}<u>a<e><a>", 5)
 
+    def test_what_leaves_no_room_to_reply_is_not_read_ahead(self) -> None:
+        prompter = Prompter(FakeVocab(), 12)
+        assert prompter.beginning(thread("c" * 4)) == ids("<u>", *"c" * 4)
+        assert prompter.beginning(thread("c" * 10)) == []
+
     def test_a_reply_that_is_gone_on_with_stands_at_the_end(self) -> None:
         """Open, as the model left it, and in the very tokens that it was generated in."""
         prompter = Prompter(FakeVocab(), 100)

@@ -15,10 +15,9 @@ ReadValue = Callable[[str, int, str], tuple[Any, int]]
 
 Raises ValueError where there is none."""
 
-_KEY = re.compile(r"\s*([^\s:{}\[\],]+)\s*:")
-_WORD = re.compile(r"true|false|null")
+_KEY = re.compile(r"([^\s:{}\[\],]+)\s*:\s*")
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
-_PYTHON_WORD = re.compile("|".join(_WORDS))
+_WORD = re.compile("|".join(_WORDS))
 _CALLED, _GIVEN = re.compile(r"([\w.-]+)\s*\("), re.compile(r"([\w.$@-]+)\s*=\s*")
 _SPACE, _COLON = re.compile(r"\s*"), re.compile(r"\s*:\s*")
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
@@ -88,17 +87,35 @@ def _part(root: Any, place: str) -> Any:
 
 
 def typed(value: str, types: frozenset[str] | None) -> Any:
-    """A text between tags as a value of ``types``: JSON if it is, of another type than a text where it may be one."""
+    """A text between tags as a value of ``types``: JSON if it is, of another type than a text where it may be one.
+
+    Where it may be none it may also be as Python writes it: chat templates that print values as they are show calls so.
+    """
+    if types is not None and "string" not in types:
+        return _literal(value)
     try:
         found, end = json_value(value, 0)
     except ValueError:
         return value
     if value[end:].strip():
         return value
-    if types is not None and "string" in types:
+    if types is not None:
         others = types - {"string"} | ({"integer"} if "number" in types else set())
         return found if _type(found) in others else value
     return found
+
+
+def _literal(value: str) -> Any:
+    """A text as the value of JSON or Python that it is; itself if it is none."""
+    written = value.strip()
+    for read in (json_value, partial(_python_value, depth=_DEEPEST)):
+        try:
+            found, end = read(written, 0)
+        except ValueError:
+            continue
+        if end == len(written):
+            return found
+    return value
 
 
 def _type(value: Any) -> str:
@@ -155,7 +172,12 @@ def _python_value(text: str, at: int, depth: int) -> tuple[Any, int]:
         written = _ESCAPED.sub(_unescaped, quoted[0][1:-1])
         # An escape may be half of a character.
         return written.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass"), quoted.end()
-    word = _PYTHON_WORD.match(text, at) or NUMBER_RE.match(text, at)
+    return _single_value(text, at)
+
+
+def _single_value(text: str, at: int) -> tuple[Any, int]:
+    """A word or a number, as Python or JSON has it."""
+    word = _WORD.match(text, at) or NUMBER_RE.match(text, at)
     if word is None:
         raise ValueError(f"there is no value at character {at}")
     return _WORDS[word[0]] if word[0] in _WORDS else _JSON.decode(word[0]), word.end()
@@ -198,31 +220,18 @@ def _gemma_value(text: str, at: int, quote: str, depth: int) -> tuple[Any, int]:
         if end < 0:
             raise ValueError("a text in it does not end")
         return text[start:end], end + len(quote)
-    if text.startswith("{", at):
-        return _gemma_parts(text, at + 1, "}", quote, depth)
     if text.startswith("[", at):
-        return _gemma_parts(text, at + 1, "]", quote, depth)
-    word = _WORD.match(text, at) or NUMBER_RE.match(text, at)
-    if word is None:
-        raise ValueError(f"there is no value at character {at}")
-    return _JSON.decode(word[0]), word.end()
+        return _items(text, at + 1, "]", partial(_gemma_value, quote=quote, depth=depth - 1))
+    if text.startswith("{", at):
+        parts, at = _items(text, at + 1, "}", partial(_gemma_member, quote=quote, depth=depth - 1))
+        return dict(parts), at
+    return _single_value(text, at)
 
 
-def _gemma_parts(text: str, at: int, close: str, quote: str, depth: int) -> tuple[Any, int]:
-    """The parts of an object or a list up to ``close``."""
-    parts: list[tuple[str, Any]] = []
-    while not text.startswith(close, at):
-        if parts:
-            if not text.startswith(",", at):
-                raise ValueError(f"there is no comma at character {at}")
-            at += 1
-        key = ""
-        if close == "}":
-            found = _KEY.match(text, at)
-            if found is None:
-                raise ValueError(f"there is no name at character {at}")
-            key, at = found[1], found.end()
-        value, at = _gemma_value(text, at, quote, depth - 1)
-        parts.append((key, value))
-    values = dict(parts) if close == "}" else [value for _, value in parts]
-    return values, at + 1
+def _gemma_member(text: str, at: int, quote: str, depth: int) -> tuple[tuple[str, Any], int]:
+    """A value after its key."""
+    found = _KEY.match(text, at)
+    if found is None:
+        raise ValueError(f"there is no name at character {at}")
+    value, at = _gemma_value(text, found.end(), quote, depth)
+    return (found[1], value), at

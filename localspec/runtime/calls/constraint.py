@@ -1,4 +1,4 @@
-"""The constraint that holds the arguments of calls to the schemas of their tools, from the begin of a call on."""
+"""The constraint that holds the arguments of calls to the schemas of their tools, from the beginning of a call on."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def held(
     if from_the_begin:
         triggers = [rf"(?<={re.escape(syntax.reasoning[1])})"] if reasons else []
     else:
-        triggers = list(_triggers(syntax, tools, reasons=reasons))
+        triggers = list(_triggers(syntax, tools, controls, reasons=reasons))
     return replace(sampling, grammar=grammar, grammar_triggers=tuple(triggers))
 
 
@@ -78,7 +78,7 @@ def _cannot_require(syntax: CallSyntax, *, can_be: bool) -> UsageError:
     if not can_be:
         return UsageError(
             "A call of a tool cannot be required of this model: "
-            f"nothing holds a reply to these tools in its syntax ({syntax.name}).",
+            f"a reply cannot be constrained to these tools in its syntax ({syntax.name}).",
             "Leave the choice to the model.",
         )
     return UsageError("A call cannot be required with mirostat or another grammar.", "Leave one of them out.")
@@ -94,14 +94,13 @@ def _grammar(
     answer: Any = None,
 ) -> str:
     """A grammar of calls and nothing else, or of calls and of JSON that fits the schema ``answer``, in Lark's form."""
-    singly = bool(syntax.written)
-    written = partial(_written, controls=controls, in_words=in_words and not singly)
+    written = partial(_written, controls=controls)
     calls = [
         written(way, {"NAME": json.dumps(json.dumps(tool.name)[1:-1]), "ARGUMENTS": f"arguments{i}"})
         for i, tool in enumerate(tools)
         for way in syntax.held
     ]
-    if singly:
+    if syntax.written:
         arguments = [rule for i, tool in enumerate(tools) for rule in _singly(syntax, tool, i, controls)]
         arguments += _any_value(syntax.quote, controls) if syntax.quote != '"' else ()
     else:
@@ -109,11 +108,11 @@ def _grammar(
     before, between, after = (written(part) for part in syntax.around)
     if syntax.around[2].startswith("«"):  # readers do without it
         after = f"({after})?"
-    head, _, marker = _head(syntax).partition("»")[0].partition("«")
+    head, marker = _first_marker(syntax)
     # What a marker in words begins is no call, and held to nothing; its last token may go on.
     names = " | ".join(json.dumps(tool.name) for tool in tools)
-    text = _written(head + marker, {"NAME": f"({names})"}, controls=controls)
-    words = f" | {text} {ANY_TEXT} <[*]>*" if singly and in_words and marker in controls else ""
+    text = written(head + marker, {"NAME": f"({names})"})
+    words = f" | {text} {ANY_TEXT} <[*]>*" if in_words and marker in controls else ""
     other = words if answer is None else " | answer"
     rules = (
         ("start: group ws" if one_call else "start: group (ws group)* ws") + other,
@@ -127,9 +126,7 @@ def _grammar(
     return "\n".join(("%llguidance {}", *rules))
 
 
-def _written(
-    part: str, given: Mapping[str, str] = _USUAL, *, controls: Mapping[str, int], in_words: bool = False
-) -> str:
+def _written(part: str, given: Mapping[str, str] = _USUAL, *, controls: Mapping[str, int]) -> str:
     """A part of the syntax as Lark has it; ``given`` stands in place of the words in capitals."""
     parts: list[str] = []
     # White space in JSON stays as it is: so what the model would write is certain.
@@ -139,7 +136,8 @@ def _written(
         elif piece in _USUAL:
             parts.append(_USUAL[piece])
         elif piece.startswith("«"):
-            parts.append(_marker(piece[1:-1], controls, in_words=in_words))
+            marker = piece[1:-1]
+            parts.append(f"<[{controls[marker]}]>" if marker in controls else json.dumps(marker))
         else:
             parts.append(json.dumps(piece.replace("⏎", "\n")))
     return " ".join(parts)
@@ -203,14 +201,6 @@ def _any_value(quote: str, controls: Mapping[str, int]) -> Iterator[str]:
     yield f"TEXT: {_terminal(ANY_TEXT, said, rest)}"
 
 
-def _marker(marker: str, controls: Mapping[str, int], *, in_words: bool) -> str:
-    """A marker as its token, if it has one; ``in_words`` also as text that says the same."""
-    text = json.dumps(marker)
-    if marker not in controls:
-        return text
-    return f"(<[{controls[marker]}]> | {text})" if in_words else f"<[{controls[marker]}]>"
-
-
 @lru_cache(_KEPT_N)
 def _schema(tool: Tool) -> dict[str, Any]:
     """The tool's schema as llguidance takes it; any object in place of one that it cannot hold a reply to."""
@@ -230,14 +220,22 @@ def _head(syntax: CallSyntax) -> str:
     return f"{syntax.around[0]}{syntax.held[0]}"
 
 
+def _first_marker(syntax: CallSyntax) -> tuple[str, str]:
+    """The text before the first marker of a call, and the marker."""
+    head, _, marker = _head(syntax).partition("»")[0].partition("«")
+    return head, marker
+
+
 def _opening(syntax: CallSyntax) -> str:
     """The text that a first call begins with."""
     head = _head(syntax)
     return unmarked(re.split("NAME|\n" if syntax.is_tagged else "(?<=»)|NAME", head)[0])
 
 
-def _triggers(syntax: CallSyntax, tools: Sequence[Tool], *, reasons: bool) -> Iterator[str]:
-    """Patterns for the begin of the first call, behind the reasoning and at the begin of a line."""
+def _triggers(
+    syntax: CallSyntax, tools: Sequence[Tool], controls: Mapping[str, int], *, reasons: bool
+) -> Iterator[str]:
+    """Patterns for the beginning of the first call, after the reasoning; at that of a line where it is mere text."""
     if syntax.bare:
         heads = (
             way.partition(" ARGUMENTS")[0].replace("NAME", json.dumps(tool.name)[1:-1])
@@ -253,7 +251,9 @@ def _triggers(syntax: CallSyntax, tools: Sequence[Tool], *, reasons: bool) -> It
         after = r"[\s{\[<]|"
         if syntax.written:
             after = _WHITE_SPACE[1:-1] if unmarked(_head(syntax)).startswith(f"{opening}\n") else ""
-        begin = rf"(?:.*?\n)?[ \t]*({re.escape(opening).replace('WORD', '[a-z]+')})(?={after}\Z)"
+        head, marker = _first_marker(syntax)
+        before = r".*?" if not head and marker in controls else r"(?:.*?\n)?[ \t]*"
+        begin = rf"{before}({re.escape(opening).replace('WORD', '[a-z]+')})(?={after}\Z)"
     closing = re.escape(syntax.reasoning[1])
     opened = rf"\s*(?:{re.escape(syntax.reasoning[0])}|[<\[](?:{NAMES}|THINK)[>\]])"
     if reasons:

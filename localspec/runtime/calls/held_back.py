@@ -23,7 +23,7 @@ class HeldBack:
         self._heads = reader.heads
         self._head = re.compile("|".join(map(re.escape, self._heads)))
         self._from = 0
-        """Before it there is no call."""
+        """The place before which there is no call."""
         self._answer: int | None = None
 
     def start(self, text: str) -> int:

@@ -90,11 +90,13 @@ def _without_unreadable(message: Message) -> Message:
 def said(content: str, calls: Sequence[ToolCall], syntax: CallSyntax) -> str:
     """The text of an assistant's message up to its calls; of several messages with heads, the text of the final one."""
     if calls:
-        reader = CallReader(syntax, [Tool(call.name, "", "{}") for call in calls])
-        for reasons in (syntax.reasoning[1] in content, False):
+        reader, closing = CallReader(syntax, [Tool(call.name, "", "{}") for call in calls]), syntax.reasoning[1]
+        for reasons in (closing in content, False):
             found = reader.read(content, reasons=reasons).calls
             if [each.name for each in found] == [call.name for call in calls]:
                 content = content[: found[0].start].rstrip()
+                if closing not in syntax.begin and reader.answer_start(content, reasons=False) is None:
+                    content += f"\n{closing}"  # templates look for it
                 break
     return _HEADS.sub("", _FINAL.sub("", content)) if MESSAGE in syntax.markers else content
 

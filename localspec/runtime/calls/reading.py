@@ -1,7 +1,8 @@
 """Calls read from the text of a complete reply.
 
 A call in the reasoning, or in a block of code as text, is none; neither is one that a message of the conversation says
-word for word. Either every call of a reply can be read, or none is made and a sentence says what is wrong.
+word for word. Models forget to close their reasoning: calls that a reply ends with in there are some. Either every call
+of a reply can be read, or none is made and a sentence says what is wrong.
 """
 
 from __future__ import annotations
@@ -75,10 +76,11 @@ class CallReader:
         ``messages`` are texts of others in the conversation, which may hold calls that the reply only repeats.
         """
         start = self.answer_start(text, reasons=reasons)
-        if start is None:
-            return CallsRead()
         try:
-            found = self._bare(text, start) if self._syntax.bare else self._marked(text, start)
+            if start is None:
+                found = self._last(text)
+            else:
+                found = self._bare(text, start) if self._syntax.bare else self._marked(text, start)
             self._check_names(found)
             found = _own(found, messages)
         except _Unreadable as error:
@@ -142,6 +144,18 @@ class CallReader:
             found += calls
             at = calls[-1].end
         return found
+
+    def _last(self, text: str) -> list[FoundCall]:
+        """Calls of offered tools that the text ends with, in its reasoning, unless that is a message of its own."""
+        at = 0
+        while not (self._syntax.bare or MESSAGE in self._syntax.markers) and (begin := self._begin.search(text, at)):
+            if found := self._bare(text, begin.start()):
+                return found
+            try:
+                at = self._calls(text, begin)[-1].end
+            except _Unreadable:  # what follows may be a part of it
+                break
+        return []
 
     def _check_rest(self, text: str, at: int) -> None:
         """Raise _Unreadable if a value that was read up to ``at`` may have gone on: only another call may follow."""

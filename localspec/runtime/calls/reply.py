@@ -137,7 +137,7 @@ class ReplyCalls:
         return self._ends[-1][1] if self._ends else 0
 
     def _shown(self, index: int) -> int:
-        """The index in the text that is shown of one in the text that is read, at the begin of a marker or beside."""
+        """The index in the shown text of an index in the text that is read, at the beginning of a marker or beside."""
         at = bisect_left(self._ends, index, key=lambda ends: ends[0])
         if at < len(self._ends) and index == self._ends[at][0]:
             return self._ends[at][1]

@@ -14,7 +14,7 @@ from localspec.runtime.calls.arguments import ReadValue, gemma_object, json_valu
 
 _MARKER = re.compile("«(.+?)»")
 _FIRST_STAND_IN = 0xD800
-"""Of the surrogates, which no decoded text contains."""
+"""The first of the surrogates, which no decoded text contains."""
 _THINKING = ("<think>", "</think>")
 MESSAGE = "<|message|>"
 """The marker before the text of a message, in replies of gpt-oss and Muse, which are several messages."""
@@ -27,9 +27,9 @@ class CallSyntax:
     """A way to write calls. A call is ``begin``, its arguments and ``end``."""
 
     name: str
-    """For people: the family of models that writes it."""
+    """The family of models that writes it, to be shown."""
     begin: str
-    """With a group ``name`` unless the name stands in the JSON object that follows."""
+    """The pattern of the beginning, with a group ``name`` unless the name stands in the JSON object that follows."""
     end: str = ""
     argument: str | None = None
     """An argument, with the groups ``key`` and ``value``; None if all of them are one JSON object."""
@@ -129,9 +129,12 @@ class Markers:
 SYNTAXES: Sequence[CallSyntax] = (
     CallSyntax(
         "Qwen3-Coder",
-        begin=r"«<tool_call>»\s*<function=" + _NAME + r">\s*",
+        # Its models forget the first marker now and then, and never the last.
+        begin=r"(?:«<tool_call>»\s*|(?=<function=(?:(?!<function=).)*</function>\s*«</tool_call>»))"
+        r"<function=" + _NAME + r">\s*",
         argument=r"<parameter=(?P<key>[^>\s]+)>\n?(?P<value>.*?)\n?</parameter>\s*",
         end=r"</function>\s*«</tool_call>»",
+        texts=("<function=",),
         held=("«<tool_call>»\n<function=NAME>\nARGUMENTS</function>\n«</tool_call>»",),
         written="<parameter=KEY>⏎VALUE⏎</parameter>\n",
     ),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 COMMAND = (sys.executable, "-P", "-m", "localspec.runtime.embedding.child")
 QUESTION, PASSAGE, TEXT = "question", "passage", "text"
 MOST_TEXT_TOKENS = 2048
-"""Of a plain text, where the model was trained on as many."""
+"""The most tokens of a plain text, if the model was trained on as many."""
 _MAX_WIDTH = 65_536
 _MAX_LINE_BYTES = 8 * _MAX_WIDTH
 _FAILED = "The embedding model failed"
@@ -51,7 +51,7 @@ class EmbeddingProcess:
         """The name of the model's file; empty if there is none on this machine."""
         self.width = 0
         self.most_tokens = 0
-        """Of a text no more tokens count."""
+        """The most tokens of a text that count."""
         self._failed = failed
         try:
             self._process = subprocess.Popen(

@@ -26,7 +26,7 @@ class KernelSpeeds:
     layer_s: Mapping[int, float]
     """Seconds that a layer takes beside its weights, by the tokens in the batch."""
     factors: Mapping[str, float] = field(default_factory=dict)
-    """By type, how much longer models that ran here took than this measurement says."""
+    """The time that models really took here over the time by this measurement, by type of their weights."""
 
     def round_s(self, work: TokenWork, batch: int = 1) -> float:
         """Seconds for evaluating ``batch`` tokens at once behind a context of ``CONTEXT_N``."""

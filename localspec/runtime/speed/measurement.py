@@ -17,7 +17,7 @@ from localspec.runtime.speed.speed_file import MachineSpeed, SpeedFile
 
 _CHILD = (sys.executable, "-P", "-m", "localspec.runtime.speed.measuring_child")
 _TIMEOUT_S = 15.0
-"""On a quiet machine it takes two or three seconds."""
+"""The longest wait; on a quiet machine measuring takes two or three seconds."""
 _LOOK_S = 0.05
 _WATCH_S = 0.25
 _IDLE_LOAD = 0.4

@@ -102,7 +102,7 @@ class MachineSpeed:
     steady: bool = False
     """True if the machine was quiet while the kernels were measured."""
     runs: Mapping[str, PairRun] = field(default_factory=dict)
-    """By ``run_key``."""
+    """The runs of pairs by ``run_key``."""
     acceptance: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Accepted and judged proposals, by kind of drafter."""
 

@@ -37,7 +37,7 @@ _COMPARING = {"eq", "equalto", "ge", "greaterthan", "gt", "in", "le", "lessthan"
 _CALL = 4
 """Steps that a call takes, or a filter."""
 _WIDE = re.compile(r"\d{5}|\*")
-"""In a format: room for 10,000 characters and more, or for as many as a value says."""
+"""A width in a format of 10,000 characters and more, or of as many as a value says."""
 
 
 class TemplateSandbox(ImmutableSandboxedEnvironment):

@@ -200,7 +200,7 @@ class EngineServer:
         self._send = outbox.send
         self._outbox = outbox
         self._watch = ExitStack()
-        """Of the connections to RPC servers."""
+        """The watch over the connections to RPC servers."""
         self._opener = opener
         self._log_file = log_file
         self._ending = ending

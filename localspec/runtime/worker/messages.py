@@ -54,7 +54,7 @@ class Generate:
     prompt: tuple[Message, ...] | str
     options: ReplyOptions
     prefix: str = ""
-    """The beginning of the reply, which is to be gone on with; it is no part of what is emitted."""
+    """The beginning of the reply, which is to be continued; it is no part of what is emitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Inspect:
     reply: tuple[int, ...]
     """The ids of its tokens, up to the one in question at least."""
     position: int
-    """From 0."""
+    """The place of the token, from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ class Scored:
 
     request_id: int
     logprobs: tuple[TokenLogprobs, ...]
-    """Of each token from ``start`` on."""
+    """The log probabilities of each token from ``start`` on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,9 +197,9 @@ def shown(syntax: CallSyntax, parts: Sequence[str], controls: Sequence[str] = ()
     return found[-1], found
 
 
-def begun(syntax: CallSyntax, text: str, *, reasons: bool = False) -> str | None:
+def begun(syntax: CallSyntax, text: str, *, reasons: bool = False, controls: Mapping[str, int] = {}) -> str | None:
     """The part of a text that the constraint has begun with, at whichever character it did; None if it has not."""
-    patterns = held(Sampling(), syntax, TOOLS, {}, reasons=reasons).grammar_triggers
+    patterns = held(Sampling(), syntax, TOOLS, controls, reasons=reasons).grammar_triggers
     for end in range(len(text) + 1):
         for pattern in patterns:
             if match := re.search(pattern.encode(), text[:end].encode()):

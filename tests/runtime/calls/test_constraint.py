@@ -93,14 +93,15 @@ def test_whatever_the_constraint_lets_be_written_is_read_as_arguments_that_fit(
         assert call.arguments.keys() <= schema["properties"].keys()
 
 
-@each_single
+@each_syntax
 def test_what_a_marker_in_words_begins_is_held_to_nothing(syntax: CallSyntax) -> None:
     """Where the marker is a control token the words are no call; where it is none they are."""
     call = begun(syntax, WRITERS[syntax.name]("first", {})) or ""
     marker = next((marker for marker in syntax.markers if marker in call), call)
     words = call[: call.index(marker) + len(marker) + 1]
     vocab: Any = marked_vocab()
-    for controls, free in (dict(zip(syntax.markers, vocab.spare, strict=False)), "«" in syntax.begin), ({}, False):
+    has_marker = "«" in syntax.around[0] + syntax.held[0]
+    for controls, free in (dict(zip(syntax.markers, vocab.spare, strict=False)), has_marker), ({}, False):
         grammar = held(Sampling(), syntax, TOOLS, controls, reasons=False).grammar or ""
         rules = GuidanceRules.of(grammar, vocab)
         assert all(map(rules.accept, vocab.tokenize(f"{words} is a tag.", special=False))) == free
@@ -185,7 +186,7 @@ def test_a_name_that_tags_cannot_say_is_held_to_nothing(syntax: CallSyntax) -> N
         tools = (replace(FIRST, parameters=json.dumps({"type": "object", "properties": {name: {"type": "integer"}}})),)
         assert (held(Sampling(), syntax, tools, {}, reasons=False) != Sampling()) == fits
         if not fits:
-            with pytest.raises(UsageError, match="nothing holds a reply to these tools"):
+            with pytest.raises(UsageError, match="cannot be constrained to these tools"):
                 held(Sampling(), syntax, tools, {}, reasons=False, must_call=True)
         else:
             (call,) = CallReader(syntax, tools).read(WRITERS[syntax.name]("first", {name: 3})).calls
@@ -285,6 +286,22 @@ def test_the_constraint_begins_with_a_call_behind_the_reasoning(syntax: CallSynt
         assert begun(syntax, f"Hm.{closing}\n{whole}", reasons=True)
         assert not begun(syntax, f"{opening}Hm.\n{whole}")
         assert not begun(syntax, f"Hm.\n{whole}", reasons=True)
+
+
+@each_syntax
+@pytest.mark.parametrize("text", ["Let me see.", "Let me see.\n\n  Well: "])
+def test_a_call_on_the_line_of_a_text_is_held_where_its_marker_is_a_control_token(
+    syntax: CallSyntax, text: str
+) -> None:
+    """Models of Mistral, LFM2 and Kimi write no line end before calls."""
+    controls = {marker: 300 + i for i, marker in enumerate(syntax.markers)}
+    opening, closing = syntax.reasoning
+    if f"{syntax.around[0]}{syntax.held[0]}".startswith("«"):
+        whole = WRITERS[syntax.name]("first", {})
+        assert whole.endswith(begun(syntax, text + whole, controls=controls) or "nothing")
+        if not syntax.trigger:
+            assert begun(syntax, f"{opening}Hm.{closing}{text}{whole}", controls=controls)
+            assert not begun(syntax, f"{opening}{text}{whole}", controls=controls)
 
 
 @each_syntax

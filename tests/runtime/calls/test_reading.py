@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from localspec.chat.turn import Turn
 from localspec.engine.events import FinishReason
-from localspec.runtime.calls.reading import CallReader
-from localspec.runtime.calls.syntax import HERMES, CallSyntax
+from localspec.runtime.calls.reading import CallReader, CallsRead
+from localspec.runtime.calls.syntax import HERMES, MESSAGE, CallSyntax
 from localspec.runtime.messages import Message, Role
 from localspec.tui.conversation.turn_notes import turn_note
 from tests.runtime.calls.support import (
@@ -42,7 +42,7 @@ def test_every_syntax_has_an_example() -> None:
 
 @each_syntax
 def test_calls_are_read_as_they_were_meant(syntax: CallSyntax) -> None:
-    """One and several, after reasoning, after text; and nothing of it while the reasoning goes on."""
+    """One and several, after reasoning, after text; and nothing of the reasoning unless the reply ends there."""
     write = WRITERS[syntax.name]
     one, two = write("first", {"text": 'a "b" <c>\nd', "n": 7}), write("second", {"n": 2})
     wanted = [("first", {"text": 'a "b" <c>\nd', "n": 7}), ("second", {"n": 2})]
@@ -51,10 +51,13 @@ def test_calls_are_read_as_they_were_meant(syntax: CallSyntax) -> None:
     opening, closing = syntax.reasoning
     assert calls_in(syntax, f"{opening}Perhaps {two}.{closing}\n{one}") == wanted[:1]
     assert calls_in(syntax, f"Perhaps {two}.{closing}\n{one}", reasons=True) == wanted[:1]
-    assert calls_in(syntax, f"{opening}{one}") == []
-    assert calls_in(syntax, one, reasons=True) == []
+    assert calls_in(syntax, f"{opening}{one} No.") == []
+    assert calls_in(syntax, f"Or {two}? I do not know.", reasons=True) == []
     if not syntax.bare:
         assert calls_in(syntax, f"I will see. {one}") == wanted[:1]
+    if not syntax.bare and MESSAGE not in syntax.markers:
+        assert calls_in(syntax, f"{opening}Not {two} yet.\n{one}\n") == wanted[:1]
+        assert calls_in(syntax, f"Let me see.\n{one}\n{two}", reasons=True) == wanted
 
 
 @each_syntax
@@ -64,6 +67,15 @@ def test_a_reply_that_was_cut_off_calls_nothing(syntax: CallSyntax, reason: Fini
     cut = reply_of(syntax, [whole], reason=reason)
     assert (cut.calls, cut.call_error) == ((), None)
     assert [call.name for call in reply_of(syntax, [whole]).calls] == ["first"]
+
+
+@each_syntax
+def test_a_call_in_a_call_that_does_not_end_is_not_made(syntax: CallSyntax) -> None:
+    """Not even in reasoning that does not end either."""
+    two = WRITERS[syntax.name]("second", {"n": 2})
+    begun, _, _ = WRITERS[syntax.name]("first", {"text": "QUOTED"}).partition("QUOTED")
+    for text in (begun, f"Hm. {begun}"):
+        assert "second" not in [name for name, _ in calls_in(syntax, text + two, reasons=True)]
 
 
 @each_syntax
@@ -181,6 +193,13 @@ TEXT_OR_MORE = [
     ({}, '"a"', "a"),
     ({"$ref": "#/nowhere"}, "a", "a"),
     ({"anyOf": [{"$ref": "#/properties/text"}]}, "5", 5),
+    ({"type": "boolean"}, "True", True),
+    ({"type": ["integer", "null"]}, "None", None),
+    ({"type": "array"}, "['a', {'it': \"it's\"}]", ["a", {"it": "it's"}]),
+    ({"type": "integer"}, " 7 ", 7),
+    ({"type": "integer"}, "seven", "seven"),
+    ({"type": "string"}, "True", "True"),
+    ({}, "True", "True"),
 ]
 
 
@@ -188,11 +207,32 @@ TEXT_OR_MORE = [
 def test_what_stands_between_tags_is_of_the_type_that_the_schema_asks_for(
     schema: Arguments, written: str, meant: Any
 ) -> None:
-    """A text stays one, whatever it looks like; JSON goes on to its own end."""
+    """A text stays one, whatever it looks like; JSON goes on to its own end; other values may be as Python has them."""
     whole = object_schema({"text": schema})
     reader = CallReader(BY_NAME["Qwen3-Coder"], (replace(FIRST, parameters=json.dumps(whole)),))
     read = reader.read(f"<tool_call><function=first><parameter=text>{written}</parameter></function></tool_call>")
     assert [call.arguments for call in read.calls] == [{"text": meant}]
+
+
+def test_a_call_without_its_first_marker_is_made_where_models_forget_that() -> None:
+    """In the syntax of Qwen3-Coder; its last marker is sign enough, as a token where it is one."""
+    syntax = BY_NAME["Qwen3-Coder"]
+    one, two = (WRITERS[syntax.name](name, {"text": "a"}) for name in ("first", "second"))
+    call, marker = one.removeprefix("<tool_call>\n"), "</tool_call>"
+    calls = [("first", {"text": "a"}), ("second", {"text": "a"})]
+    assert calls_in(syntax, call) == calls[:1]
+    assert calls_in(syntax, f"Let me see.\n{call}\n{two}") == calls
+    for text in (call.removesuffix(marker), "It begins with <function=first>."):
+        assert CallReader(syntax, TOOLS).read(text) == CallsRead()
+    parts = [call.removesuffix(marker), marker]
+    assert reply_of(syntax, parts, controls=[marker]).calls
+    assert not reply_of(syntax, [call], controls=[marker]).calls
+
+
+def test_values_of_gemma_may_be_words_of_python_and_have_white_space_between_them() -> None:
+    """Its chat template shows the calls made before so."""
+    call = '<|tool_call>call:first{text: [ <|"|>a, b<|"|> , {k:None}, True ],n:7 }<tool_call|>'
+    assert calls_in(BY_NAME["Gemma"], call) == [("first", {"text": ["a, b", {"k": None}, True], "n": 7})]
 
 
 def test_a_first_call_names_its_tool_alone_where_the_prompt_asks_for_a_recipient() -> None:

@@ -46,7 +46,7 @@ class LlamaContext:
 
     @property
     def size_bytes(self) -> int:
-        """Its own tensors together: none of MTP layers, which are the target's."""
+        """The size of the model's own tensors; 0 for MTP layers, which are the target's."""
         return int(self._c.llama_model_size(self._loaded.model)) if self._loaded.owns_model else 0
 
     def _failure(self, code: int) -> Exception:

@@ -41,14 +41,14 @@ class DeviceRanking:
         return self._chain is not None
 
     def attach(self) -> None:
-        """From now on evaluations rank, and the context has no other scores."""
+        """Have evaluations rank from now on; the context then has no other scores."""
         if self._chain is None:
             # A new one each time: llama.cpp ends the process over a sampler that is attached twice.
             self._chain = Chain.of(self._c, [self._c.llama_sampler_init_top_k(self._kept_n)])
             self._chain.attach(self._context, _SEQUENCE)
 
     def detach(self) -> None:
-        """From now on evaluations give all scores again."""
+        """Have evaluations give all scores again."""
         if self._chain is not None:
             self._c.llama_set_sampler(self._context, _SEQUENCE, None)
             self._chain = None

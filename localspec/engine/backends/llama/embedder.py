@@ -18,7 +18,7 @@ from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.cancel import Cancellation
 
 MOST_PASSAGE_TOKENS = 512
-"""Of a passage so many count: most are shorter, and many models were trained on no more."""
+"""The first tokens of a passage that count: most are shorter, and many models were trained on no more."""
 _MEAN = 1
 
 

@@ -54,7 +54,7 @@ class GbnfRules:
 
     @staticmethod
     def of(text: str, vocab: LlamaVocab) -> GbnfRules:
-        """At the begin. Raises UsageError as ``check_gbnf`` does."""
+        """The grammar at its beginning. Raises UsageError as ``check_gbnf`` does."""
         return GbnfRules(Chain(native().c, _parsed(text, vocab)))
 
     def allows(self, ids: Ids) -> NDArray[np.bool_]:

@@ -62,7 +62,7 @@ class Grammar:
 
     @staticmethod
     def of(settings: Sampling, vocab: LlamaVocab) -> Grammar:
-        """At the beginning of a reply. Raises UsageError for a grammar that cannot be read."""
+        """The grammar at the beginning of a reply. Raises UsageError if it cannot be read."""
         text = settings.grammar or ""
         rules: Rules = GuidanceRules.of(text, vocab) if is_guidance(text) else GbnfRules.of(text, vocab)
         return Grammar(rules, Trigger.of(settings.grammar_triggers, vocab) if settings.grammar_triggers else None)

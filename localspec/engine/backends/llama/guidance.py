@@ -100,13 +100,13 @@ class Walk:
     """
 
     def __init__(self, matcher: LLMatcher, anew: Callable[[], LLMatcher], vocab: Vocab) -> None:
-        """``matcher`` stands at the begin; ``anew`` makes another. It shares nothing with one that has failed."""
+        """``matcher`` stands at the beginning; ``anew`` makes another. It shares nothing with one that has failed."""
         self._matcher = matcher
         self._anew = anew
         self._is_end = vocab.is_end
         self._words_n = -(-vocab.n_vocab // _WORD_BITS)
         self._path: list[_Place] = []
-        """The places that the matcher has come through behind the begin, up to where it stands."""
+        """The places that the matcher has come through behind the beginning, up to where it stands."""
         self._masked: deque[_Place] = deque()
 
     def forced(self, place: _Place) -> int | None:
@@ -188,13 +188,13 @@ class GuidanceRules:
     """The place in a grammar, as ``grammar.Rules``."""
 
     def __init__(self, walk: Walk, place: _Place | None = None) -> None:
-        """``place`` is by default the begin."""
+        """``place`` is by default the beginning."""
         self._walk = walk
         self._place = place or _Place(None, _UNKNOWN)
 
     @staticmethod
     def of(grammar: str, vocab: LlamaVocab) -> GuidanceRules:
-        """At the begin. Raises UsageError for a grammar or a vocabulary that llguidance cannot use."""
+        """The grammar at its beginning. Raises UsageError for a grammar or a vocabulary that llguidance cannot use."""
         compiled = _compiled.setdefault(vocab, OrderedDict())
 
         def anew() -> LLMatcher:

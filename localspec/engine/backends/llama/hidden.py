@@ -149,7 +149,7 @@ class HiddenKeeper:
         return LayerStates(self, [slice(at := self._at[layer], at + self._width(layer)) for layer in layers])
 
     def move(self, context: Any) -> None:
-        """From now on read from another context."""
+        """Read from another context from now on."""
         self._context = context
         for layer in self._at:
             self._ask(layer)

@@ -32,10 +32,10 @@ from localspec.engine.cancel import Cancellation, Cancelled
 
 _BATCH_TOKENS = 512
 _UNFUSED_BATCH_TOKENS = 128
-"""At once without flash attention, where the scores of a whole batch against the whole cache are kept; no slower."""
+"""The batch without flash attention, which keeps the scores of a whole batch against the whole cache; no slower."""
 _DEFAULT_N_CTX = 8192
 _MANY_TOKENS = 16_384
-"""In a vocabulary of so many, fetching all scores and looking through them takes a good part of a draft's step."""
+"""The size of a vocabulary from which fetching and searching all scores takes a good part of a draft's step."""
 
 CACHE_TYPES = {
     "f32": 0,

@@ -59,7 +59,7 @@ class ContextMemory:
         self._windowed = self._c.llama_model_n_swa(loaded.model) > 0
         self._whole_from = 0
         self._saved: list[tuple[int, int]] = []
-        """For each image that takes fewer positions than rows: where it ends, and the positions saved up to there."""
+        """The end of each image that takes fewer positions than rows, and the positions saved up to there."""
         self.held: list[int] = []
 
     @property
@@ -72,7 +72,7 @@ class ContextMemory:
         return capacity
 
     def move(self, context: Any) -> None:
-        """From now on look after another context, which holds the same."""
+        """Look after another context from now on, which holds the same."""
         self._context = context
         self._memory = self._c.llama_get_memory(context)
 

@@ -26,7 +26,7 @@ from localspec.engine.images import has_places
 from localspec.engine.model import Likeliest, Logits, common_prefix
 
 _FEW = 4
-"""So many tokens are read one by one where a change of shape is dear.
+"""So many tokens are read one by one where a change of shape is costly.
 
 CUDA replays what it recorded of an evaluation as long as its shape stays the same. A draft reads one token at a time
 but after a round whose proposals were all accepted, when it reads two: as a batch these cost as much as four or five
@@ -93,7 +93,7 @@ class LlamaModel(LlamaContext):
         return self._memory.can_pad
 
     def pad(self, size: Callable[[int], int]) -> None:
-        """From now on evaluate a batch of n tokens as one of ``size(n)``, because that is quicker on this machine."""
+        """Evaluate a batch of n tokens as one of ``size(n)`` from now on, because that is quicker on this machine."""
         self._size = size if self.can_pad else None
 
     @property
@@ -134,7 +134,7 @@ class LlamaModel(LlamaContext):
         return self._whole_n(context, known_n)
 
     def read_images_with(self, projector: Projector) -> None:
-        """From now on contexts may have images in them; the ``projector`` stays its owner's."""
+        """Allow images in contexts from now on; the ``projector`` stays its owner's."""
         self.keep_one_context()
         self._projector = projector
 

@@ -61,7 +61,7 @@ class Projector:
         self._at_once_n = int(target.native.c.llama_n_ubatch(target.context))
         self._width = int(target.native.c.llama_model_n_embd_inp(target.model))
         self._parts: dict[int, ImagePart] = {}
-        """By the first of their places."""
+        """The parts of images by the first of their places."""
         self._encoded: dict[int, NDArray[np.float32]] = {}
         """Rows by a part's first place, the latest last."""
         self.encoded_n = 0
@@ -233,7 +233,7 @@ class _Stop:
         self.cancel = cancel
         self._asked_n = 0
         self.callback = dict(params._fields_)["cb_eval"](self._answer)
-        """To be kept as long as the context."""
+        """The C callback, to be kept as long as the context."""
 
     def _answer(self, _tensor: Any, asks: bool, _data: Any) -> bool:
         if not asks:

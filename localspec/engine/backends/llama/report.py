@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 OUT_OF_MEMORY = re.compile(r"alloc|out of memory|insufficient memory", re.IGNORECASE)
-"""In a reason for a failed load."""
+"""Words that mean a lack of memory, in a reason for a failed load."""
 _DEVICE = re.compile(r"using device (\S+ \(.*?\)) \(")
 _OFFLOADED = re.compile(r"offloaded (\d+)/(\d+) layers")
 _CACHE = re.compile(r"K \((\w+)\):.*V \((\w+)\):")

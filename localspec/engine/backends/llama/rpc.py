@@ -25,7 +25,7 @@ _CAPABILITIES_N = 24
 _REQUEST = struct.pack(f"<BQ{_CAPABILITIES_N}x", _HELLO, _CAPABILITIES_N)
 _ANSWER = struct.Struct(f"<QBBBx{_CAPABILITIES_N}x")
 _SIZE_BYTES = 8
-"""The size at the begin of an answer does not count itself."""
+"""The size at the beginning of an answer does not count itself."""
 _RESET, _CLOSED = struct.pack("ii", 1, 0), struct.pack("ii", 0, 0)
 """Values of SO_LINGER: how a connection ends. A busy server reads our greeting after we have given up. Its answer would
 end it (SIGPIPE) where the connection was closed, and does not where it was reset."""

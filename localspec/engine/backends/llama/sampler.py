@@ -180,7 +180,7 @@ class ChainSampler:
         return np.union1d(likely, self._touched[self._touched < len(row)]) if len(self._touched) else likely
 
     def _fitting(self, row: Logits, ids: Ids | None, grammar: Grammar | None) -> Kept:
-        """Of these tokens those that ``grammar`` allows; of a whole row all, since some samplers count the others."""
+        """The tokens of ``ids`` that ``grammar`` allows; of a whole row all, since some samplers count the others."""
         kept = self._stages.candidates.kept(self._stages.candidates.take(row, ids))
         if grammar is not None:
             kept["logit"][~grammar.allows(kept["id"])] = BANNED
@@ -216,7 +216,10 @@ class ChainSampler:
         for number, chain in enumerate(stages.filters):
             if number:
                 kept = stages.candidates.kept(view)
-                view = stages.candidates.put(kept[kept["logit"] > BANNED])
+                kept = kept[kept["logit"] > BANNED]
+                if not len(kept):
+                    raise _ruled_out()  # typical-p of nothing ends the process
+                view = stages.candidates.put(kept)
             chain.apply(view)
         if len(stages.ends) == 1:
             stages.ends[0][1].apply(view)
@@ -235,7 +238,11 @@ def _dist(kept: Kept) -> Dist:
     logits = kept["logit"].astype(np.float64)
     best = float(logits[logits.argmax()])
     if not isfinite(best):
-        raise UsageError("Every token is ruled out.", "Relax --logit-bias.") if best == BANNED else not_numbers()
+        raise _ruled_out() if best == BANNED else not_numbers()
     if len(logits) == 1:
         return Dist.point(int(kept["id"][0]))
     return Dist.of(kept["id"].astype(np.int64), np.exp(logits - best))
+
+
+def _ruled_out() -> UsageError:
+    return UsageError("Every token is ruled out.", "Relax --logit-bias.")

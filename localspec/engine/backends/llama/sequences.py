@@ -35,7 +35,7 @@ class LlamaSequences(LlamaContext):
         self._batch = SequenceBatch(self._c, self._c.llama_n_batch(loaded.context))
         self._n_scores = min(self.vocab.n_vocab, n_vocab or self.vocab.n_vocab)
         self._held: dict[int, list[int]] = {}
-        """By sequence, the one that was evaluated longest ago first."""
+        """The tokens of each sequence; the one that was evaluated longest ago comes first."""
         self._hidden: dict[int, HiddenKeeper] = {}
         """The hidden states that are kept of a sequence."""
 

@@ -24,7 +24,7 @@ class SkippingLlama(LlamaModel):
         self._text: TextAlone | None = None
 
     def leave_out_images(self) -> None:
-        """From now on contexts may have images in them."""
+        """Allow images in contexts from now on."""
         self._text = TextAlone()
 
     def skip(self, context: Sequence[int], latest_n: int) -> None:

@@ -21,7 +21,7 @@ Biases = Mapping[int, float]
 
 _MIN_KEEP = 0
 _ANY_SEED = 1
-"""For XTC whose chance is never asked: with llama.cpp's default seed it would ask the system for one."""
+"""The seed of an XTC that never draws: with llama.cpp's default seed it would ask the system for one."""
 
 _DrySettings = tuple[float, float, int, int, tuple[str, ...]]
 _latest_dry: WeakKeyDictionary[LlamaVocab, tuple[_DrySettings, Chain]] = WeakKeyDictionary()
