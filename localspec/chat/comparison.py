@@ -115,7 +115,7 @@ def named_pairs(text: str, known: Collection[str], in_use: str | None) -> tuple[
     if not 1 < len(ids) <= MOST:
         meant = nearest(rest.split(maxsplit=1)[0], known) if rest and not ids else None
         raise UsageError(
-            f"A comparison is of two to {MOST} pairs: /compare PAIR [PAIR ...] [MESSAGE].",
+            f"A comparison needs 2 to {MOST} different pairs: /compare PAIR [PAIR ...] [MESSAGE].",
             f"Did you mean {meant}?" if meant else "/pair lists the pairs.",
         )
     return ids, rest

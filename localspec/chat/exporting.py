@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from localspec.base.errors import NotFoundError, StoreError, UsageError
+from localspec.chat.compose.file_reading import unquoted
 from localspec.store import StoredConversation
 from localspec.store.files import write_new
 
@@ -26,7 +27,9 @@ def export(conversation: StoredConversation, folder: Path, name: str = "") -> Pa
         raise NotFoundError("There is nothing to export: nothing has been said yet.", "Write a message first.")
     conversation.flush()
     document = conversation.document()
+    name = unquoted(name)
     kind, _, named = name.partition(" ")
+    named = unquoted(named)
     if kind in KINDS and named:
         name = named if named.endswith(KINDS[kind]) else f"{named}{KINDS[kind]}"
     if name and name not in KINDS:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from localspec.base.errors import StoreError
+from localspec.base.errors import NotFoundError, StoreError
 from localspec.base.fuzzy import fuzzy
 from localspec.chat.undo import DeletedConversations
 from localspec.store import Heading, ListedConversation, Store
@@ -237,7 +237,7 @@ class History:
         """Bring back the conversation deleted last."""
         try:
             conversation = self._deleted.restore()
-        except StoreError as error:
+        except (StoreError, NotFoundError) as error:
             self.refresh()
             return str(error)
         if conversation is None:

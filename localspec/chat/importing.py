@@ -14,11 +14,11 @@ from pathlib import Path
 
 from localspec.base.amounts import number_of
 from localspec.base.errors import InputError, LocalSpecError, NotFoundError, UsageError, reason_of
+from localspec.chat.compose.file_reading import unquoted
 from localspec.store import Store
 from localspec.store.adding import Added
 from localspec.store.files import import_process
 
-_QUOTES = "\"'"
 _NAME_CHARS = 200
 STOP = "stop"
 """The argument that ends the import under way."""
@@ -80,7 +80,7 @@ class Importing:
         except OSError as error:
             raise InputError(
                 f"No process can be started to read {file.name}: {error.strerror or error}.",
-                "Close something else and try again.",
+                "Close other programs and try again.",
             ) from None
         assert process.stdout is not None
         self._process = process
@@ -134,9 +134,7 @@ def file_argument(argument: str) -> Path:
 
     Raises UsageError if the argument is empty, NotFoundError if there is no such file.
     """
-    text = argument.strip()
-    if len(text) > 1 and text[0] == text[-1] and text[0] in _QUOTES:
-        text = text[1:-1]
+    text = unquoted(argument.strip())
     if not text:
         raise UsageError(
             "/import needs a file that LocalSpec (JSON), ChatGPT or LM Studio wrote.",

@@ -42,7 +42,7 @@ class Lane:
 
     @property
     def took_s(self) -> float:
-        """From the beginning of the first round to the end of the last."""
+        """The seconds from the beginning of the first round to the end of the last."""
         return sum(round_.total_s for round_ in self.rounds)
 
     @property

@@ -1,4 +1,4 @@
-"""The owner's check: a command or a Python function of the user's own that sees a reply before anybody else does.
+"""The user's check of replies: a command or a Python function that sees each sentence before anybody else does.
 
 It gets verified text sentence by sentence and may stop the reply. Until it has let a sentence pass, the events that
 hold the sentence reach no screen, store, observer or tool. Guesses that were thrown away are taken out of them.
@@ -30,7 +30,7 @@ _ENDS = re.compile(rf"[.!?…。！？][\"')\]»”]*\s|\n|(?<=[\s\S]{{{_LONGEST
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _STOPS = 1
 """The exit code of a command that stops the reply."""
-_HINT = "reply_check in the settings names the check."
+_HINT = "--reply-check or the setting reply_check names the check."
 
 Check = Callable[[str], str | None]
 """Gives the reason for which a sentence must not pass, or None. Raises if it fails."""
@@ -175,14 +175,19 @@ def _ask_command(named: str, sentence: str) -> str | None:
     except subprocess.TimeoutExpired:
         raise _Broken(f"it did not answer within {ANSWER_S:g} seconds") from None
     except (OSError, ValueError) as error:
-        raise _Broken(f"{named} cannot be started: {error}") from None
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        raise _Broken(f"{named} cannot be started: {why}") from None
     if done.returncode == _STOPS:
         return done.stdout.decode(errors="replace").strip().partition("\n")[0] or "it gives no reason"
     if done.returncode:
-        raise _Broken(f"{named} ended with {done.returncode}; 0 lets a sentence pass, {_STOPS} stops the reply")
+        raise _Broken(
+            f"{named} ended with exit code {done.returncode}; 0 lets a sentence pass, {_STOPS} stops the reply"
+        )
     return None
 
 
 def _failed(why: str) -> ReplyStoppedError:
     text = visible_line(why[:_LONGEST_REASON]).rstrip(".")
-    return ReplyStoppedError(f"The check of replies failed, so the reply is held back: {text}.", f"Repair it: {_HINT}")
+    return ReplyStoppedError(
+        f"The check of replies failed, so the rest of the reply is held back: {text}.", f"Repair the check; {_HINT}"
+    )

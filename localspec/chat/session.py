@@ -166,7 +166,7 @@ class ChatSession(ChatCore):
         self.thread.recall(turn, self.chat_config, self.info)
 
     def queue(self, turn: Turn) -> Turn:
-        """Queue a turn made by ``Thread`` or by ``summary``, to be answered or gone on with."""
+        """Queue a turn made by ``Thread`` or by ``summary``, to be answered or continued."""
         self.waiting.append(turn)
         if self.phase is Phase.BROKEN:
             self._slot.retry()

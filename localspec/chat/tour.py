@@ -18,7 +18,7 @@ class Step:
     command: Command
     """Ends the step when it is done."""
     hint: str
-    """The end of a sentence that begins with the key."""
+    """The rest of a sentence that begins with the key."""
     opens: bool = False
     """True if the step is done only once a screen is open."""
     question: str = ""
@@ -68,7 +68,7 @@ class Tour:
 
     @property
     def place(self) -> str:
-        """For example "2/6"; empty while there is no tour."""
+        """The number of the step, for example "2/6"; empty while there is no tour."""
         return f"{self._at + 1}/{len(STEPS)}" if self._at is not None else ""
 
     @property

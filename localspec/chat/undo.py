@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from localspec.base.errors import NotFoundError
 from localspec.runtime.messages import Role
 from localspec.store import Node, Store, StoredConversation
 
@@ -42,9 +43,17 @@ class DeletedConversations:
         self._deleted.append((conversations, self._store.open_conversation(conversations[-1])))
 
     def restore(self) -> StoredConversation | None:
-        """Bring back those deleted last, and return the last of them; None without any. Raises StoreError."""
+        """Bring back those deleted last, and return the last of them; None without any.
+
+        Raises StoreError, after which they can be brought back later, and NotFoundError if they are gone for good.
+        """
         if not self._deleted:
             return None
-        conversations, last = self._deleted.pop()
-        self._store.restore(*conversations)
+        conversations, last = self._deleted[-1]
+        try:
+            self._store.restore(*conversations)
+        except NotFoundError:
+            self._deleted.pop()
+            raise
+        self._deleted.pop()
         return last

@@ -104,7 +104,8 @@ class LineChat:
         state = self._state
         if self._typed:
             self._history.add(WrittenMessage(text))
-        files = (*state.attached, *(self._mentioned(text) if self._typed else ()))
+        attached = (*state.attached, *(self._mentioned(text) if self._typed else ()))
+        files = tuple({each.path: each for each in attached}.values())
         state.meaning.learn(*search_of(files, text))
         if state.meaning.trouble:
             state.output.remark(str(state.meaning.trouble))

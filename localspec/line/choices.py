@@ -46,7 +46,7 @@ class LineFrontEnd:
 
     def ask(self, title: str, about: str, fields: Mapping[str, str], then: Callable[[Mapping[str, str]], None]) -> None:
         if self._state.ask is None:
-            raise UsageError(f"Nobody types here: {', '.join(fields)}.", "Write the message itself.")
+            raise UsageError(f"Nobody can be asked here for {', '.join(fields)}.", "Write the message itself.")
         self._state.output.remark(visible(f"{title}: {about}"))
         answers = {}
         for field, text in fields.items():
@@ -92,7 +92,7 @@ def marks(state: State, argument: str) -> None:
     if argument not in choices:
         raise UsageError(f"Tokens cannot be marked as {argument!r}.", f"Choose one of: {', '.join(map(str, Marks))}.")
     if state.output.lasting:
-        raise UsageError("Records are not marked.", "They name the origin of every token.")
+        raise UsageError("With --json tokens are not marked.", "The events name the origin of every token.")
     state.output.marks = choices[argument]
     state.output.say(LEGENDS[state.output.marks])
 

@@ -152,7 +152,7 @@ def file_commands() -> list[str]:
 def no_such_command(word: str, argument: str = "") -> UsageError:
     """The error for an unknown command, with the nearest known one."""
     if word.lower() in screen_only():
-        return UsageError(f"/{word.lower()} is there on the chat screen only.", "/help lists what there is here.")
+        return UsageError(f"/{word.lower()} works on the chat screen only.", "/help lists what there is here.")
     near = nearest(word, [name for command in commands() for name in command.names])
     advice = suggest_set(word, argument) or (f"Did you mean /{near}?" if near else "/help lists them.")
     return UsageError(f"There is no command /{word}.", f"{advice} {AS_A_MESSAGE}")

@@ -12,7 +12,7 @@ from localspec.line.state import State
 def compact(state: State, argument: str) -> None:
     """Have all turns summarised but the last few. Raises what the pair raises; everything then is as it was."""
     if argument and not argument.isdecimal():
-        raise UsageError(f"/compact takes a number, not {argument!r}.", "So many of the last turns stay as they are.")
+        raise UsageError(f"/compact takes a number, not {argument!r}.", "It says how many turns at the end stay.")
     kept_n = int(argument[:9]) if argument else KEPT_TURNS_N
     turn = state.chat.summary(kept_n)
     if turn is None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from localspec.base.amounts import number_of
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.base.visible import visible_line
+from localspec.chat.compose.file_reading import unquoted
 from localspec.chat.history import kept
 from localspec.chat.reply_metadata import made_by_another
 from localspec.line.state import State
@@ -114,11 +115,12 @@ def opened(thread: StoredConversation) -> str:
 def show(state: State, argument: str) -> None:
     """Show the last turn, or the whole conversation."""
     if argument not in ("", _ALL):
-        raise UsageError(f"/show takes {_ALL}, or nothing.", "It then shows the last turn.")
+        raise UsageError(f"/show takes {_ALL}, or nothing.", "/show alone shows the last turn.")
     path = state.chat.stored.path
     if not path:
         raise UsageError("Nothing has been said yet.", "Type a message.")
-    shown = path if argument else path[-2:] if path[-1].role is Role.ASSISTANT else path[-1:]
+    asked_at = max((at for at, node in enumerate(path) if node.role is Role.USER), default=0)
+    shown = path if argument else path[asked_at:]
     blocks = [_block(state, node) for node in shown]
     if argument and state.chat.stored.system:
         blocks.insert(0, f"System: {state.chat.stored.system}")
@@ -140,7 +142,7 @@ def delete(state: State, argument: str) -> None:
         _delete_whole(state)
         return
     if argument:
-        raise UsageError(f"/delete takes {_WHOLE}, or nothing.", "It then deletes the last turn.")
+        raise UsageError(f"/delete takes {_WHOLE}, or nothing.", "/delete alone deletes the last turn.")
     path, thread = state.chat.stored.path, state.chat.stored
     if not path:
         raise UsageError("There is nothing to delete.", "Nothing has been said yet.")
@@ -168,7 +170,7 @@ def export(state: State, argument: str) -> None:
     if not argument:
         hint = "For example /export talk.md; .html has the token colours, .json every version, .ndjson every token."
         raise UsageError("/export needs the name of a file.", hint)
-    path = Path(argument)
+    path = Path(unquoted(argument))
     write_new(state.chat.stored.document(), path)
     state.output.say(f"The conversation is written to {path}.", file=str(path))
 

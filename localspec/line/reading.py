@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ class PipedLines:
         if self._invited:
             print(invitation, end="", file=sys.stderr, flush=True)
         line = sys.stdin.buffer.readline()
-        return _text(line.removesuffix(b"\n").removesuffix(b"\r")) if line else None
+        return _text(line.removeprefix(BOM_UTF8).removesuffix(b"\n").removesuffix(b"\r")) if line else None
 
 
 def read_message(lines: Lines, *, objects: bool = False) -> InputLine | None:
@@ -117,7 +118,7 @@ def _from_object(line: str) -> str:
         text = json.loads(line)["text"]
     except (ValueError, KeyError, TypeError, RecursionError):
         text = None
-    if not isinstance(text, str):
+    if not isinstance(text, str) or not text.strip():
         raise InputError("A line that begins with a brace is no message.", 'Write {"text": "..."} on one line.')
     return _text(text.encode("utf-8", "surrogatepass")).strip()
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.chat.compose.attachment import Attachment, brief, without_files
-from localspec.chat.compose.file_reading import path_of, read_attachment
+from localspec.chat.compose.file_reading import path_of, read_attachment, unquoted
+from localspec.chat.restoring import restored
 from localspec.engine.events import FinishReason
 from localspec.line.replying import answer, asked, go_on, last, reply_of
 from localspec.line.state import State
 from localspec.runtime.messages import Role
+from localspec.store import Node
 
 
 def again(state: State, argument: str) -> None:
@@ -31,10 +34,10 @@ def edit(state: State, argument: str) -> None:
 
 
 def continue_(state: State, argument: str) -> None:
-    """Go on with the last reply, unless the model ended it."""
+    """Go on with the last reply, unless the model ended it; from a question or results of calls, reply to them."""
     path = state.chat.stored.path
-    if path and path[-1].role is Role.USER:
-        answer(state, asked(path[-1]))
+    if path and path[-1].role is not Role.ASSISTANT:
+        answer(state, restored(path[-1], None))
         return
     node = last(state, Role.ASSISTANT)
     reply = reply_of(state, node)
@@ -44,8 +47,12 @@ def continue_(state: State, argument: str) -> None:
 
 
 def version(state: State, argument: str) -> None:
-    """Show another version of the last reply; without a number, the number of versions."""
-    node = last(state, Role.ASSISTANT)
+    """Show another version of the last reply; without a number, the number of versions.
+
+    Where calls led to the reply, a version begins with the reply that made them.
+    """
+    replies = _replies_with(state, last(state, Role.ASSISTANT))
+    node = next((each for each in reversed(replies) if len(state.chat.stored.tree.siblings(each.id)) > 1), replies[-1])
     versions = state.chat.stored.tree.siblings(node.id)
     place = state.chat.stored.tree.position(node.id)[0]
     if not argument:
@@ -55,7 +62,21 @@ def version(state: State, argument: str) -> None:
         raise NotFoundError(f"There is no version {argument}: there are {len(versions)}.", "/version NUMBER")
     chosen = versions[int(argument[:9]) - 1]
     state.chat.thread.show(chosen.id)
-    state.output.say(f"Reply {argument} of {len(versions)}: {chosen.said.strip()}", content=chosen.content)
+    shown = _replies_with(state, chosen)[-1]
+    state.output.say(f"Reply {argument} of {len(versions)}: {shown.said.strip()}", content=shown.content)
+
+
+def _replies_with(state: State, node: Node) -> Sequence[Node]:
+    """All replies to the question that a reply on the path answers: it, and those before and after it through calls."""
+    replies: list[Node] = []
+    for each in state.chat.stored.path:
+        if each.role is Role.ASSISTANT:
+            replies.append(each)
+        elif each.role is Role.USER:
+            if any(reply.id == node.id for reply in replies):
+                break
+            replies = []
+    return replies
 
 
 def stop(state: State, argument: str) -> None:
@@ -65,7 +86,8 @@ def stop(state: State, argument: str) -> None:
 def attach(state: State, argument: str) -> None:
     """Attach a file or a folder to the next message; without one, list what is attached."""
     if argument:
-        state.attached.append(read_named(state, argument))
+        found = read_named(state, unquoted(argument))
+        state.attached[:] = [*(each for each in state.attached if each.path != found.path), found]
     if not state.attached:
         state.output.say("Nothing is attached; /attach FILE puts a file or a folder into the next message.")
         return

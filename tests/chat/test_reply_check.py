@@ -108,7 +108,7 @@ def test_a_sentence_waits_for_its_own_answer() -> None:
         (check_of("tests.chat.test_reply_check:fails"), "held back: ValueError: no list."),
         (check_of("no.such.module:check"), "held back: ModuleNotFoundError"),
         (check_of("/no/such/command"), "cannot be started"),
-        (check_of(f"{PYTHON} -c 'raise SystemExit(3)'"), "ended with 3"),
+        (check_of(f"{PYTHON} -c 'raise SystemExit(3)'"), "ended with exit code 3"),
     ],
 )
 def test_a_check_that_says_no_or_fails_ends_the_reply(check: Check, error: str) -> None:

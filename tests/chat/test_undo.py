@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -52,3 +54,22 @@ def test_turns_summaries_and_conversations_are_undone_in_reverse_order(store: St
     assert [turn.prompt for turn in core.thread.turns] == ["One?", "Two?", "Three?"]
     assert len(store.conversations()) == 3
     assert history.undo() == "There is nothing to bring back."
+
+
+def test_what_could_not_be_brought_back_can_be_later(tmp_path: Path) -> None:
+    """While another program holds the file it stays deleted; what is gone for good is told once."""
+    path = tmp_path / "history.db"
+    with closing(open_store(path)) as store:
+        converse(store, ("One?", "Yes."))
+        history = History(store)
+        history.delete("F8")
+        with closing(sqlite3.connect(path)) as holder:
+            holder.execute("BEGIN IMMEDIATE")
+            assert history.undo() not in ("It is back.", "There is nothing to bring back.")
+        assert history.undo() == "It is back."
+        gone, _ = converse(store, ("Two?", "Yes.")).id, history.refresh()
+        history.select_all()
+        history.delete("F8")
+        store.destroy(gone)
+        assert f"There is no conversation {gone}." in history.undo()
+        assert history.undo() == "There is nothing to bring back."

@@ -123,6 +123,13 @@ def test_list_open_show_and_search(localspec: Localspec) -> None:
     assert stored()[0] == ("the sea", ["the sea", "and then?"])
 
 
+def test_a_script_may_begin_with_a_byte_order_mark(localspec: Localspec) -> None:
+    """As files from Windows do, with their line ends; the first line is a command all the same."""
+    done = localspec(*PLAIN, stdin=b"\xef\xbb\xbf/list\r\none\r\n")
+    assert "There are no conversations yet" in done.err
+    assert stored() == [("one", ["one"])]
+
+
 @pytest.mark.parametrize(
     ("command", "code"),
     [("/open 7", 4), ("/open zz", 4), ("/open", 2), ("/search nothing", 4), ("/search", 2), ("/version 2", 2)],
@@ -200,6 +207,8 @@ def test_rename_and_export(localspec: Localspec, tmp_path: Path) -> None:
     assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.glob("a.*")} == {0o600}
     assert localspec(*PLAIN, "--continue", stdin=lines(f"/export {tmp_path / 'a.md'}")).code == 2
     assert localspec(*PLAIN, "--continue", stdin=lines(f"/export {tmp_path}/no/a.md")).code == 13
+    assert localspec(*PLAIN, "--continue", stdin=lines(f'/export "{tmp_path}/two words.md"')).code == 0
+    assert (tmp_path / "two words.md").exists()
 
 
 def test_an_ending_that_names_no_form_is_refused(localspec: Localspec, tmp_path: Path) -> None:
@@ -223,6 +232,8 @@ def test_attached_files_go_with_the_next_message_alone(localspec: Localspec, tmp
     assert asked(world)[-1] == f"@{note}"
     (tmp_path / "binary").write_bytes(b"\0\1")
     assert localspec(*PLAIN, stdin=lines(f"/attach {tmp_path / 'binary'}")).code == 3
+    localspec(*PLAIN, world=world, stdin=lines(f"/attach {note}", f'/attach "{note}"', "twice?"))
+    assert asked(world)[-1].count("read me") == 1
 
 
 def test_figures_are_those_of_the_reply(localspec: Localspec) -> None:

@@ -60,7 +60,9 @@ def test_objects_carry_any_text() -> None:
     assert read_message(Script(r'{"text": "/quit\ntwo\\"}'), objects=True) == InputLine("/quit\ntwo\\", literal=True)
 
 
-@pytest.mark.parametrize("line", ["{", '{"txt": "a"}', '{"text": 1}', '{"text": "\\ud800"}', '{"a": ' * 5000])
+@pytest.mark.parametrize(
+    "line", ["{", '{"txt": "a"}', '{"text": 1}', '{"text": " "}', '{"text": "\\ud800"}', '{"a": ' * 5000]
+)
 def test_objects_that_are_no_messages(line: str) -> None:
     with pytest.raises(InputError):
         read_message(Script(line), objects=True)

@@ -179,11 +179,12 @@ def test_files_are_named_in_what_is_typed(start: Start, tmp_path: Path) -> None:
     note = tmp_path / "note.txt"
     note.write_text("read me", "utf-8")
     terminal = start()
-    terminal.type(f"what is in @{note}, my @friend?\n")
+    terminal.type(f"/attach {note}\nwhat is in @{note}, my @friend and @{'x' * 300}?\n")
     terminal.wait_for("guesses accepted", PATIENCE_S)
     terminal.type("/quit\n")
     assert ended(terminal) == 0
     assert path()[0].content.startswith(f"File: {note}\n")
+    assert path()[0].content.count("File: ") == 1
 
 
 def test_long_sentences_break_at_words(start: Start) -> None:

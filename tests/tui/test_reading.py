@@ -72,6 +72,9 @@ def test_tokens_are_counted_up_to_a_place() -> None:
         ("````\n```\na\n```\n````", ["```\na\n```\n"]),
         ("- x\n  ```\n  a\n    b\n  ```\n", ["a\n  b\n"]),
         ("```\nnever closed", ["never closed\n"]),
+        ("1. x\n\n    ```sh\n    a\n    ```\n", ["a\n"]),
+        ("- x\n  - y\n\n    ```\n    a\n    ```\n\n> ```\n> b\n> ```\n", ["a\n", "b\n"]),
+        ("x\n\n    a\n", ["a\n"]),
         ("a `b` c", []),
     ],
 )

@@ -145,7 +145,7 @@ class Keymap:
     """The keys in force."""
 
     keys: Mapping[str, str]
-    """By the command's id; empty for a command that has none."""
+    """The keys of each command by its id; empty for a command that has none."""
     problems: tuple[Problem, ...] = ()
 
     def label(self, command: Command) -> str:

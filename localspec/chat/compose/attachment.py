@@ -21,7 +21,7 @@ PASSAGES_SHARE = 4
 MAX_PASSAGES_TOKENS = 2000
 """... and take no longer to read than so many tokens."""
 MAX_CHIPS = 5
-"""Of so many attachments the names are shown where a message is shown in brief."""
+"""The most attachments whose names are shown where a message is shown in brief."""
 _SHOWN_LINES, _SHOWN_CHARS = 200, 20_000
 """The most of a message's files that ``in_full`` has."""
 

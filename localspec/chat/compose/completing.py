@@ -33,7 +33,7 @@ class CompletionKind(Enum):
 
     COMMAND = auto()
     FILE = auto()
-    """To be attached."""
+    """A file to be attached."""
     PATH = auto()
     """The argument of a command."""
     SENT = auto()

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Callable
 from dataclasses import replace
+from errno import ENAMETOOLONG, ENOENT, ENOTDIR
 from pathlib import Path
 
 from localspec.base.bounded_file import read_beginning
@@ -24,9 +25,11 @@ MAX_BYTES = 16_000_000
 """The most text taken in at once; of what is too large for the context, passages go along."""
 MAX_FOLDER_FILES = 500
 INDEXED_BYTES = 50_000
-"""From this size on the passages are made here, and not first when they are needed: that takes longer than a frame."""
+"""The size from which passages are made here, and not only when they are needed: that takes longer than a frame."""
 
 _PROBE_BYTES = 8192
+_NO_FILE = (ENOENT, ENOTDIR, ENAMETOOLONG)
+"""The refusals of the operating system for names that no file has."""
 
 
 def read_attachment(
@@ -41,6 +44,15 @@ def read_attachment(
     if attachment.size_bytes > INDEXED_BYTES and (n_ctx is None or searched((replace(attachment, n_ctx=n_ctx),))):
         index_of(attachment.files)
     return replace(attachment, n_ctx=n_ctx)
+
+
+def unquoted(name: str) -> str:
+    """A typed path without the quotes around it, as a shell needs them and a terminal pastes them.
+
+    >>> unquoted('"my notes.txt"'), unquoted("it's")
+    ('my notes.txt', "it's")
+    """
+    return name[1:-1] if len(name) > 1 and name[0] == name[-1] and name[0] in "\"'" else name
 
 
 def path_of(name: str) -> Path:
@@ -67,9 +79,9 @@ def _read(path: Path, name: str, cancelled: Callable[[], bool]) -> Attachment:
         if is_image(path):
             return read_picture(path, name)
         return Attachment(name, (_file(path, name, MAX_BYTES, cancelled),))
-    except FileNotFoundError:
-        raise NotFoundError(f"There is no file {name}.", "Check its name.") from None
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in _NO_FILE:
+            raise NotFoundError(f"There is no file {name}.", "Check its name.") from None
         raise InputError(f"{name} cannot be read ({reason_of(error)}).", "Check its permissions.") from None
 
 

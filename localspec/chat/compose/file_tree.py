@@ -16,7 +16,7 @@ from localspec.base.bounded_file import read_file
 MAX_ENTRIES = 20_000
 MAX_SEEK_S = 2.0
 _MOST_BYTES = 1_000_000
-"""Of the list of what git ignores."""
+"""The largest list of files that git ignores."""
 
 _NOISE = {
     *("node_modules", "bower_components", "vendor", "Pods", "DerivedData"),

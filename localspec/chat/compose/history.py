@@ -137,7 +137,7 @@ class HistoryCursor:
 class Recall:
     """Steps through a history from the text that stands there; another text or another history begins another walk.
 
-    It also steps on: to drafts that were left for another message, until one of them is gone on with, and from an empty
+    It also steps on: to drafts that were left for another message, until one of them is continued, and from an empty
     prompt to the examples of messages that the screen shows.
     """
 

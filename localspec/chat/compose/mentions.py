@@ -1,4 +1,4 @@
-"""Files named in a message: ``@path``, or ``@"a path with spaces"``."""
+"""Files named in a message: ``@path``, or ``@"a path with spaces"``, in which a quote has a backslash before it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_MENTION = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|([^\s"]\S*))')
-_UNFINISHED = re.compile(r'(?<!\S)@(?:"([^"\n]*)|([^\s"]?\S*))$')
+_MENTION = re.compile(r'(?<!\S)@(?:"((?:\\"|[^"\n])+)"|([^\s"]\S*))')
+_UNFINISHED = re.compile(r'(?<!\S)@(?:"((?:\\"|[^"\n])*)|([^\s"]?\S*))$')
 _CLOSING = ".,;:!?)]}'\""
 
 
@@ -16,7 +16,7 @@ class Mention:
     """One mention: its place in the text, and the path."""
 
     start: int
-    """Of the ``@``."""
+    """The place of the ``@``."""
     end: int
     path: str
 
@@ -24,7 +24,7 @@ class Mention:
 def mentions(text: str) -> Iterator[Mention]:
     """Every mention in ``text``; whether there is such a file is another question."""
     for found in _MENTION.finditer(text):
-        yield Mention(found.start(), found.end(), found[1] or found[2])
+        yield Mention(found.start(), found.end(), _path(found))
 
 
 def readings(mention: Mention) -> Iterator[Mention]:
@@ -40,7 +40,11 @@ def unfinished(before: str) -> Mention | None:
     found = _UNFINISHED.search(before)
     if found is None:
         return None
-    return Mention(found.start(), found.end(), found[1] if found[1] is not None else found[2])
+    return Mention(found.start(), found.end(), _path(found))
+
+
+def _path(found: re.Match[str]) -> str:
+    return str(found[2]) if found[1] is None else str(found[1]).replace('\\"', '"')
 
 
 def written(path: str) -> str:
@@ -49,4 +53,5 @@ def written(path: str) -> str:
     >>> written("src/app.py"), written("my notes.txt")
     ('@src/app.py', '@"my notes.txt"')
     """
-    return f'@"{path}"' if any(sign.isspace() for sign in path) else f"@{path}"
+    quoted = path.startswith('"') or any(sign.isspace() for sign in path)
+    return '@"{}"'.format(path.replace('"', '\\"')) if quoted else f"@{path}"

@@ -93,7 +93,7 @@ class WrittenMessage:
         return at >= 0 and text.endswith(others[-1])
 
     def to_dict(self) -> dict[str, Any]:
-        """For a file; attachments are named in the text and read again."""
+        """The message for a file; attachments are named in the text and read again."""
         return {"text": self.text, "pasted": dict(self.pasted)} if self.pasted else {"text": self.text}
 
     @staticmethod

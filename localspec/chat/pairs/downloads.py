@@ -143,7 +143,7 @@ class Downloads:
         self._spawn = spawn
         self._keep = keep
         self._jobs: dict[str, _DownloadJob] = {}
-        """In their order; those that are done stay, so that their end can be reported."""
+        """The downloads in their order; finished ones stay, so that their end can be reported."""
         self._running: _DownloadJob | None = None
         self._reported: set[str] = set()
         self._lock = threading.RLock()

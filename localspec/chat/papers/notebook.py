@@ -10,7 +10,7 @@ from typing import Any
 from localspec.chat.papers.parts import Parts
 
 MAX_OUTPUT_CHARS = 2000
-"""Of the output of one cell; logs are long."""
+"""The most characters of the output of one cell; logs are long."""
 
 
 def read(path: Path) -> Parts:

@@ -21,11 +21,11 @@ from localspec.store.file_blocks import TextFile
 PASSAGE_CHARS = 800
 """About 200 tokens, so that several passages fit into a small context."""
 STEM_CHARS = 6
-"""Of a longer word these letters count: "install", "installed" and "installation" are one."""
+"""The first letters of a word that count: "install", "installed" and "installation" are one."""
 K1, B = 1.2, 0.75
 """Saturation of a word that is said often, and the weight of a passage's length: the paper's usual values."""
 LEAST_SHARE = 0.25
-"""Of the best passage's score: what fits less is not worth the time to read it."""
+"""The share of the best passage's score that a passage needs: one that fits less is not worth the time to read it."""
 RANK_OFFSET = 60
 """The constant of reciprocal rank fusion, as the paper has it."""
 FOUND = "found for the question"
@@ -43,7 +43,7 @@ class Passage:
 
     file: TextFile
     start: int
-    """In characters."""
+    """The beginning in the file, in characters."""
     stop: int
 
     @property
@@ -57,11 +57,11 @@ class PassageIndex:
 
     def __init__(self, files: Sequence[TextFile]) -> None:
         self.passages = [Passage(file, *ends) for file in files for ends in _cuts(file.text)]
-        """In the order of the files."""
+        """All passages, in the order of the files."""
         self.words_n = array("I")
         """The length of each passage."""
         self._places: dict[str, array[int]] = {}
-        """For each word: a passage and how often it is there, one after the other."""
+        """The places of each word: a passage and the number of times it has the word, one after the other."""
         for number, passage in enumerate(self.passages):
             counted = Counter(_words(passage.text))
             self.words_n.append(counted.total())

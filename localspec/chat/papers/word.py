@@ -21,7 +21,7 @@ class _NoEntities(ElementTree.TreeBuilder):
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
         """Called by the parser before the first declaration."""
-        raise InputError("{name} declares XML entities, as no Word document does.", "It may be an attack: leave it.")
+        raise InputError("{name} declares XML entities, as no Word document does.", "It may be an attack: delete it.")
 
 
 def read(path: Path) -> Parts:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from localspec.base.errors import InputError, UsageError
 from localspec.base.visible import capitalised, shortened
-from localspec.chat.compose.file_reading import path_of
+from localspec.chat.compose.file_reading import path_of, unquoted
 from localspec.config import Setting, Value, setting
 from localspec.config.file import write_value
 from localspec.config.kinds import NONE, Flag, shown
@@ -78,12 +78,12 @@ def schema_from(settings: Settings, own: Mapping[str, Value], text: str) -> Chan
     """
     if text.strip().lower() == OFF:
         if _SCHEMA.name not in own:
-            raise UsageError("This conversation holds replies to no JSON Schema.", "/schema FILE begins that.")
+            raise UsageError("This conversation holds replies to no JSON Schema.", "/schema FILE sets one.")
         return change(settings, own, _SCHEMA, None)
     if not text.strip():
         holds = "holds" if _SCHEMA.name in own else "does not hold"
         raise UsageError(f"This conversation {holds} replies to a JSON Schema.", "/schema FILE, or /schema off.")
-    return change(settings, own, _SCHEMA, _read_schema(text.strip()))
+    return change(settings, own, _SCHEMA, _read_schema(unquoted(text.strip())))
 
 
 def change(settings: Settings, own: Mapping[str, Value], named: Setting, value: Value | None) -> Changed:

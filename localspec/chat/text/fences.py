@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-import re
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
-_FENCE = re.compile(r"^(?P<indent> {0,3})(?P<fence>`{3,}|~{3,})[^`\n]*$")
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 
 def code_blocks(markdown: str) -> list[str]:
-    r"""The text between fences (CommonMark 4.5); a block that was not closed goes to the end.
+    r"""The text of each block of code, in lists and quotations, too; one that was not closed goes to the end.
 
-    >>> code_blocks("Do this:\n```sh\nls\n```\nThen that.")
+    >>> code_blocks("1. Do this:\n\n    ```sh\n    ls\n    ```\n\nThen that.")
     ['ls\n']
     """
-    blocks: list[str] = []
-    lines: list[str] | None = None
-    fence, indent = "", 0
-    for line in markdown.split("\n"):
-        found = _FENCE.match(line)
-        if lines is None:
-            if found is not None:
-                fence, indent, lines = found["fence"], len(found["indent"]), []
-        elif _closes(line, fence):
-            blocks.append("".join(f"{each}\n" for each in lines))
-            lines = None
-        else:
-            lines.append(line[min(indent, len(line) - len(line.lstrip(" "))) :])
-    if lines is not None:
-        blocks.append("".join(f"{each}\n" for each in lines).rstrip("\n") + "\n")
-    return blocks
+    return list(_blocks(markdown))
 
 
-def _closes(line: str, fence: str) -> bool:
-    stripped = line.strip()
-    return len(stripped) >= len(fence) and set(stripped) == {fence[0]} and len(line) - len(line.lstrip(" ")) < 4
+@lru_cache(maxsize=256)
+def _blocks(markdown: str) -> tuple[str, ...]:
+    """All replies of a conversation are asked for at each step from block to block."""
+    found = (token.content for token in _parser().parse(markdown) if token.type in ("fence", "code_block"))
+    return tuple(text if text.endswith("\n") else f"{text}\n" for text in found)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """The parser of the screen, which shows these blocks, without what is in the other ones."""
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("gfm-like", {"html": False})
+    parser.core.ruler.disable(["inline", "linkify"])
+    return parser

@@ -32,7 +32,7 @@ class TokenPlace:
     token: Token
     round: Round
     position: int
-    """In the round, from 0."""
+    """The place in the round, from 0."""
 
     @property
     def rejected(self) -> tuple[Proposal, ...]:
@@ -71,7 +71,7 @@ class InspectableReply(Reply):
     inspections: dict[int, Inspection] = field(default_factory=dict)
     """Both models' opinion of single tokens, by index, as far as they were asked."""
     sources: list[TokenSource] = field(default_factory=list)
-    """In the order of the tokens; empty for a restored reply whose pair is not loaded."""
+    """The sources in the order of the tokens; empty for a restored reply whose pair is not loaded."""
     _round_of: list[int] = field(default_factory=list, repr=False)
     _starts: list[int] = field(default_factory=list, repr=False)
     """The first token of each round."""

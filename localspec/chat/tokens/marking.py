@@ -70,9 +70,9 @@ class GhostMode(StrEnum):
 
     OFF = "off"
     BRIEF = "brief"
-    """At the end of the text, for a moment."""
+    """Shown at the end of the text, for a moment."""
     KEEP = "keep"
-    """At the place where they were proposed, as long as tokens are shown."""
+    """Shown at the place where they were proposed, as long as tokens are shown."""
 
     @property
     def next(self) -> GhostMode:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from localspec.base.amounts import number_of
 from localspec.base.errors import NotFoundError
 from localspec.chat.tools.approvals import Approval
 from localspec.chat.tools.offered import OfferedTool
@@ -61,7 +62,7 @@ class ToolBrowser:
         """Switch a tool or a server on or off in the file, and read that again. Raises NotFoundError, ConfigError."""
         row = next((row for row in self.rows if row.id == name), None)
         if row is None:
-            raise NotFoundError(f"There is no tool {name}.", "/tools lists those there are; `localspec mcp add` adds.")
+            raise NotFoundError(f"There is no tool {name}.", "/tools lists all; `localspec mcp add` adds servers.")
         tools, servers = set(self._chosen("tool")), set(self._chosen("mcp"))
         server = name.partition(".")[0] if row.within else ""
         if name in self._config.servers:
@@ -108,7 +109,9 @@ class ToolBrowser:
         on = {tool.full_name for tool in tools if whole or tool.full_name in chosen}
         in_file = whole or any(name.startswith(f"{server.name}.") for name in chosen)
         some = f"{len(on)} of " if 0 < len(on) < len(tools) else ""
-        note = f"{some}{len(tools)} tool{'' if len(tools) == 1 else 's'}" if tools else ""
+        note = f"{some}{number_of(len(tools), 'tool')}" if tools else ""
+        if left_out_n := self._use.toolbox.left_out_n(server.name):
+            note = ", ".join(filter(None, (note, f"{left_out_n} left out for name, length or number")))
         if not in_file and server.name in self._use.toolbox.wanted_servers:
             note = " · ".join(filter(None, ("on from the command line", note)))
         elif in_file and not tools:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from localspec.runtime.messages import Tool
 
-_CALLABLE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+CALLABLE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+"""Names of tools that every template takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +64,14 @@ class ServerPrompt:
 
 
 def named(tools: Iterable[OfferedTool]) -> Sequence[OfferedTool]:
-    """The tools under names that are unique and that every template takes.
+    """The tools, whose names are ``CALLABLE``, under names that are unique.
 
-    A server's tool whose name is taken gets its server's name before it, so that it cannot stand in for another. Tools
-    with other characters in their names than letters, digits, ``_``, ``.`` and ``-`` are left out.
+    A server's tool whose name is taken gets its server's name before it, so that it cannot stand in for another.
     """
     found: dict[str, OfferedTool] = {}
     for each in sorted(tools, key=lambda tool: bool(tool.server)):
         names = (each.tool.name, f"{each.server}_{each.tool.name}"[:64])
-        name = next((name for name in names if name not in found and _CALLABLE.fullmatch(name)), None)
-        if name is not None and (not each.server or _CALLABLE.fullmatch(each.own_name)):
+        name = next((name for name in names if name not in found), None)
+        if name is not None:
             found[name] = replace(each, tool=replace(each.tool, name=name))
     return tuple(found.values())

@@ -85,4 +85,4 @@ OWN_TOOLS: Mapping[str, OwnTool] = {
         ),
     )
 }
-"""By name. The names and parameters of the first two are among those that the built-in model has learned."""
+"""The tools by name. The built-in model has learned names and parameters such as those of the first two."""

@@ -26,8 +26,9 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 from localspec.base.errors import EngineError, LocalSpecError, UsageError
 from localspec.base.extras import install_extra
 from localspec.base.visible import visible_line
+from localspec.chat.compose.cleaning import cleaned
 from localspec.chat.images.reading import read_image
-from localspec.chat.tools.offered import Resource, ServerPrompt
+from localspec.chat.tools.offered import CALLABLE, Resource, ServerPrompt
 from localspec.chat.tools.relay import MOST_LINE, relayed
 from localspec.config.servers import McpServer
 from localspec.runtime.images import image_block
@@ -75,7 +76,7 @@ class ServerConnection:
         self.resources: tuple[Resource, ...] = ()
         self.prompts: tuple[ServerPrompt, ...] = ()
         self.left_out_n = 0
-        """Tools that are not listed: there are too many, or their descriptions are too long."""
+        """Tools that are not listed: too many, with too long a description, or with a name that no model can call."""
         self.client: Client | None = None
         """None before the start and after the end."""
         self.timeout_s = timeout_s
@@ -85,16 +86,21 @@ class ServerConnection:
         self._closing = asyncio.Event()
 
     async def prepare(self) -> None:
-        """Start the server if it does not run, and list its tools. Raises ServerTrouble, UsageError."""
-        if self.client is None:
-            await self._start()
-            return
-        try:
-            async with asyncio.timeout(_RELIST_S):
-                await self._list(self.client)
-        except Exception as error:  # noqa: BLE001 -- the SDK raises whatever its transports do
-            await self.close()
-            raise await self._trouble("no longer answers", error) from None
+        """Start the server if it does not run, or not any more, and list its tools. Raises ServerTrouble, UsageError.
+
+        One that runs and gives no answer is ended.
+        """
+        if self.client is not None:
+            try:
+                async with asyncio.timeout(_RELIST_S):
+                    await self._list(self.client)
+                return
+            except TimeoutError as error:
+                await self.close()
+                raise await self._trouble("no longer answers", error) from None
+            except Exception:  # noqa: BLE001 -- the SDK raises whatever its transports do
+                await self.close()
+        await self._start()
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """Call a tool. Returns its result as text, and True if the server says that it failed. Raises ServerTrouble."""
@@ -107,10 +113,15 @@ class ServerConnection:
         return "\n".join(part.text for part in result.contents if hasattr(part, "text"))
 
     async def prompt(self, prompt: ServerPrompt, values: Mapping[str, str]) -> str:
-        """The text of a prompt with these values. Raises ServerTrouble."""
+        """The text of a prompt with these values, without what steers a terminal. Raises ServerTrouble."""
         given = {name: value for name, value in values.items() if value}
         result = await self._answer(f"write {prompt.name}", lambda client: client.get_prompt(prompt.name, given))
-        return "\n\n".join(_part(message.content) for message in result.messages)
+        text, _ = cleaned("\n\n".join(_part(message.content) for message in result.messages))
+        if not text.strip():
+            raise ServerTrouble(
+                f"The server {self.server.name} wrote nothing for {prompt.name}.", "Take another prompt."
+            )
+        return text
 
     async def _answer(self, what: str, ask: Callable[[Client], Awaitable[Result]]) -> Result:
         """The answer to one request, within the time for a call. Raises ServerTrouble."""
@@ -161,6 +172,8 @@ class ServerConnection:
         """Hold the connection until it is closed or breaks."""
         try:
             async with self._connected() as client:
+                # A result is text for a model, with or against the tool's output schema, whose patterns can take hours.
+                client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
                 await self._list(client)
                 self.client = client
                 ready.set_result(None)
@@ -206,6 +219,7 @@ class ServerConnection:
             args=relayed(server.command or "", server.args),
             env=dict(server.env),
             cwd=server.cwd,
+            encoding_error_handler="replace",
         )
         with self._complaints.stream() as errlog:
             async with Client(stdio_client(parameters, errlog), cache=None) as client:
@@ -221,12 +235,12 @@ class ServerConnection:
             cursor = page.next_cursor
             if not cursor or len(found) > MOST_TOOLS:
                 break
-        fit = [
-            tool
-            for tool in found[:MOST_TOOLS]
-            if len(tool.description) <= MOST_DESCRIPTION and len(tool.parameters) <= MOST_SCHEMA
-        ]
-        self.tools, self.left_out_n = tuple(fit), len(found) - len(fit)
+        fit: dict[str, Tool] = {}
+        for tool in found[:MOST_TOOLS]:
+            short = len(tool.description) <= MOST_DESCRIPTION and len(tool.parameters) <= MOST_SCHEMA
+            if short and CALLABLE.fullmatch(tool.name):
+                fit.setdefault(tool.name, tool)
+        self.tools, self.left_out_n = tuple(fit.values()), len(found) - len(fit)
         offers = client.server_capabilities
         with suppress(_mcp_error()):  # a server that says it has some, and has none
             self.resources = self._resources((await client.list_resources()).resources) if offers.resources else ()
@@ -368,9 +382,15 @@ def _in_words(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
+async def _unchecked(name: str, result: Any) -> None:
+    """Take a result as it is."""
+
+
 def _is_answer(error: Exception) -> bool:
-    """True for an error that the server itself answered with, after which it goes on."""
-    return isinstance(error, _mcp_error()) and not _is_end(error)
+    """True for an error that the server itself answered with, or an answer that is not valid MCP: it goes on after."""
+    from pydantic import ValidationError
+
+    return isinstance(error, (_mcp_error(), ValidationError)) and not _is_end(error)
 
 
 def _is_end(error: Exception) -> bool:

@@ -6,6 +6,7 @@ Servers and calls live in one thread with an event loop of its own, which begins
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import CancelledError, Future
@@ -73,6 +74,11 @@ class Toolbox:
             if connection.client is not None
             for tool in connection.tools
         )
+
+    def left_out_n(self, server: str) -> int:
+        """The number of a server's tools that are not among those known, see ``ServerConnection``."""
+        connection = self._connections.get(server)
+        return connection.left_out_n if connection is not None else 0
 
     @property
     def resources(self) -> tuple[Resource, ...]:
@@ -183,7 +189,7 @@ class Toolbox:
 
     async def _call(self, tool: OfferedTool, call: ToolCall) -> CallResult:
         arguments, connection = json_object(call.arguments or "{}"), self._connections.get(tool.server)
-        if arguments is None:
+        if arguments is None or not _is_text(arguments):
             return CallResult("The arguments of a call are a JSON object.", failed=True)
         if tool.server and connection is None:
             return CallResult(f"The server {tool.server} does not run any more.", failed=True)
@@ -220,6 +226,15 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
     with suppress(RuntimeError):
         loop.run_until_complete(loop.shutdown_asyncgens())
     loop.close()
+
+
+def _is_text(arguments: Mapping[str, Any]) -> bool:
+    """False if there is half a character in a text, which no server can be sent."""
+    try:
+        json.dumps(arguments, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _cut(text: str) -> str:

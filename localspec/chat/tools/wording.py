@@ -19,7 +19,7 @@ STATES = {
 }
 """The states of calls that have no result yet, in words."""
 UNREADABLE = "A call that cannot be read"
-"""In place of the name of a tool."""
+"""Shown in place of the name of a tool."""
 
 
 def called(call: ActiveCall) -> str:

@@ -167,6 +167,14 @@ def test_what_cannot_be_attached_is_refused_with_a_sentence(
     assert caught.value.hint
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "thing/x"])
+def test_a_name_that_no_file_can_have_is_no_file(name: str, tmp_path: Path) -> None:
+    """So that a long word behind an @ is only text: one too long for a name, and one below a file."""
+    (tmp_path / "thing").write_text("text")
+    with pytest.raises(NotFoundError, match="There is no file"):
+        read_attachment(tmp_path / name, name)
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
     """With the system's reason."""

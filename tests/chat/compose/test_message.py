@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from localspec.chat.compose.attachment import Attachment, brief, with_files, without_files
@@ -170,16 +170,18 @@ def test_mentions_are_found_where_people_put_them() -> None:
 
 
 @settings(deadline=None)
-@given(st.text(st.characters(exclude_characters='"\n\r', exclude_categories=["C", "Z"]), min_size=1, max_size=20))
+@given(st.text(st.characters(exclude_characters="\n\r", exclude_categories=["C", "Z"]), min_size=1, max_size=20))
+@example('He_said_"no"')
+@example('"quoted"')
 def test_a_mention_is_read_as_it_was_written(path: str) -> None:
-    """Whatever the path, spaces included."""
+    """Whatever the path, spaces and quotes included."""
     for name in (path, f"{path} {path}"):
         assert [mention.path for mention in mentions(f"see {written(name)} there")] == [name]
 
 
 def test_the_mention_being_written_ends_at_the_cursor() -> None:
     """Nothing before it, a part of it, a quoted part with a space; none where none is."""
-    for line, path in (("@", ""), ("see @lo", "lo"), ('@"my no', "my no"), ("@a/", "a/")):
+    for line, path in (("@", ""), ("see @lo", "lo"), ('@"my no', "my no"), ('@"a \\"b', 'a "b'), ("@a/", "a/")):
         found = unfinished(line)
         assert found is not None
         assert found.path == path

@@ -74,6 +74,16 @@ def test_a_message_has_the_passages_and_says_where_they_are_from(folder: Attachm
     assert re.match(r"notes/bees.md  lines \d+-\d+, found for the question\n", in_full(content))
 
 
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_passage_names_its_lines(folder: Attachment, question: str) -> None:
+    """The first and the last of them, as an editor counts."""
+    whole = {file.name: file.text.splitlines() for file in folder.files}
+    for found in found_for(question, (PassageIndex(folder.files),), 1):
+        lines = re.match(r"lines (\d+)-(\d+), ", found.note)
+        assert lines is not None
+        assert found.text.splitlines() == whole[found.name][int(lines[1]) - 1 : int(lines[2])]
+
+
 def test_what_the_store_has_is_what_was_read(folder: Attachment) -> None:
     """Taken apart and put together again it is the same to the letter: no file is read or searched again for it."""
     content = with_files((folder,), "Do bees know the tides? @notes/")

@@ -34,6 +34,46 @@ while MODE == "endless":
 if MODE == "nonsense":
     for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": json.loads(line).get("id"), "result": {}}), flush=True)
+ODD: dict[str, dict[str, object]] = {
+    "other": {"content": [{"type": "text", "text": "written"}], "structuredContent": {"a": "a" * 40 + "b"}},
+    "half": {"content": [{"type": "text", "text": "cut \ud83d and whole \U0001f600"}]},
+    "video": {"content": [{"type": "video"}]},
+    "plain": {"content": [{"type": "text", "text": "plain"}]},
+}
+"""Results that break the schema of their tool, a character or the protocol, and one that breaks nothing."""
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
+"""Its pattern takes years for the text that is there."""
+
+
+def odd(method: str, name: str) -> dict[str, object]:
+    """The result of a request."""
+    if method == "initialize":
+        about = {"name": "odd", "version": "1"}
+        return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "prompts": {}}, "serverInfo": about}
+    if method == "tools/list":
+        tool, names = {"inputSchema": {"type": "object"}}, (*ODD, "plain", "two words", "")
+        return {
+            "tools": [{"name": each, **tool, **({"outputSchema": SCHEMA} if each == "other" else {})} for each in names]
+        }
+    if method == "prompts/list":
+        return {"prompts": [{"name": "coloured"}, {"name": "empty"}]}
+    if method == "prompts/get":
+        text = {"type": "text", "text": "" if name == "empty" else "\x1b[31mRead\r\nthis."}
+        return {"messages": [{"role": "user", "content": text}]}
+    return ODD.get(name, {})
+
+
+if MODE in ("odd", "mortal"):
+    note("begun")
+    os.write(1, b"caf\xe9, in no UTF-8\n")
+    for line in sys.stdin:
+        asked = json.loads(line)
+        answer = {"result": odd(asked["method"], asked.get("params", {}).get("name", ""))}
+        if "id" in asked:
+            print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
+        first = NOTES is not None and NOTES.read_text() == "begun\n"
+        if MODE == "mortal" and first and asked["method"] == "prompts/list":
+            sys.exit()
 if MODE == "chatty":
     print("starting\n\x1b[31mready", flush=True)
 if MODE == "broken":

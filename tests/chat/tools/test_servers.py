@@ -18,11 +18,13 @@ from typing import Any
 import pytest
 
 from localspec.chat.tools.approvals import Approval, Approvals
+from localspec.chat.tools.browser import ToolBrowser
 from localspec.chat.tools.offered import OfferedTool
 from localspec.chat.tools.servers import ServerTrouble
 from localspec.chat.tools.toolbox import MOST_RESULT, CallResult, Toolbox
 from localspec.chat.tools.use import ToolUse
 from localspec.chat.tools.wording import result_text
+from localspec.config import Config
 from localspec.config.servers import McpServer
 from localspec.runtime.chat_config import ToolChoice
 from localspec.runtime.images import images_in, plain_png_size
@@ -105,6 +107,51 @@ def test_resources_are_attached_and_prompts_are_written(box: Open) -> None:
     assert use.toolbox.write(prompt, {"text": "Hm."}).result(60) == "Review this: Hm."
     with pytest.raises(ServerTrouble, match="could not write review"):
         use.toolbox.write(prompt, {}).result(60)
+
+
+def test_a_server_that_died_between_messages_is_there_for_the_next(box: Open, tmp_path: Path) -> None:
+    """Its end is noticed when its tools are listed again, and it is started at once."""
+    notes = tmp_path / "notes"
+    toolbox = box(server("mortal", notes))
+    toolbox.prepare()
+    toolbox.wait()
+    assert toolbox.troubles == ()
+    assert call(toolbox, "plain").text == "plain"
+    assert notes.read_text() == "begun\nbegun\n"
+
+
+def test_an_odd_answer_costs_no_server(box: Open) -> None:
+    """A result against its tool's schema is text as well; half a character is replaced; what is no MCP is told."""
+    toolbox = box(server("odd"))
+    assert toolbox.troubles == ()
+    assert call(toolbox, "other") == CallResult("written")
+    assert call(toolbox, "half") == CallResult("cut \ufffd and whole \U0001f600")
+    told = call(toolbox, "video")
+    assert told.failed
+    assert "its answer is not valid MCP" in told.text
+    tool = toolbox.find("plain")
+    assert tool is not None
+    assert toolbox.call(tool, ToolCall("1", "plain", '{"text": "\\ud83d"}')).result(60).failed
+    assert call(toolbox, "plain") == CallResult("plain")
+
+
+def test_tools_that_no_model_can_call_are_counted_and_not_offered(box: Open, tmp_path: Path) -> None:
+    """A name with a blank, none at all, and a second tool of one name, which stays the first's."""
+    toolbox = box(server("odd"))
+    assert [tool.name for tool in toolbox.tools] == ["other", "half", "video", "plain"]
+    assert toolbox.left_out_n("tests") == 3
+    config = Config(tmp_path / "config.toml", servers={"tests": server("odd")})
+    row = next(row for row in ToolBrowser(ToolUse(toolbox), config, "").rows if row.id == "tests")
+    assert row.note.endswith("4 tools, 3 left out for name, length or number")
+
+
+def test_a_prompt_of_a_server_steers_no_terminal(box: Open) -> None:
+    """Its text is cleaned as an attached file's is, and one without text is no message."""
+    toolbox = box(server("odd"))
+    coloured, empty = toolbox.prompts
+    assert toolbox.write(coloured, {}).result(60) == "Read\nthis."
+    with pytest.raises(ServerTrouble, match="wrote nothing for empty"):
+        toolbox.write(empty, {}).result(60)
 
 
 def test_a_server_that_dies_in_a_call_costs_that_call_alone(box: Open, tmp_path: Path) -> None:
