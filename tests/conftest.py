@@ -12,7 +12,7 @@ from typing import Any
 
 import huggingface_hub.constants
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from localspec.base.gc_scheduler import freeze_heap
 from localspec.store import Store
@@ -24,8 +24,8 @@ os.environ["OMP_THREAD_LIMIT"] = "1"
 # Tests compare replies and scores, and a GPU rounds otherwise for every size of a batch: they see none unless asked to.
 if os.environ.get("LOCALSPEC_TESTS_ON_GPU") != "1":
     os.environ.update(CUDA_VISIBLE_DEVICES="-1", HIP_VISIBLE_DEVICES="-1", GGML_VK_VISIBLE_DEVICES="")
-# How long an example takes says how busy the machine is.
-settings.register_profile("localspec", deadline=None)
+# How long an example takes says how busy the machine is, and the first text of all waits for a table of Unicode.
+settings.register_profile("localspec", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("localspec")
 
 

@@ -18,9 +18,9 @@ class FuzzyMatch:
     """A candidate that has the letters of the query, in their order."""
 
     index: int
-    """Of the candidate among those that were searched."""
+    """The place of the candidate among those that were searched."""
     positions: tuple[int, ...]
-    """Of those letters in the candidate, to be marked."""
+    """The places of those letters in the candidate, to be marked."""
 
 
 def fuzzy(

@@ -74,7 +74,7 @@ class _ProcessorUse:
     ordinary_s: float
     """Used by other programs of ordinary priority; less where this one has a low one."""
     threads: Mapping[str, tuple[float, float]]
-    """By thread of this process: how long it ran, and how long it was ready to run and had no processor."""
+    """The seconds that each thread of this process ran, and those that it was ready to run and had no processor."""
     running_n: float
     """Threads of all programs that run or wait for a processor at this moment; infinite where that is not known."""
 

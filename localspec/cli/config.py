@@ -107,7 +107,6 @@ def get(name: str, pair: str | None, as_json: bool) -> None:
 @_for_pair("Set it for this pair alone.")
 def set_(name: str, value: str, pair: str | None) -> None:
     """Set something, for all pairs or for one: localspec config set depth 6 --pair ID."""
-    from localspec.config import read_config
     from localspec.config.file import write_value
     from localspec.config.kinds import shown
     from localspec.config.lookup import find_by_name, find_for_pair, read_typed
@@ -116,12 +115,14 @@ def set_(name: str, value: str, pair: str | None) -> None:
     named = find_by_name(name) if pair is None else find_for_pair(name)
     if pair is not None:
         load_catalogue().find(pair)
-    wanted, before = read_typed(named, value), read_config().of_pair(pair).get(named.name)
-    written, known = write_value(named, wanted, pair), named.name_in(pair)
-    for problem in _problems(written):
-        if problem.what.startswith(f"{known}: "):
-            write_value(named, before, pair)
-            raise UsageError(f"{problem.what.rstrip('.')}.", "It stays as it was.")
+    wanted, known = read_typed(named, value), named.name_in(pair)
+
+    def refuse_mistake(changed: Config) -> None:
+        for problem in _problems(changed):
+            if problem.what.startswith(f"{known}: "):
+                raise UsageError(f"{problem.what.rstrip('.')}.", "The setting stays as it was.")
+
+    written = write_value(named, wanted, pair, check=refuse_mistake)
     print(f"{written.path}, line {written.line(named, pair)}: {known} = {shown(wanted)}")
     if pair is None and (others := [each for each in written.pairs if named.name in written.pairs[each]]):
         remark(f"Pairs with one of their own keep it: {', '.join(others)}.")
@@ -141,7 +142,9 @@ def unset(name: str, pair: str | None) -> None:
     if pair is not None and name == _ALL:
         chosen = [each for each in map(find_setting, there) if each is not None]
     else:
-        chosen = [each for each in (find_by_name(name),) if each.name in there]
+        named = find_by_name(name)
+        is_wrong = any(problem.what.startswith(f"{named.name_in(pair)}: ") for problem in read.problems)
+        chosen = [named] if named.name in there or is_wrong else []
     if not chosen:
         what = f"for {pair}" if pair is not None else "for all pairs"
         sets = "sets nothing" if pair is not None and name == _ALL else f"does not set {name}"

@@ -24,12 +24,25 @@ def main(arguments: Sequence[str] | None = None, *, services: Services | None = 
     """Run the command line and exit."""
     settle_streams()
     if _COMPLETION_VARIABLE in os.environ:
-        localspec.main(prog_name="localspec", complete_var=_COMPLETION_VARIABLE)
+        _complete()
     if arguments is None and services is None:
         arguments, services = sys.argv[1:], Services()
         if _loads_models(arguments, services):
             services = watched(services)
     sys.exit(_answer(sys.argv[1:] if arguments is None else arguments, services or Services()))
+
+
+def _complete() -> NoReturn:
+    """Answer the shell that completes a command line, and exit."""
+    from click.shell_completion import FishComplete, add_completion_class
+
+    class WholeDescriptions(FishComplete):
+        """click's, whose script cuts a description at its first comma."""
+
+        source_template = FishComplete.source_template.replace('string split ","', 'string split --max 1 ","')
+
+    add_completion_class(WholeDescriptions)
+    sys.exit(localspec.main(prog_name="localspec", complete_var=_COMPLETION_VARIABLE))
 
 
 def _loads_models(arguments: Sequence[str], services: Services) -> bool:

@@ -93,7 +93,8 @@ def stats(
         if watch:
             # A baseline is all there was before; --since is only about what is listed.
             runs = _of_pair(store.runs(where=RecordFilter(texts=True)), pair_id)
-            _print_watch(runs, since, _objectives(ttft_p95_s, min_speedup), as_json)
+            wanted = _objectives(ttft_p95_s, min_speedup)
+            _print_watch(runs, since, wanted, narrowed=bool(pair_id or since), as_json=as_json)
             return
         where = RecordFilter(texts=by in NEED_TEXTS, rounds=by in NEED_ROUNDS)
         runs = store.runs(since=since, where=where)
@@ -134,7 +135,9 @@ def _objectives(ttft_p95_s: float | None, min_speedup: float | None) -> Objectiv
     return Objectives(ttft_p95_s or config.ttft_p95_s, min_speedup or config.min_speedup)
 
 
-def _print_watch(runs: Iterable[ReplyRecord], since: datetime | None, objectives: Objectives, as_json: bool) -> None:
+def _print_watch(
+    runs: Iterable[ReplyRecord], since: datetime | None, objectives: Objectives, *, narrowed: bool, as_json: bool
+) -> None:
     from localspec.cli.stats_text import nothing, watch_lines
     from localspec.insight.stats.drift_watch import DriftWatch
     from localspec.insight.stats.objectives import ObjectiveWatch
@@ -153,6 +156,6 @@ def _print_watch(runs: Iterable[ReplyRecord], since: datetime | None, objectives
         record = {"notices": [each.to_dict() for each in notices], "misses": [each.to_dict() for each in misses]}
         print(json.dumps({"replies_n": replies_n, **record}, indent=2))
     elif not replies_n:
-        print(nothing(narrowed=since is not None))
+        print(nothing(narrowed=narrowed))
     else:
         print("\n".join(watch_lines(notices, misses, objectives, replies_n)))

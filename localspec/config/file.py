@@ -5,7 +5,7 @@ Reading never fails: a mistake becomes a ``Problem``, and everything else counts
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,9 +46,9 @@ class Config:
 
     path: Path
     values: Mapping[str, Value] = field(default_factory=dict)
-    """For all pairs, by ``section.key``."""
+    """The values for all pairs, by ``section.key``."""
     pairs: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
-    """For one pair alone, by its id and ``section.key``; the pair need not exist."""
+    """The values for one pair alone, by its id and ``section.key``; the pair need not exist."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """Keys of actions, by the action's id; the action need not exist."""
     servers: Mapping[str, McpServer] = field(default_factory=dict)
@@ -90,6 +90,11 @@ def read_config(path: Path | None = None) -> Config:
         return Config(path)
     except OSError as error:
         return Config(path, problems=(Problem(path, None, f"it cannot be read: {error.strerror or error}"),))
+    return _config_of(path, text, stamp)
+
+
+def _config_of(path: Path, text: str, stamp: tuple[int, int] | None) -> Config:
+    """The settings in the text of a file."""
     reading = _Reading(path, text)
     return Config(
         path,
@@ -103,12 +108,19 @@ def read_config(path: Path | None = None) -> Config:
     )
 
 
-def write_value(setting: Setting, value: Value | None, pair: str | None = None) -> Config:
+def write_value(
+    setting: Setting,
+    value: Value | None,
+    pair: str | None = None,
+    *,
+    check: Callable[[Config], None] = lambda _: None,
+) -> Config:
     """Set a value in the file, for all pairs or for one, or take it out for None, and read the file again.
 
-    Changes that others made to the file meanwhile stay. Raises ConfigError.
+    Changes that others made to the file meanwhile stay. ``check`` is given the settings as they would be, and may raise
+    to leave the file as it is. Raises ConfigError.
     """
-    return _write({setting.place(pair): value}, setting.name_in(pair))
+    return _write({setting.place(pair): value}, setting.name_in(pair), check)
 
 
 def write_server(name: str, server: McpServer | None) -> Config:
@@ -123,8 +135,13 @@ def write_server(name: str, server: McpServer | None) -> Config:
     return _write(changes, dotted((SERVERS_TABLE, name)))
 
 
-def _write(changes: Mapping[Names, Value | None], name: str) -> Config:
-    """Set values by their paths, or take them out for None, and read the file again. Raises ConfigError."""
+def _write(
+    changes: Mapping[Names, Value | None], name: str, check: Callable[[Config], None] = lambda _: None
+) -> Config:
+    """Set values by their paths, or take them out for None, and read the file again.
+
+    Raises ConfigError, and what ``check`` raises.
+    """
     path = config_file()
     with explaining(ConfigError, f"{path} cannot be written", OWN_FOLDER), folder_lock(path):
         before = read_file(path, MOST_BYTES) if path.exists() else b""
@@ -133,6 +150,7 @@ def _write(changes: Mapping[Names, Value | None], name: str) -> Config:
             text = before.decode(mark)
             for place, value in changes.items():
                 text = with_value(text, place, value)
+            check(_config_of(path, text, None))
             replace_file(path, text.encode(mark))
         except (NotSafelyChanged, UnicodeError):
             raise ConfigError(

@@ -133,7 +133,7 @@ class Number(ValueKind):
     words: tuple[str, ...] = ()
     """``auto`` is None to the program."""
     unit: str = ""
-    """In the plural: tokens, seconds."""
+    """The unit in the plural: tokens, seconds."""
 
     @property
     def form(self) -> str:

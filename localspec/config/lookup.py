@@ -43,8 +43,10 @@ def find_by_name(name: str, among: Callable[[Setting], bool] = lambda setting: T
     section, _, key = name.strip().lower().lstrip("-").replace("-", "_").replace(" ", "_").rpartition(".")
     found = find_key(key)
     if found is None or section not in ("", found.section):
-        close = nearest(key, [setting.key for setting in SETTINGS if among(setting)])
-        hint = f"Did you mean {close}?" if close else "`localspec config show --all` lists them."
+        chosen = [setting for setting in SETTINGS if among(setting)]
+        others = {word.replace(" ", "_"): setting.key for setting in reversed(chosen) for word in setting.also}
+        close = nearest(key, [*(setting.key for setting in chosen), *others])
+        hint = f"Did you mean {others.get(close, close)}?" if close else "`localspec config show --all` lists them."
         raise UsageError(f"There is no setting {name!r}.", hint)
     return found
 

@@ -54,10 +54,12 @@ class Database:
                 raise
 
     def run(self, statements: Iterable[Statement]) -> None:
-        """Run statements in one transaction. Raises StoreError."""
+        """Run statements in one transaction. Raises StoreError, also if a row to update is gone."""
         with self.transaction() as connection:
             for sql, parameters in statements:
-                connection.execute(sql, parameters)
+                changed_n = connection.execute(sql, parameters).rowcount
+                if not changed_n and sql.startswith("UPDATE"):
+                    raise sqlite3.IntegrityError("the row is gone")
 
     @contextmanager
     def waiting_at_most(self, wait_s: float) -> Iterator[None]:

@@ -32,7 +32,7 @@ class Heading:
     folder: str = ""
     """The folder, its levels parted by slashes; empty for none. See ``filing``."""
     tags: tuple[str, ...] = ()
-    """In alphabetical order."""
+    """The tags in alphabetical order."""
     archived: bool = False
     settings: Mapping[str, Value] = field(default_factory=dict)
     """Its own settings, by ``section.key``; see ``config.lookup.valid_settings``."""

@@ -129,7 +129,9 @@ def _candidates(table: str, query: Query, within: str | None) -> tuple[str, list
     # A derived title is found in its question, and the content of a summary in the messages before it.
     titled = "t.title_given" if query else "TRUE"
     shown = "c.deleted IS NULL AND " + ("t.deleted IS NULL AND t.role <> 'system'" if messages else titled)
-    shown += " AND c.archived = 0" if within is None else " AND c.number IN (SELECT value FROM json_each(?))"
+    # The plus keeps SQLite from trying all of the conversations for each hit in the index.
+    number = "+c.number" if query.match else "c.number"
+    shown += " AND c.archived = 0" if within is None else f" AND {number} IN (SELECT value FROM json_each(?))"
     places = [] if within is None else [within]
     columns = "c.id, t.id, c.title, t.role, t.created" if messages else "c.id, NULL, c.title, NULL, t.updated"
     words = f"{table}_words"

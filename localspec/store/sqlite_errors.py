@@ -69,7 +69,7 @@ def translate(error: sqlite3.Error, path: Path | None) -> StoreError:
             f"The file of conversations {place} is damaged.",
             "Start LocalSpec again: it renames the damaged file and begins a new one.",
         )
-    if code == sqlite3.SQLITE_CONSTRAINT:
+    if isinstance(error, sqlite3.IntegrityError):
         return StoreError("Another program has deleted this conversation.", "Export it to keep what is shown.")
     return StoreError(f"The conversations in {place} cannot be read or written ({error}).", "Try again.")
 

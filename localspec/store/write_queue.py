@@ -26,17 +26,23 @@ class WriteQueue:
         self._waiting: deque[Sequence[Statement]] = deque()
         self._lock = threading.RLock()
         self.trouble: StoreError | None = None
-        """The reason why the last write failed; None once all are done."""
+        """The reason why the last write failed; None once it, or the next one, is done."""
 
     def write(self, *statements: Statement, patient: bool = True) -> bool:
         """Write after all waiting writes; True if all are done. Never raises: see ``trouble``."""
         with self._lock:
-            self._waiting.append(statements)
+            if statements:
+                self._waiting.append(statements)
             return self.flush(patient=patient)
 
     def flush(self, *, patient: bool = True) -> bool:
-        """Try the waiting writes again; True if all are done."""
+        """Try the waiting writes again; True if all are done.
+
+        Without any ``trouble`` stays: it is about a write that was dropped.
+        """
         with self._lock:
+            if not self._waiting:
+                return self.trouble is None
             refused: StoreError | None = None
             try:
                 with nullcontext() if patient else self._database.waiting_at_most(IMPATIENT_S):

@@ -15,8 +15,8 @@ def best(query: str, candidates: list[str], n: int) -> list[str]:
 
 def test_the_best_match_comes_first() -> None:
     """The beginning of a name before its middle, that before the path, that before scattered letters."""
-    paths = ["deep/map.py", "app/views.py", "src/app.py", "a/p/p.py", "other.txt"]
-    assert best("app", paths, 9) == ["src/app.py", "app/views.py", "deep/map.py", "a/p/p.py"]
+    paths = ["deep/map.py", "app/views.py", "lib/snapper.py", "src/app.py", "a/p/p.py", "other.txt"]
+    assert best("app", paths, 9) == ["src/app.py", "lib/snapper.py", "app/views.py", "deep/map.py", "a/p/p.py"]
     assert best("", paths, 2) == paths[:2]
     assert best("SRC", paths, 9) == ["src/app.py"]
     assert best("zz", paths, 9) == []
@@ -52,13 +52,25 @@ def test_no_letters_have_all_titles_and_wrong_ones_none() -> None:
 
 
 @given(st.text(max_size=6), st.lists(st.text(max_size=20), max_size=5))
-def test_positions_are_the_letters(query: str, names: list[str]) -> None:
-    """They rise, lie in the title, and each title comes at most once."""
+def test_any_text_can_be_looked_for(query: str, names: list[str]) -> None:
+    """Positions rise, lie in the title, and each title comes at most once."""
+    names.append(f"x{query}")
     matches = fuzzy(query, names)
-    assert len({match.index for match in matches}) == len(matches)
+    assert len({match.index for match in matches}) == len(matches) > 0
     for match in matches:
         assert list(match.positions) == sorted(set(match.positions))
         assert all(position < len(names[match.index]) for position in match.positions)
+
+
+@given(st.text("aBé /", max_size=3), st.lists(st.text("AbÉ /", max_size=9), max_size=5))
+def test_positions_are_the_letters(query: str, names: list[str]) -> None:
+    """In their order; case, accents and white space aside."""
+
+    def letters(text: str) -> str:
+        return "".join(text.lower().replace("é", "e").split())
+
+    for match in fuzzy(query, names):
+        assert letters("".join(names[match.index][at] for at in match.positions)) == letters(query)
 
 
 @given(st.text("abc xyz", min_size=1, max_size=12))

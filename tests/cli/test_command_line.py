@@ -120,12 +120,13 @@ def test_an_empty_name_names_nothing(localspec: Localspec, command: tuple[str, .
 
 @pytest.mark.parametrize("shell", COMPLETION)
 def test_the_lines_for_completion_work(shell: str) -> None:
-    """Each makes a script for its shell."""
+    """Each makes a script for its shell, which cuts no description."""
     code = "from localspec.cli import main; main()"
     environment = {**os.environ, "_LOCALSPEC_COMPLETE": f"{shell}_source"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert f"_LOCALSPEC_COMPLETE={shell}_source" in COMPLETION[shell]
     assert f"{shell}_complete" in done.stdout
+    assert 'split ","' not in done.stdout  # descriptions have commas, too
 
 
 def test_the_options_table_names_every_option() -> None:

@@ -190,14 +190,16 @@ def test_set_and_unset(localspec: Localspec) -> None:
     ("arguments", "code", "hint"),
     [
         (("set", "depht", "3"), 2, "Did you mean depth?"),
+        (("set", "context", "4096"), 2, "Did you mean ctx?"),
+        (("set", "draft-length", "4"), 2, "Did you mean depth?"),
         (("set", "keys.stop", "x"), 2, "There is no setting"),
         (("set", "depth", "99"), 2, "a whole number of tokens from 0 to 16"),
         (("set", "depth", "3", "--pair", "buitin"), 4, "Did you mean builtin?"),
         (("set", "theme", "dark", "--pair", "builtin"), 2, "the same for all pairs"),
         (("set", "pair", "builtin", "--pair", "builtin"), 2, "the same for all pairs"),
-        (("set", "dry_base", "2"), 2, "It stays as it was."),
-        (("set", "dry_base", "2", "--pair", "builtin"), 2, "It stays as it was."),
-        (("set", "persona", "nobody", "--pair", "builtin"), 2, "It stays as it was."),
+        (("set", "dry_base", "2"), 2, "The setting stays as it was."),
+        (("set", "dry_base", "2", "--pair", "builtin"), 2, "The setting stays as it was."),
+        (("set", "persona", "nobody", "--pair", "builtin"), 2, "The setting stays as it was."),
         (("unset", "seed"), 2, "does not set seed for all pairs"),
         (("unset", "depth", "--pair", "builtin"), 2, "does not set depth for builtin"),
         (("unset", "all", "--pair", "builtin"), 2, "sets nothing for builtin"),
@@ -213,6 +215,28 @@ def test_what_makes_no_sense_is_refused(localspec: Localspec, arguments: tuple[s
     assert (done.code, done.out) == (code, "")
     assert hint in done.err
     assert (read_config().values, read_config().pairs) == ({"reply.max_tokens": 9}, {})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("persona", "nobody"), ("json_schema", "{"), ("dry_base", "2"), ("pair", "nope"), ("top_k", "@3")],
+    ids=" ".join,
+)
+def test_a_refused_value_leaves_every_byte_of_the_file(localspec: Localspec, arguments: tuple[str, ...]) -> None:
+    """Also a value of the same setting that is not valid now, its comment, and texts of several lines."""
+    text = "[reply]\npersona = 'away'  # on my other machine\n[sampling]\njson_schema = '''\n{}\n'''\ntop_k = 7 # 8\n"
+    configure(text)
+    assert localspec("config", "set", *arguments).code == 2
+    assert config_file().read_text() == text
+
+
+def test_a_mistake_is_taken_out_by_its_name(localspec: Localspec) -> None:
+    """For all pairs and for one, though it counts as not set."""
+    configure("[sampling]\ntop_k = 'few'\n[pair.builtin]\ntop_p = 7\ntop_k = 7\n")
+    assert localspec("config", "unset", "top_p").code == 2
+    assert localspec("config", "unset", "top_k").code == 0
+    assert localspec("config", "unset", "top_p", "--pair", "builtin").code == 0
+    assert config_file().read_text() == "[sampling]\n[pair.builtin]\ntop_k = 7\n"
 
 
 def test_a_value_that_is_not_utf8_is_refused(localspec: Localspec) -> None:

@@ -62,8 +62,9 @@ def test_replies_are_chosen(localspec: Localspec, replies: int) -> None:
     """By pair and by time; nothing left says so."""
     assert localspec("stats", "--pair", "other").out.startswith("12 replies of other")
     assert localspec("stats", "--since", "2026-11-02", "--pair", "a-pair").out.split()[0] < str(replies)
-    assert "Without --pair and --since" in localspec("stats", "--pair", "none").out
-    assert "Without --pair and --since" in localspec("stats", "--since", "2096-01-01").out
+    for narrowing in (("--pair", "none"), ("--since", "2096-01-01")):
+        assert "Without --pair and --since" in localspec("stats", *narrowing).out
+        assert "Without --pair and --since" in localspec("stats", "--watch", *narrowing).out
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,29 @@ def test_a_further_reply_to_an_earlier_question_is_a_version_of_its_reply(store:
     second.close()
 
 
+def test_that_another_program_deleted_the_conversation_is_said_until_something_is_stored(
+    store: Store, path: Path
+) -> None:
+    """At the end of a reply and on leaving too; then another conversation is stored as ever."""
+    thread = converse(store, ("Apples?", "Red."))
+    other = open_store(path, first_id=1000)
+    other.destroy(thread.id)
+    thread.ask("And pears?")
+    recorder = thread.begin_reply(ABOUT)
+    for event in events("Green."):
+        recorder.receive(event)
+    for _ in range(2):
+        assert "deleted" in str(thread.trouble)
+        assert not thread.flush()
+    thread.go_to(thread.path[0].id)
+    thread.rename("Fruit")
+    assert "deleted" in str(store.trouble)
+    kept = converse(store, ("Plums?", "Blue."))
+    assert store.trouble is None
+    assert [each.heading.id for each in other.conversations()] == [kept.id]
+    other.close()
+
+
 @pytest.mark.parametrize("stored", [True, False])
 def test_what_is_open_is_exported_with_all_its_versions(store: Store, stored: bool) -> None:
     """Edited, answered again, deleted or shown: as much as is stored, also where nothing could be."""

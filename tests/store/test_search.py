@@ -74,11 +74,17 @@ def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @given(query=st.text(max_size=30) | st.lists(st.sampled_from([*"\"*^:()-+{}'", "AND", "NEAR(", "a"])).map(" ".join))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_any_text_is_a_query(shared_store: Store, query: str) -> None:
     """It finds something or nothing, and never fails."""
     for hit in shared_store.search(query):
         assert hit.snippet
+
+
+def test_a_query_that_is_no_text_finds_nothing(shared_store: Store) -> None:
+    """As a terminal gives bytes that are no UTF-8."""
+    assert shared_store.search("\udc80") == []
+    assert shared_store.search('"say\udc80"') == []
 
 
 def test_a_hit_leads_to_its_message(store: Store) -> None:
@@ -131,6 +137,28 @@ def test_what_was_said_long_ago_comes_later_though_it_was_imported_today(store: 
     new = converse(store, ("apples", "Yes."))
     store.add([old])
     assert [hit.conversation for hit in store.search("apples")] == [new.id, old.heading.id]
+
+
+def test_a_filter_costs_no_look_at_every_conversation_for_every_hit() -> None:
+    """With twice as many of both, SQLite does about twice as much, not four times."""
+    store = Store.in_memory()
+    steps_n = [0]
+
+    def count() -> None:
+        steps_n[0] += 1
+
+    def cost() -> int:
+        """The steps of SQLite, in tens, after 100 more conversations."""
+        for _ in range(100):
+            converse(store, ("apples", "apples"))
+        steps_n[0] = 0
+        store._database.connection.set_progress_handler(count, 10)
+        assert store.search("is:any apples")
+        store._database.connection.set_progress_handler(None, 0)
+        return steps_n[0]
+
+    before = cost()
+    assert cost() < 3 * before
 
 
 def test_a_long_message_is_cut_around_the_hit(store: Store) -> None:

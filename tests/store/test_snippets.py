@@ -37,9 +37,13 @@ def test_the_place_with_most_of_the_words_is_shown() -> None:
     text = "apples " + "hay " * 200 + "pears and apples " + "hay " * 200
     out = shown(text, "apples", "pears")
     assert "[pears] and [apples]" in out
-    assert out.startswith("…")
-    assert out.endswith("…")
+    assert out.startswith("…hay ")
+    assert out.endswith(" hay…")
     assert len(out) < LENGTH + 20
+
+
+def test_of_equal_places_the_first_is_shown() -> None:
+    assert shown("one apple " + "hay " * 200 + "other apple", "apple").startswith("one [apple] hay")
 
 
 @given(st.text(max_size=400), st.lists(st.text(min_size=1, max_size=5), max_size=3))

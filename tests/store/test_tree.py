@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localspec.runtime.messages import Role
-from localspec.store.tree import Node, Tree, chat_messages
+from localspec.runtime.messages import Role, ToolCall
+from localspec.store.tree import Node, ReplyState, Tree, chat_messages
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -77,6 +77,34 @@ def test_deleting_one_of_several_replies_shows_another(tree: Tree) -> None:
     tree.choose("r1b")
     assert ids(tree.delete("r1b", AT)) == ["r1b"]
     assert ids(tree.path()) == ["q1", "r1", "q2", "r2"]
+
+
+def test_deleting_the_newest_of_several_replies_shows_the_newest_that_is_left(tree: Tree) -> None:
+    tree.add(node("r1c", "q1"))
+    tree.choose("r1c")
+    tree.delete("r1c", AT)
+    assert ids(tree.path()) == ["q1", "r1b"]
+
+
+def test_what_followed_a_deleted_reply_stands_in_its_place_in_its_order(tree: Tree) -> None:
+    tree.add(node("q2b", "r1"))
+    tree.delete("r1", AT)
+    assert ids(tree.children("q1")) == ["q2", "q2b", "r1b"]
+
+
+@pytest.mark.parametrize("state", [None, *ReplyState])
+def test_only_a_whole_summary_is_one(tree: Tree, state: ReplyState | None) -> None:
+    """One that is being written, failed or was cut off tells part of what was said."""
+    whole = Node("s", "r1", Role.SYSTEM, "In short.", AT, state=state)
+    tree.add(whole)
+    assert tree.summary() == (whole if state in (None, ReplyState.DONE) else None)
+
+
+def test_a_result_without_the_reply_that_called_is_not_told() -> None:
+    """Templates refuse one."""
+    result = Node("t", None, Role.TOOL, "7", AT, call=ToolCall("c1", "add", "{}"))
+    assert chat_messages(None, [result]) == []
+    assert [each.role for each in chat_messages("Be brief.", [node("q"), result])] == [Role.SYSTEM, Role.USER]
 
 
 def test_undoing_brings_back_only_what_went_together(tree: Tree) -> None:

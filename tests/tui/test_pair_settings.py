@@ -179,6 +179,15 @@ def test_a_command_sets_for_the_pair() -> None:
     assert settings.to_load().load.n_ctx == 512
 
 
+def test_a_refused_value_leaves_every_byte_of_the_file() -> None:
+    """Also a mistake in its place."""
+    text = "[pair.builtin]\ndry_base = 0.5  # mine\n"
+    settings, _, _ = controller(chat_config(text))
+    with pytest.raises(UsageError, match="stays as it was"):
+        answer(SET, settings, "pair dry_base 2")
+    assert config_file().read_text() == text
+
+
 def test_files_have_no_table() -> None:
     settings, _, _ = controller(chat_config(TEXT, "--target", "big.gguf", "--draft", "small.gguf"))
     with pytest.raises(UsageError, match="are not a pair"):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from localspec.base.errors import InputError, UsageError
 from localspec.base.visible import capitalised, shortened
 from localspec.chat.compose.file_reading import path_of, unquoted
-from localspec.config import Setting, Value, setting
+from localspec.config import Config, Setting, Value, setting
 from localspec.config.file import write_value
 from localspec.config.kinds import NONE, Flag, shown
 from localspec.config.lookup import find_for_conversation, find_for_pair, read_typed, with_setting
@@ -193,12 +193,16 @@ def _set_for_pair(settings: Settings, own: Mapping[str, Value], text: str) -> Ch
 def _write(settings: Settings, own: Mapping[str, Value], named: Setting, value: Value | None) -> Changed:
     """Set a setting for the pair in the file, or unset it for None. Raises UsageError if it contradicts the rest."""
     pair = _pair(settings)
-    before = settings.config.of_pair(pair).get(named.name)
-    config = write_value(named, value, pair)
+    before = settings.config
+
+    def refuse_contradiction(changed: Config) -> None:
+        settings.resolve(changed, own)
+        if refused := _refused(settings, named.name_in(pair)):
+            settings.resolve(before, own)
+            raise UsageError(refused, f"{capitalised(named.title)} stays as it was.")
+
+    config = write_value(named, value, pair, check=refuse_contradiction)
     chat_config = settings.resolve(config, own)
-    if refused := _refused(settings, named.name_in(pair)):
-        settings.resolve(write_value(named, before, pair), own)
-        raise UsageError(refused, f"{capitalised(named.title)} stays as it was.")
     what = f"no longer set for {pair}" if value is None else f"{short(value)} for {pair}, in {config.path.name}"
     if named.key in settings.overrides:
         also = "the command line beats it"

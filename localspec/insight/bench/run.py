@@ -215,7 +215,7 @@ def _facts(info: PairInfo) -> dict[str, Any]:
 
 @contextmanager
 def bench_lock() -> Iterator[None]:
-    """Hold the lock that lets one benchmark run at a time: two would measure each other.
+    """Hold the lock that lets one benchmark run at a time: two would slow each other down.
 
     Raises CapacityError if another benchmark of this user holds it, ConfigError.
     """
@@ -227,7 +227,7 @@ def bench_lock() -> Iterator[None]:
                 held.enter_context(file_lock(file, wait=False))
             except BlockingIOError:
                 raise CapacityError(
-                    "Another localspec bench is running; two would measure each other.",
+                    "Another localspec bench is running; two would slow each other down.",
                     "Wait until it has ended, or stop it.",
                 ) from None
         yield

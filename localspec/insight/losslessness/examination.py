@@ -30,7 +30,7 @@ class ExaminationPlan:
     sampling: Sampling = field(default_factory=Sampling)
     prompts: tuple[BenchPrompt, ...] = ()
     tokens: int = 64
-    """Of a greedy reply, and of one whose likelihood is judged."""
+    """The length of a greedy reply, and of one whose likelihood is judged."""
     samples_n: int = 300
     """Openings of either kind at each place."""
     places_n: int = 3
@@ -55,7 +55,7 @@ class ExaminationPlan:
 
     @property
     def false_alarm(self) -> float:
-        """Of one test, so that all together stay below ``FALSE_ALARM`` (Bonferroni)."""
+        """The probability for one test, so that all together stay below ``FALSE_ALARM`` (Bonferroni)."""
         return FALSE_ALARM / (self.places + 1)
 
 

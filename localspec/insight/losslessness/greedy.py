@@ -34,7 +34,7 @@ class Difference:
     plain: str
     speculative: str
     gap: float | None
-    """By how much plain decoding's token scores higher; None if one reply just ends."""
+    """The lead in score of plain decoding's token; None if one reply just ends."""
     near_tie: bool = False
 
     def describe(self) -> str:

@@ -79,7 +79,7 @@ class LikelihoodTest:
 
 
 def log_probability(row: Logits, token: int) -> float:
-    """Of ``token`` under the softmax of ``row``, in nats."""
+    """The log probability of ``token`` under the softmax of ``row``, in nats."""
     scores = row.astype(np.float64)
     most = scores.max()
     return float(scores[token] - most - np.log(np.exp(scores - most).sum()))

@@ -107,7 +107,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     _gauge("localspec:speedup_vs_plain", "Tokens in a second over those without speculation, of the last reply"),
 )
-"""In the order of the page."""
+"""All metrics, in the order of the page."""
 
 METRIC = {metric.name: metric for metric in METRICS}
 

@@ -90,10 +90,13 @@ class AuditLog:
 
     def _forget_old(self) -> None:
         oldest = (self._clock() - self._keep_for).timestamp()
-        for number in range(1, self._keep_n + 1):
+        number = 1
+        # Files past the last to keep are from a time when more were kept.
+        while number <= self._keep_n or self._old(number).exists():
             with suppress(FileNotFoundError):
-                if self._old(number).stat().st_mtime < oldest:
+                if number > self._keep_n or self._old(number).stat().st_mtime < oldest:
                     self._old(number).unlink()
+            number += 1
 
     def _old(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number}") if number else self._path

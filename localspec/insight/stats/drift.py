@@ -40,7 +40,7 @@ class DriftDetector:
         self._ranked: defaultdict[Hashable, array[float]] = defaultdict(lambda: array("d"))
         self._owned: NDArray[np.float64] = np.empty((0, len(_OVERLAPS)))
         self._before: defaultdict[Hashable, list[int]] = defaultdict(list)
-        """For each category the number of values before each start in ``_owned``."""
+        """The number of values of each category before each start in ``_owned``."""
         self._ties = random.Random(seed)
 
     def add(self, value: float, category: Hashable = None) -> bool:

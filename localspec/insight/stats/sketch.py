@@ -47,10 +47,20 @@ class Sketch:
         return self.total / self.n if self.n else None
 
     def quantile(self, share: float) -> float | None:
-        """The quantile of a share, within ``RELATIVE_ERROR``; None without values."""
+        """The quantile of a share, within ``RELATIVE_ERROR``; None without values.
+
+        It is the smallest value that has this share of the values up to it. The median of an even number is the mean
+        of the middle two.
+        """
         if not self.n:
             return None
         rank = max(1, math.ceil(share * self.n - 1e-9))
+        if share == 0.5 and self.n % 2 == 0:
+            return (self._ranked(rank) + self._ranked(rank + 1)) / 2
+        return self._ranked(rank)
+
+    def _ranked(self, rank: int) -> float:
+        """The value of a rank, from 1 for the smallest."""
         if rank == self.n:
             return self.most
         passed = self._zeros_n

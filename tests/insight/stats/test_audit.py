@@ -111,6 +111,14 @@ def test_files_are_rotated_and_forgotten(tmp_path: Path) -> None:
     assert not (tmp_path / "audit.2").exists() or (tmp_path / "audit.2").stat().st_mtime > old
 
 
+def test_files_from_a_time_when_more_were_kept_are_forgotten(tmp_path: Path) -> None:
+    """However few are kept now; other files beside them stay."""
+    for name in ("audit", *(f"audit.{number}" for number in range(1, 8)), "audit.gz", "audit.99"):
+        (tmp_path / name).write_text("{}\n")
+    AuditLog(tmp_path / "audit", keep_n=2).begin({})
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["audit", "audit.1", "audit.2", "audit.99", "audit.gz"]
+
+
 def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     """It says so, and no more once it can."""
     path = tmp_path / "audit"
