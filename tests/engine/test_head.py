@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Rng
+from localspec.engine.drafter import DrafterInputs
+from localspec.engine.drafters import eagle3, mtp
 from localspec.engine.events import Round
 from localspec.engine.head import HeadInputs, HeadModel
 from localspec.engine.loop import Request, generate
@@ -87,6 +89,16 @@ def test_its_scores_are_those_of_a_head_that_begins_anew(
             wanted = expected(context, rows_n, shift, layers_n=layers_n, shared=shared)
             for _ in range(2):
                 assert model.logits(context, 1)[0].tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(("kind", "shift"), [(eagle3, EAGLE3), (mtp, MTP)])
+def test_each_kind_reads_its_pairs_at_their_positions(kind: Any, shift: int) -> None:
+    """As the head was trained to."""
+    target, text = HiddenTarget(ExactModel(VOCAB)), [0, 1, 2, 0, 1]
+    inputs = HeadInputs(FakeHead(VOCAB), target.keep_hidden(LAYERS))
+    drafter = kind.make(DrafterInputs(VOCAB, None, eagle3=inputs, mtp=inputs))
+    target.logits(text[:-1], 0)
+    assert drafter.model.logits(text, 1)[0].tolist() == expected(text, len(text) - 1, shift).tolist()
 
 
 @pytest.mark.parametrize("shift", [EAGLE3, MTP])

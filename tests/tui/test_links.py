@@ -50,6 +50,7 @@ async def drawn(pilot: Pilot[Any], replies_n: int) -> None:
         ("- [**bold** one](https://a.org)\n- again https://a.org", [("bold one", "https://a.org")]),
         ("`https://a.org` and\n\n```\nhttps://b.org\n```\n", []),
         ("[run](javascript:alert(1)) [file](file:///etc/passwd) [here](#top)", []),
+        ('<a href="https://a.org/">b</a>', [("https://a.org/", "https://a.org/")]),
         ("", []),
     ],
 )

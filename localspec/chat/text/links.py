@@ -58,4 +58,4 @@ def _parser() -> MarkdownIt:
     """The parser that the screen uses."""
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("gfm-like")
+    return MarkdownIt("gfm-like", {"html": False})
