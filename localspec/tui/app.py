@@ -21,6 +21,7 @@ from textual.events import Event, InputEvent, Key, MouseDown, MouseScrollDown, M
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import MountError
+from textual.worker import WorkerFailed
 
 from localspec.base import gc_scheduler
 from localspec.base.errors import LocalSpecError
@@ -202,7 +203,8 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
 
         From then on Textual mounts nothing, and raises this error.
         """
-        if self._exit and isinstance(error, MountError):
+        reason = error.error if isinstance(error, WorkerFailed) else error
+        if self._exit and isinstance(reason, MountError):
             return
         self.failure = self.failure or error
         super()._handle_exception(error)

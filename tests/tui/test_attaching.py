@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 from textual.events import Key
 
 from localspec.chat.compose import attaching
@@ -79,6 +80,18 @@ async def test_what_is_taken_goes_by_the_text_as_it_stands(
             app.post_message(Key(key, key if len(key) == 1 else None))
         await wait_until(pilot, lambda: app.sent or app.prompt.text == text)
         assert [written.text for written in app.sent] == ([sent] if sent else [])
+
+
+async def test_notes_of_a_list_stand_in_one_column(tmp_path: Path) -> None:
+    """Also where letters of a name take two cells."""
+    for name in ("docs", "日本語フォルダ"):
+        (tmp_path / "there" / name).mkdir(parents=True)
+    app = PromptApp(tmp_path)
+    async with app.run_test(size=(160, 20)) as pilot:
+        app.prompt.set_text(f"@{tmp_path}/there/")
+        await wait_until(pilot, lambda: len(listed(app)) == 2)
+        rows = str(app.query_one(CompletionList).render()).split("\n")
+        assert len({cell_len(row.partition("Enter attaches")[0]) for row in rows}) == 1
 
 
 async def test_folders_can_be_looked_into_and_attached(app: PromptApp) -> None:

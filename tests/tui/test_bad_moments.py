@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from textual.events import Key
+from textual.widgets import Input, Static
 
 from localspec.runtime.worker.messages import Load
 from localspec.store import Store
+from localspec.tui.app import ChatApp
 from localspec.tui.controllers.replies import ReplyController
 from localspec.tui.conversation.page import Page
 from localspec.tui.conversation.transcript import Transcript
+from localspec.tui.prompt.prompt import Prompt
 from tests.tui.support import FakeEngine, chat, make_app, rounds_of, send, session, shown, views, wait_until
 
 MANY_WORDS = "word " * 400
@@ -97,6 +101,24 @@ async def test_turns_may_come_while_the_app_ends(monkeypatch: pytest.MonkeyPatch
             await transcript.sync([turn])
 
 
+async def test_a_conversation_that_is_being_opened_while_the_app_ends_is_no_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As the one that the app begins with, by a worker, which Textual gives the blame."""
+    app = make_app(FakeEngine())
+    async with app.run_test() as pilot:
+        with monkeypatch.context() as ending:
+            ending.setattr(app, "_exit", True)
+            worker = app.run_worker(mounted_too_late())
+            await wait_until(pilot, lambda: worker.is_finished)
+        assert worker.error is not None
+        assert app.failure is None
+
+
+async def mounted_too_late() -> None:
+    await Static().mount(Static())
+
+
 async def test_a_turn_is_drawn_anew_once_while_pages_come() -> None:
     """And stands there once."""
     engine = FakeEngine()
@@ -142,6 +164,28 @@ async def test_far_pages_are_no_part_of_the_layout(store: Store) -> None:
         assert transcript.virtual_size.height == sum(page.rows for page in pages)
 
 
+async def test_a_turn_that_is_far_away_is_gone_to_and_stays_in_view(store: Store) -> None:
+    """Also while pages around it turn out to be smaller than was estimated."""
+    thread = store.begin()
+    said = [thread.ask(f"Question {n}").id for n in range(400)]
+    async with make_app(FakeEngine(), store=store).run_test(size=(100, 30)) as pilot:
+        await chat(pilot)._go_to(thread.id)
+        transcript = chat(pilot).query_one(Transcript)
+        near = transcript.pages.near
+        for n in (44, 300, 399, 200, 399, 80):
+            await chat(pilot)._go_to(thread.id, said[n])
+            await pilot.pause()
+            await wait_until(pilot, lambda: near.wanted is None and not near._opening and in_view(transcript))
+            assert transcript.selected is not None
+            assert transcript.selected.turn.prompt == f"Question {n}"
+
+
+def in_view(transcript: Transcript) -> bool:
+    """The chosen turn, as a whole."""
+    chosen = transcript.selected
+    return chosen is not None and transcript.region.contains_region(chosen.region)
+
+
 async def test_conversations_are_changed_while_pages_come(store: Store) -> None:
     """Quicker than they can be drawn; the last one chosen is the one that stands there."""
     ids = [fill(store, name, 60) for name in ("One", "Two")]
@@ -184,3 +228,28 @@ async def test_a_screen_that_is_left_twice_is_left_once(key: str) -> None:
             top.dismiss()
         await pilot.pause()
         assert app.screen is chat(pilot)
+
+
+@pytest.mark.parametrize("key", ["f7", "f9", "ctrl+l", "ctrl+s"])
+async def test_letters_of_one_burst_with_a_key_go_where_the_key_leads(key: str) -> None:
+    """As over a slow line: what is typed behind the key of a list is for its filter, and no message."""
+    app = make_app(FakeEngine())
+    async with app.run_test(size=(100, 30)) as pilot:
+        burst(app, key)
+        await wait_until(pilot, lambda: isinstance(app.focused, Input) and app.focused.value == "fox")
+        assert chat(pilot).query_one(Prompt).text == ""
+
+
+async def test_the_first_keys_while_the_app_starts_are_in_order() -> None:
+    """A key of a list and the letters behind it, typed before there was anything to see."""
+    app = make_app(FakeEngine())
+    burst(app, "f9")
+    async with app.run_test(size=(100, 30)) as pilot:
+        await wait_until(pilot, lambda: isinstance(app.focused, Input) and app.focused.value == "fox")
+        assert chat(pilot).query_one(Prompt).text == ""
+
+
+def burst(app: ChatApp, key: str) -> None:
+    """A key and three letters, all at once."""
+    for each in (key, *"fox"):
+        app.post_message(Key(each, each if len(each) == 1 else None))

@@ -9,11 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual.events import Key
 from textual.widgets import Markdown, Static
 
 from localspec.base.paths import user_paths
 from localspec.chat.compose.attachment import Attachment, with_files
-from localspec.chat.compose.unsent import UNSENT
+from localspec.chat.compose.message import WrittenMessage
+from localspec.chat.compose.unsent import UNSENT, UnsentMessages
 from localspec.chat.pair_slot import Phase
 from localspec.engine.events import FinishReason
 from localspec.engine.settings import Sampling
@@ -156,6 +158,22 @@ async def test_a_draft_is_kept_while_a_turn_is_edited(store: Store) -> None:
         assert prompt_of(pilot).text == "First!"
     kept = [path.read_text("utf-8") for path in (user_paths().data / UNSENT).iterdir()]
     assert [json.loads(text)["text"] for text in kept] == ["unsent"]
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+async def test_what_is_typed_while_the_app_starts_is_added_to_what_was_unsent(store: Store, *, goes_on: bool) -> None:
+    """In a new conversation, and in the one that the app begins with: its first keys come before any widget."""
+    conversation = store.begin(None)
+    conversation.ask("First")
+    key = conversation.id if goes_on else ""
+    UnsentMessages(user_paths().data / UNSENT).save(key, WrittenMessage("unsent"))
+    app = make_app(FakeEngine(), replace(LAUNCH, conversation=key or None), store=store)
+    for letter in " early":
+        app.post_message(Key("space" if letter == " " else letter, letter))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await wait_until(pilot, lambda: prompt_of(pilot).area.has_focus)
+        await wait_until(pilot, lambda: len(session(pilot).thread.turns) == goes_on)
+        await wait_until(pilot, lambda: prompt_of(pilot).text == "unsent early")
 
 
 async def test_a_question_is_edited_without_its_files(

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
 from markdown_it.token import Token as Parsed
 from textual.content import Content, Span
 from textual.style import Style
@@ -16,6 +15,7 @@ from textual.widgets.markdown import MarkdownBlock, MarkdownFence
 
 from localspec.engine.events import Origin, Token
 from localspec.tui.tokens.markdown_mapping import NOWHERE, Mapped, MarkdownSource
+from localspec.tui.tokens.marked_markdown import line_keeping_parser
 from localspec.tui.tokens.runs import BARE, NOBODY, TokenRun, mapped_share, owners, runs, spans, writer
 
 SIGNS = (
@@ -65,7 +65,7 @@ ALIKE = st.lists(st.sampled_from(SIGNS + SHAPES), max_size=40).map("".join)
 
 def mapped(text: str) -> list[tuple[Mapped, str]]:
     """All text of a document, and beside it what Textual draws."""
-    tokens = MarkdownIt("gfm-like").parse(text)
+    tokens = line_keeping_parser().parse(text)
     source, cells, found = MarkdownSource(text), list[Parsed](), list[tuple[Mapped, str]]()
     for before, token in zip([tokens[0], *tokens] if tokens else [], tokens, strict=False):
         if token.type == "inline" and before.type in ("th_open", "td_open"):
@@ -134,7 +134,9 @@ def test_text_without_markup_maps_wholly_and_exactly(text: str) -> None:
         "![a](a)⟦ a⟧",
         "⟦a ⟧\\⟦* a\\a⟧",
         "⟦a ⟧&amp;⟦ a &a; ⟧&#97;⟦ a⟧",
-        "⟦a ⟧<b>⟦a⟧</b><!-- a -->⟦ a⟧",
+        "⟦a <b>a</b><!-- a --> a⟧",
+        "⟦<div>⟧\n⟦a⟧\n⟦</div>⟧",
+        "| ⟦a<br>a⟧ |\n|---|",
         "⟦a⟧  \n⟦b⟧\\\n⟦c⟧\n   ⟦d⟧",
         "| ⟦a⟧ | ⟦a⟧\\⟦|a⟧ | |\n|---|:-:|---|\n| **⟦a⟧** | `⟦a⟧` | ⟦漢⟧ |\n| ⟦a⟧ |",
         "⟦a⟧ | ⟦a⟧\n-|-\n⟦a⟧ | [⟦a⟧](a)",

@@ -121,6 +121,19 @@ async def test_lines_stay_lines() -> None:
             assert {"a = 1", "b = 2", "and"} <= set(drawn)
 
 
+async def test_html_is_shown_as_it_was_written() -> None:
+    """A tag, what looks like one, and what stands between two: with marks and without, and nothing is left out."""
+    engine = LookingEngine()
+    lines = ["Use the <br> tag, or vector<int>.", "A<B and C>D", "<div>", "inside", "</div>", "<!-- aside -->"]
+    async with make_app(engine).run_test(size=SIZE) as pilot:
+        await reply(pilot, engine, "\n\n".join(["\n".join(lines[:2]), "\n".join(lines[2:5]), lines[5]]))
+        for mode in (MarkMode.OFF, MarkMode.ORIGIN):
+            await press_until(pilot, mode)
+            await marked(pilot, mode)
+            drawn = ["".join(cell.character for cell in line).strip() for line in picture(pilot)]
+            assert [line for line in drawn if line in lines] == lines
+
+
 ONCE = (
     *(
         "Planets",

@@ -9,7 +9,6 @@ import pytest
 from rich.cells import split_graphemes
 from textual.geometry import Offset
 from textual.pilot import Pilot
-from textual.widgets.markdown import MarkdownFence
 
 from localspec.chat.tokens.marking import MarkMode
 from localspec.tui.screens.inspector import InspectorScreen
@@ -122,18 +121,6 @@ async def test_in_every_cell_the_token_is_picked_that_wrote_it(width: int, text:
     async with make_app(engine).run_test(size=(width, 60)) as pilot:
         await open_marked(pilot, engine, text, mode)
         assert hold_law(pilot)
-
-
-async def test_code_that_is_scrolled_is_picked_as_it_stands() -> None:
-    engine = LookingEngine()
-    async with make_app(engine).run_test(size=(46, 60)) as pilot:
-        await open_marked(pilot, engine, CODE)
-        before = hold_law(pilot)
-        fence = chat(pilot).query(MarkdownFence).first()
-        fence.scroll_to(x=20, animate=False)
-        await hold_still(pilot)
-        assert fence.scroll_x == 20
-        assert hold_law(pilot) != before
 
 
 @pytest.mark.parametrize(

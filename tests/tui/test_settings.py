@@ -31,6 +31,7 @@ from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.form import FormArea, FormScreen
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.theme import DARK, HIGH_CONTRAST, LIGHT
+from localspec.tui.widgets.field import LONGEST_PASTE
 from localspec.tui.widgets.hints import Hints
 from tests.config.support import add_persona, configure
 from tests.tui.settings_support import answer, chat_config, details, open_settings, rows, said, screen, settings_app
@@ -247,6 +248,31 @@ async def test_a_number_is_typed_checked_and_written() -> None:
         await pilot.press("ctrl+r")
         assert config_file().read_text() == "# mine\n[sampling]\n"
         assert session(pilot).chat_config.reply.sampling.top_k != 25
+
+
+@pytest.mark.parametrize("text", ["You are a pirate.\nSay \\arr.\n\nNever lie.", r"One line\nis two"])
+async def test_a_text_that_is_pasted_is_written_whole(text: str) -> None:
+    """Line breaks and backslashes too; in one line they are written as in the field itself."""
+    async with settings_app(FakeEngine(), "").run_test() as pilot:
+        await open_settings(pilot, "system")
+        await pilot.press("enter")
+        pilot.app.post_message(Paste(f"{text}\n".replace("\n", "\r\n")))
+        await wait_until(pilot, lambda: screen(pilot).query_one("#settings-field", Input).value)
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: not screen(pilot).has_class("-changing"))
+        assert session(pilot).chat_config.system == (text if "\n" in text else text.replace(r"\n", "\n"))
+
+
+@pytest.mark.parametrize("key", ["f7", "f9", "ctrl+l", "ctrl+s"])
+async def test_a_filter_takes_the_lines_of_a_paste_as_one_and_not_too_much(key: str) -> None:
+    async with settings_app(FakeEngine(), "").run_test() as pilot:
+        await pilot.press(key)
+        await wait_until(pilot, lambda: isinstance(pilot.app.focused, Input))
+        pilot.app.post_message(Paste("\nfirst\nsecond " + "word " * 1_000))
+        field = pilot.app.focused
+        await wait_until(pilot, lambda: isinstance(field, Input) and field.value.startswith("first second word"))
+        assert isinstance(field, Input)
+        assert len(field.value) <= LONGEST_PASTE
 
 
 async def test_leaving_a_field_changes_nothing() -> None:

@@ -215,6 +215,20 @@ async def test_what_is_said_of_marks_and_ghosts_is_what_is_seen() -> None:
         await wait_until(pilot, lambda: "Nothing here has tokens to mark" in notice_text(pilot))
 
 
+async def test_marks_asked_for_before_the_first_reply_are_those_of_the_tokens_to_come() -> None:
+    """While the pair is being loaded the message waits, and then the engine reads it."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        await send(pilot, "Once")
+        await pilot.press("f2")
+        await wait_until(pilot, lambda: "Replies are marked by" in notice_text(pilot))
+        engine.load()
+        await wait_until(pilot, lambda: engine.prompts)
+        said = notice_text(pilot)
+        await pilot.press("f2")
+        await wait_until(pilot, lambda: "Replies are marked by" in notice_text(pilot) != said)
+
+
 @pytest.mark.parametrize(("new_here", "said_n"), [(True, 1), (False, 0)])
 async def test_somebody_new_is_told_once_where_the_colours_go(new_here: bool, said_n: int) -> None:
     """When the first reply they were seen in becomes Markdown."""

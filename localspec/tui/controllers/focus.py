@@ -143,7 +143,7 @@ class FocusController:
         screen = self._transcript.screen
         if screen.focused is not None:
             return False
-        if isinstance(event, Paste):
+        if isinstance(event, Paste) or not screen.is_mounted:  # then the prompt is about to have the focus
             self.write()
             return False
         types = event.is_printable and not event.key.startswith("alt+")

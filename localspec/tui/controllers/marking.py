@@ -73,10 +73,14 @@ class MarkingController:
         if (
             reply_format.marks is not MarkMode.OFF
             and views
-            and not any(turn_view.turn.reply.tokens for turn_view in views)
+            and not any(self._has_tokens(turn_view.turn) for turn_view in views)
         ):
             return "Nothing here has tokens to mark: no model wrote it in LocalSpec."
         return format_note(reply_format, one=chosen is not None)
+
+    def _has_tokens(self, turn: Turn) -> bool:
+        """True also if they are still to come."""
+        return bool(turn.reply.tokens) or turn is self._session.current or turn in self._session.waiting
 
     @handles(watching.GHOSTS)
     def next_ghosts(self) -> str:

@@ -56,13 +56,16 @@ class NearPages:
             yield
 
     def look(self) -> None:
-        """Fold the pages that are no longer near, except the last, and begin to open those that have come near."""
+        """Fold the pages that are no longer near, and begin to open those that have come near.
+
+        The last page stays, and that of the chosen turn, which may have been opened to go there.
+        """
         height = self._pane.size.height
         if height and self._laid_out:
             for page, distance in list(self._distances())[:-1]:
-                if not page.folded and distance >= height:
+                if not page.folded and distance >= height and not _is_chosen(page):
                     page.fold()
-                if page.folded and distance > FAR_SCREENS * height and _may_go(page):
+                if page.folded and distance > FAR_SCREENS * height and page.views:
                     self._pane.run_worker(self._empty(page))
         self._stand_in()
         if not self._opening and self.wanted is not None:
@@ -134,9 +137,9 @@ class NearPages:
             await page.clear()
 
 
-def _may_go(page: Page) -> bool:
-    """True if the page has widgets and none of them is chosen."""
-    return bool(page.views) and not any(view.has_class("-selected") for view in page.views)
+def _is_chosen(page: Page) -> bool:
+    """True if one of its turns is chosen."""
+    return any(view.has_class("-selected") for view in page.views)
 
 
 def _rows(child: Widget) -> int:

@@ -25,7 +25,7 @@ class Page(Vertical, SingleLayoutPane):
     DEFAULT_CSS = "Page { height: auto; }"
 
     def __init__(self, turns: Iterable[Turn] = (), rows: int | None = None) -> None:
-        """With ``rows``, folded and without widgets until ``NearPages`` opens it."""
+        """A page; with ``rows`` it is folded and without widgets until ``NearPages`` opens it."""
         super().__init__()
         self.turns = list(turns)
         """The turns of the page, with or without widgets."""
@@ -59,7 +59,7 @@ class Page(Vertical, SingleLayoutPane):
         self.display = True
 
     def stand_for(self, rows: int) -> None:
-        """While folded, take this height; with 0 the page is no part of the layout."""
+        """Take this height while folded; with 0 the page is no part of the layout."""
         if rows != self._room:
             self._room = rows
             self.display = rows > 0

@@ -42,7 +42,7 @@ class ReplyView(Vertical, SingleLayoutPane):
     ReplyView MarkdownFence.-marked { border-left: outer $accent; }
     ReplyView MarkdownFence:light { background: $surface; }
     ReplyView MarkdownTable:light { background: transparent; }
-    ReplyView MarkdownFence > Label { padding: 0 1; }
+    ReplyView MarkdownFence > Label { padding: 0 1; width: 100%; }
     ReplyView MarkdownTable { background: transparent; margin: 0 0 1 0; }
     ReplyView MarkdownTableContent { keyline: none; grid-gutter: 0 1; }
     ReplyView MarkdownTableContent > .cell, ReplyView MarkdownTableContent > .header { padding: 0; }

@@ -18,7 +18,7 @@ T = TypeVar("T", bound=Choosable)
 
 
 class Selection(Generic[T]):
-    """At most one widget; it shows that it is chosen."""
+    """The chosen widget, at most one, which shows that it is chosen."""
 
     def __init__(self) -> None:
         self._view: T | None = None

@@ -175,7 +175,8 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
         self._selection.clear()
 
     def _go_to(self, view: TurnView) -> None:
-        self.scroll_to_widget(view, animate=False, top=True)
+        # At once: seen from where the reader was, the page is far away, and would be folded.
+        self.scroll_to_widget(view, animate=False, top=True, immediate=True)
         if not self.max_scroll_y:
             self._anchor_released = False  # all of it is in view, the newest text too
         self._moved()

@@ -68,7 +68,7 @@ class CommandTarget(DOMNode):
 
     @cached_property
     def handlers(self) -> Mapping[str, Handler]:
-        """By the id of the command."""
+        """The handlers by the id of the command."""
         return handlers_of(self)
 
     async def action_command(self, name: str) -> None:

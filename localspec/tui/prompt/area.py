@@ -107,6 +107,9 @@ class BoundArea(TextArea, CommandTarget):
         A priority binding would not do: it overtakes the letters typed just before it. Nor would leaving a key to
         the app, which looks for its binding only after this: letters typed behind it overtake it.
         """
+        if self.is_left:
+            self._pass_on(event)
+            return
         if event.is_printable and event.key.startswith("alt+"):
             # Terminals send Escape and the letter, which a text area would insert.
             event.stop()
@@ -121,6 +124,18 @@ class BoundArea(TextArea, CommandTarget):
             event.prevent_default()
             if await self.app.run_action(active.binding.action, self):
                 event.stop()  # else it is another widget's, as Ctrl+C where nothing is selected here
+
+    @property
+    def is_left(self) -> bool:
+        """True once something else has the focus, also before this area is told."""
+        return self.app.screen is not self.screen or self.screen.focused is not self
+
+    def _pass_on(self, event: events.Key) -> None:
+        """Give a key that came in one burst with the one that moved the focus to what has the focus then."""
+        event.stop()
+        event.prevent_default()
+        # By way of the screen, which may have opened just now and gives its focus only once it is mounted.
+        self.app.screen.call_later(self.app.post_message, events.Key(event.key, event.character))
 
     def get_line(self, line_index: int) -> Text:
         """As Textual's, which drops some control characters and so shows the cursor in the wrong place."""
@@ -137,7 +152,7 @@ class PromptArea(BoundArea):
         self._owner = owner
 
     async def _on_key(self, event: events.Key) -> None:
-        if event.key == "escape" and self._owner.dismiss():
+        if event.key == "escape" and not self.is_left and self._owner.dismiss():
             event.stop()
             event.prevent_default()
         else:

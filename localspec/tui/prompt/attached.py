@@ -15,7 +15,7 @@ from localspec.chat.compose.token_counts import TokenCount
 _MAX_ROWS = 4
 _UNSEEN = ", which this model cannot see: it has no projector"
 _PATH_CELLS = 12
-"""Of a path at least so much stays, from its end; what does not fit then is in the next row."""
+"""The cells of a path's end that stay at least; a path that does not fit then is in the next row."""
 
 
 class Attached(Static):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len, set_cell_size
 from textual import events
 from textual.content import Content
 from textual.message import Message
@@ -95,7 +96,7 @@ class CompletionList(Static):
         choices_n = self._choices_n(offer)
         self._top = min(max(self._top, self._marked - choices_n + 1), self._marked)
         shown = offer.choices[self._top : self._top + choices_n]
-        width = max((len(choice.label) for choice in offer.choices), default=0)
+        width = max((cell_len(choice.label) for choice in offer.choices), default=0)
         rows = [_row(choice, width, choice is self.choice) for choice in shown]
         note = _note(offer, choices_n)
         if note and len(rows) < max(1, self._room):
@@ -110,7 +111,7 @@ class CompletionList(Static):
 
 def _row(choice: Completion, width: int, marked: bool) -> Content:
     # A second cue beside the colour: the mark.
-    label = choice.label if not choice.note else f"{choice.label:<{width}}  "
+    label = choice.label if not choice.note else set_cell_size(choice.label, width) + "  "
     mark = ("› ", "$accent bold") if marked else "  "
     look = "$accent bold" if marked else "$foreground"
     return Content.assemble(mark, (visible_line(label), look), (visible_line(choice.note), "$quiet"))

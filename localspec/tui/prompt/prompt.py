@@ -96,10 +96,12 @@ class Prompt(Vertical):
         examples: Callable[[], Sequence[str]] = tuple,
         meaning: Meaning | None = None,
         data_folder: Path | None = None,
+        key: str = "",
     ) -> None:
         """``ask`` has the engine count a text, if it is free; ``withdraw`` takes back the last message that waits, and
         ``waiting`` gives all of them; ``paused`` is told the message when the user pauses; ``examples`` are messages to
-        try that the screen shows; ``meaning`` ranks passages of what is attached.
+        try that the screen shows; ``meaning`` ranks passages of what is attached; ``key`` is the conversation whose
+        unsent message is loaded, empty for a new one.
         """
         super().__init__()
         folder = data_folder or user_paths().data
@@ -127,9 +129,12 @@ class Prompt(Vertical):
         """True while the next change of the text is one that was made all at once."""
         self._aside: WrittenMessage | None = None
         """The unsent message, put aside while an earlier message is edited; else None."""
-        self._key = ""
+        self._key = key
+        self.put(self._unsent.load(key))  # at once: what is typed while the app starts arrives before the mount
 
     def compose(self) -> ComposeResult:
+        self._saving = AfterPause(self, SAVE_AFTER_S, self.save)
+        self._counting = AfterPause(self, WEIGH_AFTER_S, self.weigh)
         yield self._offers.list
         yield self._trouble
         yield self._pictures
@@ -139,9 +144,6 @@ class Prompt(Vertical):
             yield self.area
 
     def on_mount(self) -> None:
-        self._saving = AfterPause(self, SAVE_AFTER_S, self.save)
-        self._counting = AfterPause(self, WEIGH_AFTER_S, self.weigh)
-        self.put(self._unsent.load(self._key))
         if self._meaning is not None:
             self._meaning.news = lambda: self.post_message(messages.PassagesChanged())
 

@@ -118,6 +118,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
             paused=self._read_ahead,
             examples=lambda: [example for welcome in self.query(Welcome) for example in welcome.examples],
             meaning=self._meaning,
+            key=session.chat_config.conversation or "",
         )
         self._foot = Foot(session, controller, palette, self._prompt)
         self._notices = self._foot.notices
@@ -251,7 +252,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
 
     @cached_property
     def handlers(self) -> Mapping[str, Handler]:
-        """Its own and its controllers', by the id of the command."""
+        """The handlers of the screen and of its controllers, by the id of the command."""
         turns = {
             name: partial(self._change_turn, each) for name, each in handlers_of(self._editing, self._summaries).items()
         }

@@ -32,16 +32,6 @@ class FormArea(BoundArea):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_FORM.commands)
 
-    async def _on_key(self, event: events.Key) -> None:
-        """As usual; a key that came in one burst with that to another field is for the other one."""
-        focused = self.screen.focused
-        if isinstance(focused, FormArea) and focused is not self:
-            event.stop()
-            event.prevent_default()
-            focused.post_message(events.Key(event.key, event.character))
-        else:
-            await super()._on_key(event)
-
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()

@@ -21,7 +21,7 @@ from localspec.runtime.chat_config import Layer
 from localspec.tui.keys.bindings import bindings_of, key_of
 from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowScreen
-from localspec.tui.widgets.field import Field
+from localspec.tui.widgets.field import Field, ValueField
 from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.setting_list import LOOKS, SettingList
 
@@ -49,8 +49,7 @@ class SettingsScreen(RowScreen[None], CommandTarget):
     SettingsScreen Input > .input--placeholder { color: $quiet; }
     SettingsScreen SettingList { margin: 0 1; }
     SettingsScreen #settings-details { height: 6; margin: 0 1; padding: 0 1; border-top: solid $panel; }
-    SettingsScreen #settings-message { height: 1; padding: 0 2; color: $accent; text-overflow: ellipsis; }
-    SettingsScreen #settings-message { text-wrap: nowrap; }
+    SettingsScreen #settings-message { height: auto; min-height: 1; max-height: 3; padding: 0 2; color: $accent; }
     SettingsScreen #settings-message.-refused { color: $error; }
     SettingsScreen #settings-keys { height: 1; padding: 0 2; color: $quiet; text-wrap: nowrap; text-overflow: clip; }
     SettingsScreen.-short #settings-filter-row { margin: 0; }
@@ -68,7 +67,7 @@ class SettingsScreen(RowScreen[None], CommandTarget):
         self._filter = Field(
             browser.text, placeholder=_FILTER_HINT, compact=True, select_on_focus=False, id="settings-filter"
         )
-        self._field = Field(compact=True, id="settings-field")
+        self._field = ValueField(compact=True, id="settings-field")
         self._field_name = Static("")
         self._list = SettingList()
         self._title = Static("", id="settings-title")

@@ -197,8 +197,6 @@ class _Walk:
                 return self._code(child)
             case "softbreak" | "hardbreak":
                 self._at = self._end(_BREAK.match(self._text, self._at))
-            case "html_inline":
-                self._pass(child.content)
             case "image":
                 self._image(child)
             case "link_open":

@@ -36,8 +36,11 @@ PIECES_AT_ONCE = 20
 
 
 def line_keeping_parser() -> MarkdownIt:
-    """Textual's parser, except that line breaks inside a paragraph are kept, as in a poem or an address."""
-    parser = MarkdownIt("gfm-like")
+    """Textual's parser, except that line breaks inside a paragraph are kept, as in a poem or an address.
+
+    HTML is text here, as the model wrote it: Textual would leave it out, and with it ``<int>`` in ``vector<int>``.
+    """
+    parser = MarkdownIt("gfm-like", {"html": False})
     parser.core.ruler.push("keep_lines", _keep_lines)
     return parser
 

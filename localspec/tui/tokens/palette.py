@@ -44,7 +44,7 @@ _HUES = {
     (True, True): _Hues((None, "bright_yellow", "bright_yellow", "bright_red", "bright_red"), "bright_cyan"),
     (False, True): _Hues((None, "magenta", "magenta", "red", "red"), "blue"),
 }
-"""By (the theme is dark, the theme leaves colours to the terminal)."""
+"""The hues by (the theme is dark, the theme leaves colours to the terminal)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ DRAFTER_MARKS: Mapping[str, DrafterMark] = {
     "white": DrafterMark(Style(reverse=True), "#BBBBBB", "#555555", "bright_white", "black"),
     "purple": DrafterMark(Style(bold=True, underline=True), "#D98CB8", "#943C73", "bright_magenta", "magenta"),
 }
-"""By name. The blue one is that of accepted tokens."""
+"""The marks of drafters by name. The blue one is that of accepted tokens."""
 _OTHER_MARK = "purple"
 """The mark of drafters that name none, or that this version does not know."""
 
@@ -96,14 +96,14 @@ class Palette:
     end_mark: Style = field(default_factory=lambda: Style(dim=True))
     """Added to the origin's style for the mark that stands for the end of the reply."""
     marks: Mapping[MarkMode, Mapping[str, Style]] = field(default_factory=dict)
-    """By mode and kind; other kinds are not marked."""
+    """The styles of marks by mode and kind; other kinds are not marked."""
 
     def style(self, origin: Origin) -> Style:
-        """For segments."""
+        """The style of segments of this origin."""
         return self.styles[origin]
 
     def mark(self, mode: MarkMode, kind: str) -> Style:
-        """For segments, in any mode."""
+        """The style of segments of this kind, in any mode."""
         return self.marks.get(mode, {}).get(kind, _UNMARKED)
 
     def look(self, origin: Origin) -> ContentStyle:

@@ -11,7 +11,7 @@ from localspec.tui.conversation.transcript import Transcript
 
 
 class Complaint:
-    """At most one."""
+    """A complaint in sight, at most one at a time."""
 
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript

@@ -11,6 +11,11 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from localspec.base.visible import visible_line
+from localspec.chat.compose.cleaning import cleaned
+from localspec.config.kinds import typed
+
+LONGEST_PASTE = 1000
+"""Characters of a paste into a filter, which is matched anew with every key."""
 
 
 class Field(Input, inherit_bindings=False):
@@ -38,6 +43,16 @@ class Field(Input, inherit_bindings=False):
         else:
             await super()._on_key(event)
 
+    def _on_paste(self, event: events.Paste) -> None:
+        """As Textual's, which drops all lines but the first."""
+        event.prevent_default()
+        super()._on_paste(events.Paste(self.one_line(cleaned(event.text)[0].strip("\n"))))
+        event.stop()
+
+    def one_line(self, text: str) -> str:
+        """A pasted text as the field takes it."""
+        return text.replace("\n", " ")[:LONGEST_PASTE]
+
     def check_consume_key(self, key: str, character: str | None) -> bool:
         """Return True if the field takes a key as text."""
         return not key.startswith("alt+") and super().check_consume_key(key, character)
@@ -56,3 +71,10 @@ class Field(Input, inherit_bindings=False):
     def on_unmount(self) -> None:
         if self._around is not None:
             self._around.text_selection_started_signal.unsubscribe(self)
+
+
+class ValueField(Field):
+    r"""A field for a value of the settings, in which ``\n`` is a line break."""
+
+    def one_line(self, text: str) -> str:
+        return typed(text) if "\n" in text else text

@@ -15,7 +15,7 @@ from localspec.models.pairs.suitability import AMBER, GREEN, RED
 from localspec.tui.widgets.row_list import RowList
 
 _BLOCK = 60
-"""Of thousands of pairs at most three times as many become rows at a time."""
+"""A third of the most pairs that are rows at a time; there may be thousands."""
 _LOOKS = {QUIET: "$quiet", TEXT: "", GREEN: "$success", AMBER: "$warning", RED: "$error"}
 
 

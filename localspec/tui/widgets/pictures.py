@@ -37,7 +37,7 @@ class Pictures(Widget):
     DEFAULT_CSS = "Pictures { width: 100%; height: auto; }"
 
     def __init__(self, share: int, images: Sequence[ImageReference] = ()) -> None:
-        """They take one part of ``share`` of the screen's height, at most 12 rows."""
+        """Pictures that take one part of ``share`` of the screen's height, at most 12 rows."""
         super().__init__()
         self._share = share
         self._images = tuple(images[:MOST])

@@ -23,7 +23,7 @@ TOUR_EXAMPLES = (
     "What is a draft model?",
     "Count from 1 to 20",
 )
-"""In replies to the first, which is the tour's, some guesses are rejected."""
+"""Questions to begin with. In replies to the first, which is the tour's, some guesses are rejected."""
 EXAMPLES = (
     "Explain how a bicycle stays upright",
     "Write a Python function that reverses a linked list",
