@@ -108,7 +108,9 @@ def effective_settings(
 
 def settings_of_pair(config: Config, pair: str) -> list[EffectiveSetting]:
     """Every setting as it counts with this pair, which need not be in the catalogue any more."""
-    return list(effective_settings(SettingsResolver({}).for_pair(pair), config, {}).values())
+    counting = effective_settings(SettingsResolver({}).for_pair(pair), config, {})
+    chosen = {each.setting.name: each for each in general_settings(config) if each.setting.name in _CHOICE_OF_PAIR}
+    return list({**counting, **chosen}.values())
 
 
 def general_settings(config: Config) -> list[EffectiveSetting]:
@@ -147,6 +149,8 @@ def setting_problems(config: Config) -> list[Problem]:
     return found
 
 
+_CHOICE_OF_PAIR = ("model.pair", "model.connect")
+"""The settings that choose the pair; for a given one the resolver overrides them."""
 _PRESET = setting("preset")
 
 

@@ -247,3 +247,13 @@ def test_a_value_that_is_not_utf8_is_refused(localspec: Localspec) -> None:
         "localspec: System is not UTF-8 text. Convert it first, for example with iconv.\n",
     )
     assert not config_file().exists()
+
+
+def test_the_pair_and_the_server_are_those_of_the_file(localspec: Localspec) -> None:
+    """Though they choose the pair that all other settings are told for."""
+    configure("[model]\npair = 'builtin'\nconnect = 'http://127.0.0.1:9'\n")
+    for name, value in (("pair", "builtin"), ("connect", "http://127.0.0.1:9")):
+        assert localspec("config", "get", name).out == f"{value}\n"
+        shown = json.loads(localspec("config", "show", "--all", "--json").out)
+        (found,) = (each for each in shown["settings"] if each["name"] == f"model.{name}")
+        assert (found["value"], found["source"]) == (value, "file")
