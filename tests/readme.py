@@ -124,7 +124,7 @@ def events() -> str:
         (
             "start",
             "Started",
-            "`localspec run` adds `pair`, `target`, `draft`, `n_ctx`, `device`, `files` and `options`.",
+            "`localspec run` adds `pair`, `target`, `draft`, `projector`, `n_ctx`, `device`, `files` and `options`.",
         ),
         ("round", "Round", "`failures` is left out where there are none, and `held_n` where it is 0."),
         ("done", "Finished", f"`reason` is one of {', '.join(FinishReason)}."),

@@ -112,6 +112,13 @@ def test_modules_that_are_run_exist(document: Path) -> None:
         assert find_spec(module) is not None, module
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_tests_that_are_run_exist(document: Path) -> None:
+    """What stands behind ``pytest FILE -k`` selects a test of that file."""
+    for path, wanted in re.findall(r"pytest (tests/[\w/]+\.py) -k (\w+)", text_of(document)):
+        assert re.search(rf"def test_\w*{wanted}", text_of(ROOT / path)), f"{path} -k {wanted}"
+
+
 @pytest.mark.parametrize("document", [*PAGES, README, ROOT / "SECURITY.md"], ids=named)
 def test_commands_exist_and_have_these_options(document: Path) -> None:
     """Each ``localspec ...`` in the documents is one that the command line understands."""
