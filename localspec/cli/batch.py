@@ -92,9 +92,9 @@ def batch(file: Path, out: Path | None, parallel: float, in_order: bool, **given
 
 def _check(file: Path, out: Path, lines_n: int) -> None:
     if not lines_n:
-        raise InputError(f"{file} has no requests.", "Write one a line.")
+        raise InputError(f"{file} has no requests.", "Write one request on each line.")
     if out.exists() and out.samefile(file):
-        raise UsageError(f"{out} has the requests.", "Choose another file for the results.")
+        raise UsageError(f"{out} is the file of requests itself.", "Choose another file for the results.")
 
 
 def _answer(
@@ -143,7 +143,8 @@ class _Progress:
 
     def begin(self) -> None:
         if self._had_n:
-            remark(f"{self.state} before; the rest follows.")
+            rest = "; the rest follows" if self._had_n < self._total_n else ""
+            remark(f"{self.state} before{rest}.")
 
     def show_load(self, what: str, fraction: float) -> None:
         self._status.show(what, fraction)
@@ -169,7 +170,10 @@ class _Progress:
         tokens = f", {self._tokens_n:,} tokens in {duration(spent_s)}" if self._tokens_n else ""
         remark(f"{self.state}{tokens}. The results are in {self._results.path}.")
         if failed_n := self._results.failed_n:
-            raise RequestsFailedError(f"{failed_n:,} of {self._total_n:,} requests failed.", "Their results say why.")
+            raise RequestsFailedError(
+                f"{failed_n:,} of {self._total_n:,} requests failed.",
+                "Their results say why. To try them again, remove those lines and run the same command.",
+            )
 
     def close(self) -> None:
         self._status.clear()

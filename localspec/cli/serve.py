@@ -158,7 +158,7 @@ def _check(access: AccessRules, key_file: Path | None) -> None:
         raise UsageError(
             f"Others can reach {access.host}, so requests need a key.", "Name a file of keys with --api-key-file."
         )
-    remark("Nothing is encrypted on the way: use a network you trust, a tunnel, or a proxy that speaks HTTPS.")
+    remark("The connection is not encrypted: use a network you trust, a tunnel, or a proxy that speaks HTTPS.")
 
 
 def _serve(chat_config: ChatConfig, options: ServerOptions, host: str, port: int) -> None:

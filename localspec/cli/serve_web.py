@@ -20,7 +20,7 @@ from localspec.runtime.remote.address import is_loopback
 LOOPBACK = "127.0.0.1"
 WARNING = (
     "Others can reach this address. Whoever has it can read your conversations and attach files of this machine, and "
-    "nothing is encrypted on the way: use it in a network you trust, or through an SSH tunnel instead."
+    "the connection is not encrypted: use it in a network you trust, or through an SSH tunnel instead."
 )
 
 

@@ -33,7 +33,7 @@ class AccessRules:
     host: str
     """The name or address that the server listens at."""
     keys: Sequence[ApiKey] = ()
-    """With any, every request needs one of them."""
+    """The keys; if there are any, every request needs one."""
     origins: Sequence[str] = ()
     """The sites whose pages may ask; "*" is every site."""
 

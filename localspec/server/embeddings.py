@@ -36,7 +36,7 @@ from localspec.server.service import CLIENT, ServedModel
 
 PATH = "/v1/embeddings"
 MOST_TEXTS = 2048
-"""Of a request, as OpenAI has it."""
+"""The most texts of a request, as OpenAI has it."""
 IDLE_S = 300.0
 _FOUND_S = 60.0
 """Seconds for which the models that were found are taken to be all."""
@@ -229,7 +229,7 @@ def _texts(fields: Fields) -> Sequence[str]:
     listed = fields.raw("input")
     if isinstance(listed, list) and listed and not any(isinstance(each, str) for each in listed):
         raise InvalidFieldError(
-            "input has to be a text or a list of texts; tokens of another model's vocabulary say nothing here.",
+            "input has to be a text or a list of texts; tokens of another model's vocabulary are not accepted.",
             "With LangChain, set check_embedding_ctx_length=False.",
             param="input",
         )

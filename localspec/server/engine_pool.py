@@ -1,4 +1,4 @@
-"""The engine processes of a server: one for each pair, loaded one at a time, put away for room or after idling."""
+"""The engine processes of a server: one for each pair, loaded one at a time, unloaded for room or after idling."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class EnginePool:
     def __init__(
         self, pairs: ServedPairs, activity: ServerActivity, *, replies: int, idle_s: float, opener: str | None = None
     ) -> None:
-        """Each engine makes so many ``replies`` at once; after ``idle_s`` it is put away, but for the server's own."""
+        """Each engine makes so many ``replies`` at once; after ``idle_s`` it is unloaded, but for the server's own."""
         self.engines: dict[str, PairEngine] = {}
-        """By the id of the pair, loaded or not."""
+        """The engines by the id of the pair, loaded or not."""
         self._pairs = pairs
         self._activity = activity
         self._replies = replies

@@ -44,7 +44,7 @@ class ServiceLimits:
     timeout_s: float | None = None
     """The longest that a reply may take, waiting included."""
     idle_s: float = 1800.0
-    """The time after which a pair that was loaded on request is put away; the server's own pair stays."""
+    """The time after which a pair that was loaded on request is unloaded; the server's own pair stays."""
 
 
 class Engines:
@@ -79,6 +79,10 @@ class Engines:
 
     def models(self) -> Sequence[ServedModel]:
         return [_as_it_is(model, self._pool.engines.get(model.id)) for model in self._pairs.models()]
+
+    async def listed(self) -> Sequence[ServedModel]:
+        _, embedders = await asyncio.gather(asyncio.to_thread(self._pairs.refresh), self.embedders())
+        return [*self.models(), *embedders]
 
     async def embedders(self) -> Sequence[ServedModel]:
         return await self._embedders() if self._embedders is not None else ()

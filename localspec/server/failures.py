@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from http import HTTPStatus
+from math import ceil
 from typing import Any
 
 from starlette.requests import Request
@@ -67,7 +68,7 @@ def status_of(error: LocalSpecError) -> HTTPStatus:
 
 def failure_response(request: Request, error: LocalSpecError) -> Response:
     """The answer to a request that failed before its answer began, in the shape of the API that the path is of."""
-    headers = {"Retry-After": f"{max(1, round(error.retry_after_s))}"} if isinstance(error, BusyError) else None
+    headers = {"Retry-After": f"{max(1, ceil(error.retry_after_s))}"} if isinstance(error, BusyError) else None
     return JSONResponse(shape_of(request.url.path)(error), status_of(error), headers)
 
 

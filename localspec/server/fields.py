@@ -29,7 +29,7 @@ A name takes the parser ten times as long as another small value.
 """
 LARGEST, LARGEST_SEED = 2**53, 2**64
 LARGEST_ID = 2**31 - 1
-"""Of a token; far beyond every vocabulary."""
+"""The largest id of a token; far beyond every vocabulary."""
 _LARGE_BYTES = 100_000
 
 

@@ -97,7 +97,7 @@ class HttpServer(uvicorn.Server):
             await self._app(scope, receive, send)
             return
         self._service.count_refused("connections")
-        refusal = BusyError("As many requests are under way as this server has connections for.", "Try again later.")
+        refusal = BusyError("All connections of this server have requests under way.", "Try again later.")
         answer = failure_response(Request(scope), refusal)
         answer.headers["Connection"] = "close"
         await answer(scope, receive, send)

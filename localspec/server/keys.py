@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 
 from localspec.base.bounded_file import read_file
@@ -131,5 +132,5 @@ class RateLimits:
 
 
 def _too_many(limit: str, wait_s: float) -> RateLimitError:
-    hint = f"Try again in {max(1, round(wait_s))} s."
+    hint = f"Try again in {max(1, ceil(wait_s))} s."
     return RateLimitError(f"This key is good for {limit} a minute.", hint, retry_after_s=wait_s)

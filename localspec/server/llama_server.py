@@ -32,7 +32,7 @@ async def _loaded(service: Service, model: str) -> ServedModel:
     """The pair, which is loaded if need be. Raises LocalSpecError."""
     pair_id = service.settings(model).pair_id
     await service.info(model)
-    models = service.models()
+    models = await service.listed()
     return next((each for each in models if model and each.id in (model, pair_id)), models[0])
 
 

@@ -75,7 +75,8 @@ def routes(service: Service) -> list[Route]:
 
 
 async def _pairs(service: Service, request: Request) -> Response:
-    return JSONResponse({"localspec": version("localspec"), "pairs": [_pair(each) for each in service.models()]})
+    pairs = [_pair(each) for each in await service.listed() if each.embedder is None]
+    return JSONResponse({"localspec": version("localspec"), "pairs": pairs})
 
 
 async def _load(service: Service, request: Request) -> Response:

@@ -35,11 +35,10 @@ def model_routes(service: Service) -> list[Route]:
     """The routes about models."""
 
     async def tags(request: Request) -> Response:
-        models = [*service.models(), *await service.embedders()]
-        return JSONResponse({"models": [_listed(model) for model in models]})
+        return JSONResponse({"models": [_listed(model) for model in await service.listed()]})
 
     async def running(request: Request) -> Response:
-        return JSONResponse({"models": [_running(model) for model in service.models() if model.loaded]})
+        return JSONResponse({"models": [_running(model) for model in await service.listed() if model.loaded]})
 
     async def show(request: Request) -> Response:
         fields = await Fields.of(request)

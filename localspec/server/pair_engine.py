@@ -1,4 +1,4 @@
-"""The engine process of one pair, for an event loop: loaded once, asked by many, closed when it is put away."""
+"""The engine process of one pair, for an event loop: loaded once, asked by many, closed when it is unloaded."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class PairEngine:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Keep the engine from being put away."""
+        """Keep the engine from being unloaded."""
         self.users_n += 1
         try:
             yield
@@ -140,7 +140,7 @@ class PairEngine:
         """End the process. Whoever still waits for it gets an EngineError."""
         await asyncio.to_thread(self._client.close)
         self.info = None
-        closed = EngineError("The pair was put away.", "Ask again, and it is loaded again.")
+        closed = EngineError("The pair was unloaded meanwhile.", "Ask again, and it is loaded again.")
         self._settle_load(closed)
         self.fail_all(closed)
 

@@ -18,7 +18,7 @@ class Places:
         self.taken_n = 0
         self.places_n = 0
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
-        """By client, in the order of their turns."""
+        """The requests that wait, by client, in the order of their turns."""
 
     @property
     def free_n(self) -> int:

@@ -17,6 +17,15 @@ from localspec.server.fields import Fields
 
 NUMBERS = {field.name: field.type for field in dataclass_fields(Sampling) if field.type in ("float", "int")}
 """The numbers of ``Sampling``, named as llama-server's fields are, with their types."""
+ALL = -1
+"""All tokens of the vocabulary or of the context, as other servers write it."""
+COUNTS = {"top_k": 0, "repeat_last_n": 2**20, "dry_penalty_last_n": 2**20}
+"""The numbers of tokens that may be ``ALL``, each with what that is in ``Sampling``."""
+_COUNTED_BY = {
+    "repeat_last_n": ("repeat_penalty", "frequency_penalty", "presence_penalty"),
+    "dry_penalty_last_n": ("dry_multiplier",),
+}
+"""Those that may be 0, each with the penalties that this turns off."""
 _LEAST_TEMPERATURE = 1e-5
 """Smaller ones, which harnesses send for 0, would make scores too large for 32 bits."""
 _DEFAULTS = Sampling()
@@ -31,6 +40,9 @@ def sampling_of(fields: Fields, base: Sampling) -> Sampling:
         value = (fields.whole if kind == "int" else fields.number)(name, LARGEST_WHOLE)
         if value is not None:
             asked[name] = _checked(fields, name, value)
+    for name, penalties in _COUNTED_BY.items():
+        if asked.get(name) == 0:
+            asked |= {each: getattr(_DEFAULTS, each) for each in (name, *penalties)}
     if breakers := fields.texts("dry_sequence_breakers"):
         asked["dry_sequence_breakers"] = breakers
     if asked.get("mirostat", base.mirostat):
@@ -44,6 +56,10 @@ def sampling_of(fields: Fields, base: Sampling) -> Sampling:
 
 
 def _checked(fields: Fields, name: str, value: float) -> float:
+    if value == ALL and name in COUNTS:
+        return COUNTS[name]
+    if value == 0 and name in _COUNTED_BY:
+        return value
     setting = find_key(name)
     if setting is not None and isinstance(setting.kind, Number):
         try:
@@ -95,5 +111,5 @@ async def held_to_grammar(sampling: Sampling, grammar: str) -> Sampling:
 
 def _held(sampling: Sampling, grammar: str) -> Sampling:
     if sampling.mirostat:
-        raise InvalidFieldError("A reply cannot be held to a form with mirostat.", "Leave one of them out.")
+        raise InvalidFieldError("mirostat cannot be used with a grammar or a JSON Schema.", "Leave one of them out.")
     return replace(sampling, grammar=grammar, grammar_triggers=())

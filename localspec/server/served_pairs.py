@@ -19,7 +19,7 @@ from localspec.runtime.options import LoadOptions
 from localspec.server.service import ServedModel
 
 _LISTED_S = 5.0
-"""The age at which the list of pairs is made anew, in the background: with thousands of pairs it takes seconds."""
+"""The age at which the list of pairs is made anew, in a thread: with thousands of pairs it takes seconds."""
 
 
 class ServedPairs:
@@ -61,10 +61,16 @@ class ServedPairs:
         return self._known[pair_id]
 
     def models(self) -> Sequence[ServedModel]:
-        """The server's own pair, and the others as they were some seconds ago."""
-        if time.monotonic() - self._listed_at > _LISTED_S and self._listing.acquire(blocking=False):
+        """The server's own pair, and the others as they were when they were last listed."""
+        if self._is_old and self._listing.acquire(blocking=False):
             Thread(target=self._list_anew, name="list of pairs", daemon=True).start()
         return self._models
+
+    def refresh(self) -> None:
+        """List the pairs anew if that was some seconds ago. It may take seconds itself."""
+        with self._listing:
+            if self._is_old:
+                self._list()
 
     def _follow_files(self) -> None:
         """Read the settings and the names of pairs again if their files have changed."""
@@ -92,6 +98,10 @@ class ServedPairs:
             self._list()
         finally:
             self._listing.release()
+
+    @property
+    def _is_old(self) -> bool:
+        return time.monotonic() - self._listed_at > _LISTED_S
 
     def _list(self) -> None:
         with suppress(LocalSpecError, OSError):  # pairs.toml is wrong, or a file has just gone: the list stays

@@ -74,7 +74,7 @@ class ReplyRequest:
     """As ``runtime.messages.Prompt``."""
     options: ReplyOptions
     prefix: str = ""
-    """The beginning of the reply, which is to be gone on with."""
+    """The beginning of the reply, which is to be continued."""
     lines_s: float | None = None
     """Seconds from the first token on, after which the reply ends once it has a line break; None for no such limit."""
 
@@ -83,7 +83,11 @@ class Service(Protocol):
     """Every pair that the server has. Its methods are called in one event loop."""
 
     def models(self) -> Sequence[ServedModel]:
-        """The pairs that can be asked, the server's own first."""
+        """The pairs that can be asked, the server's own first, as they were when they were last listed."""
+        ...
+
+    async def listed(self) -> Sequence[ServedModel]:
+        """All that can be asked, as it is now: the pairs, the server's own first, then the embedding models."""
         ...
 
     async def embedders(self) -> Sequence[ServedModel]:

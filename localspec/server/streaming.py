@@ -69,7 +69,7 @@ def server_sent(data: Mapping[str, Any] | str, event: str = "") -> bytes:
 
 DONE = server_sent("[DONE]")
 """The last event of OpenAI's streams."""
-_AT_ONCE = 8
+AT_ONCE = 8
 """Replies to one request that are under way at once; others may have requests, too."""
 
 
@@ -123,7 +123,7 @@ async def merged(service: Service, asked: list[ReplyRequest]) -> AsyncGenerator[
                 yield 0, event
         return
     arrived: asyncio.Queue[tuple[int, Event]] = asyncio.Queue(len(asked))
-    places = asyncio.Semaphore(_AT_ONCE)
+    places = asyncio.Semaphore(AT_ONCE)
 
     async def follow(index: int) -> None:
         async with places, aclosing(replied(service, asked[index])) as events:

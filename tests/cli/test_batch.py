@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from starlette.types import ASGIApp
 from localspec.base.errors import ModelFileError
 from localspec.cli.services import Services
 from localspec.server.app import make_app
-from localspec.server.batch import answering
+from localspec.server.batch import answering, run
 from localspec.server.engines import Engines
+from localspec.server.openai.options import MOST_REPLIES
 from localspec.server.service import Service
 from tests.cli.support import Done, run_command
 from tests.tiny_embedders import WIDTH, write_embedder
@@ -96,6 +98,7 @@ def test_failed_requests_have_an_exit_code(batch: Batch, tmp_path: Path) -> None
         done = batch(file, "--out", out, "--in-order", "--parallel", "2")
         assert done.code == 15
         assert "1 of 3 requests failed" in done.err
+        assert "the rest follows" not in done.err
         assert list(results(out)) == ["r0", "r1", "r2"]
 
 
@@ -164,6 +167,23 @@ def test_options_of_chats_are_refused(batch: Batch, tmp_path: Path, option: tupl
     assert (done.code, option[0] in done.err) == (2, True)
     assert not (tmp_path / "in.results.jsonl").exists()
     assert option[0] not in batch("--help").out
+
+
+def test_a_request_for_many_replies_is_answered_whatever_is_made_at_once(
+    batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the first try: a batch never asks for more than may wait."""
+    monkeypatch.setattr(answering, "Engines", partial(Engines, opener="tests.server.crowded_engine:open_pair"))
+    monkeypatch.setattr(run, "_RETRIES_N", 1)
+    line = {"method": "POST", "url": "/v1/completions", "body": {"prompt": "count 3", "n": MOST_REPLIES}}
+    file, out, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl", tmp_path / "own.gguf"
+    file.write_text("".join(f"{json.dumps({'custom_id': name, **line})}\n" for name in ("r0", "r1")))
+    target.touch()
+    for parallel in ("1", "2"):
+        assert batch(file, "--out", out, "--target", target, "--parallel", parallel).code == 0
+        for each in out.read_text().splitlines():
+            assert len(json.loads(each)["response"]["body"]["choices"]) == MOST_REPLIES
+        out.unlink()
 
 
 def test_a_killed_batch_of_the_builtin_pair_is_gone_on_with(own_home: Path, tmp_path: Path) -> None:

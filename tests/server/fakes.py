@@ -65,6 +65,9 @@ class FakeService:
         model = ServedModel(PAIR, "A small pair", CREATED, 3_000, loaded=True, info=self.pair, replies_n=1, places_n=2)
         return [replace(model, silence=self.silence)]
 
+    async def listed(self) -> Sequence[ServedModel]:
+        return [*self.models(), *self.embedding_models]
+
     async def embedders(self) -> Sequence[ServedModel]:
         return self.embedding_models
 

@@ -16,6 +16,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
 
 from localspec.server import http_server, middleware
 from localspec.server.access import AccessRules
@@ -163,7 +164,20 @@ async def test_names_of_this_machine_and_origins() -> None:
         allowed = await server.answer(post("Origin: https://good.example"))
         assert allowed[0] == 200
         assert "access-control-allow-origin: https://good.example" in allowed[1].lower()
+        assert "access-control-expose-headers: retry-after" in allowed[1].lower()
+        for method in ("GET", "POST", "DELETE"):
+            asked = post("Origin: https://good.example", f"Access-Control-Request-Method: {method}")
+            assert (await server.answer(asked.replace(b"POST", b"OPTIONS", 1)))[0] == 200, method
         assert (await server.answer(post("Origin: https://evil.example")))[0] == 403
+
+
+async def test_a_connection_whose_request_is_refused_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its body was not read whole: what comes next on the connection may be the rest of it, and no request."""
+    monkeypatch.setattr(middleware, "MOST_BYTES", 1000)
+    async with served() as server:
+        for request, refusal in ((post(host="evil.example"), 403), (post(body=b"x" * 2000), 413)):
+            status, text = await server.answer(request.replace(b"Connection: close\r\n", b""))
+            assert (status, "connection: close" in text.lower()) == (refusal, True)
 
 
 async def test_keys(tmp_path: Path) -> None:
@@ -250,15 +264,37 @@ async def test_halves(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/wait", "/v1/stream"])
-async def test_a_client_that_hangs_up(path: str) -> None:
-    """The work on its request is cancelled, before its answer has begun and in the middle of it."""
-    async with served() as server:
-        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        writer.write(post(path=path))
-        await server.begun.wait()
-        assert not server.ended.is_set()
-        writer.transport.abort()
-        await server.ended.wait()
+async def test_a_client_that_hangs_up(path: str, tmp_path: Path) -> None:
+    """The work on its request is cancelled, before its answer has begun and in the middle of it: no error to log."""
+    with logged(tmp_path / "log"):
+        async with served() as server:
+            _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(post(path=path))
+            await server.begun.wait()
+            assert not server.ended.is_set()
+            writer.transport.abort()
+            await server.ended.wait()
+    assert not (tmp_path / "log").exists()
+
+
+async def test_a_body_that_keeps_coming_has_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second for so many bytes; here that is all there is."""
+    monkeypatch.setattr(middleware, "PATIENCE_S", -1.0)
+    monkeypatch.setattr(middleware, "LEAST_BYTES_PER_S", 1)
+    pieces = [(b"x" * 1000, True), (b"y", False)]
+
+    async def receive() -> Message:
+        if len(pieces) == 1:
+            await asyncio.sleep(0)
+        body, more = pieces.pop(0)
+        return {"type": "http.request", "body": body, "more_body": more}
+
+    async def send(message: Message) -> None: ...
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        assert len(await Request(scope, receive).body()) == 1001
+
+    await middleware.BodyLimit(app)({"type": "http", "headers": []}, receive, send)
 
 
 async def test_a_reader_that_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

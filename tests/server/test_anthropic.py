@@ -236,6 +236,17 @@ async def test_a_choice_of_tools(choice: Any, offered_n: int, must_call: bool, o
     assert (len(options.tools), options.must_call, options.one_call) == (offered_n, must_call, one_call)
 
 
+async def test_names_of_tools_may_be_as_long_as_at_anthropic() -> None:
+    """Agents put the names of their servers in front."""
+    tools: list[Any] = [{**WEATHER, "name": f"mcp__{'w' * 123}"}]
+    async with client_of(said("Yes.")) as (client, service):
+        await client.messages.create(model=PAIR, max_tokens=5, messages=HELLO, tools=tools)
+        tools[0]["name"] += "w"
+        with pytest.raises(anthropic.BadRequestError, match=r"tools\[0\]\.name"):
+            await client.messages.create(model=PAIR, max_tokens=5, messages=HELLO, tools=tools)
+    assert [len(tool.name) for tool in service.asked[0].options.tools] == [128]
+
+
 async def test_a_reply_is_held_to_a_schema_and_reasoning_may_be_left_out() -> None:
     form: Any = {
         "format": {"type": "json_schema", "schema": {"type": "object", "properties": {"a": {"type": "integer"}}}}

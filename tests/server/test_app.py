@@ -22,7 +22,7 @@ from tests.server.fakes import FakeService, served
         (CapacityError("It is too long."), 400, ("invalid_request_error", None, "context_length_exceeded")),
         (NotFoundError("There is no such pair."), 404, ("invalid_request_error", None, "model_not_found")),
         (RateLimitError("Too much."), 429, ("rate_limit_error", None, "rate_limit_exceeded")),
-        (BusyError("Full.", retry_after_s=2.6), 503, ("server_error", None, "server_busy")),
+        (BusyError("Full.", retry_after_s=2.4), 503, ("server_error", None, "server_busy")),
         (EngineError("The engine stopped.", "Try again."), 500, ("server_error", None, None)),
     ],
 )

@@ -106,6 +106,12 @@ def data_of(result: BatchResult) -> dict[str, Any]:
     return data
 
 
+def test_a_url_may_have_a_slash_at_its_end() -> None:
+    echo = Echo()
+    (result,) = run(batch(echo), [BatchRequest(1, "r1", "/v1/echo/", {"text": "x"})])
+    assert (result.status, result.body["said"]) == (200, "x")
+
+
 def test_lines_are_read_and_wrong_ones_are_named(tmp_path: Path) -> None:
     """By OpenAI's codes; nothing that a line says ends the batch, and empty lines are none."""
     many = '{"a":' * 100_000
@@ -244,6 +250,16 @@ def test_a_run_that_was_cut_off_is_gone_on_with(tmp_path: Path) -> None:
         for result in run(batch(Echo()), [line for line in lines if line.number not in results.done]):
             results.add(result)
     assert path.read_bytes() == whole
+
+
+def test_lines_that_were_taken_out_are_done_again(tmp_path: Path) -> None:
+    """An editor may leave an empty line in their place."""
+    path = tmp_path / "out.jsonl"
+    ids = {line.number: line.custom_id for line in lines_of("a", "b", "c")}
+    first, _, last = (result.encoded() for result in run(batch(Echo()), lines_of("a", "b", "c")))
+    path.write_bytes(first + b"\r\n" + last + b"\n")
+    with ResultsFile.opened(path, ids) as results:
+        assert results.done == {1, 3}
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,13 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from localspec.base.errors import CapacityError, EngineError, InputError, NotFoundError, ReplyStoppedError
+from localspec.base.machine import MachineMemory
 from localspec.base.paths import user_paths
 from localspec.config import read_config
 from localspec.engine.events import Event, Finished, Round
@@ -20,7 +22,7 @@ from localspec.models.pairs import Pair
 from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.resolver import SettingsResolver
 from localspec.runtime.worker.messages import Silence, Tokenize, Tokenized
-from localspec.server import served_pairs
+from localspec.server import engine_pool, served_pairs
 from localspec.server.engines import Engines, ServiceLimits
 from localspec.server.http_server import logged
 from localspec.server.keys import ApiKey, RateLimits, holder_of, read_keys
@@ -317,6 +319,23 @@ async def test_room_for_a_large_pair(tmp_path: Path) -> None:
         assert not isinstance(refused.value, BusyError)
 
 
+async def test_the_servers_own_pair_makes_room_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long nobody has needed it. What a GPU holds makes no room in memory, and stays."""
+    async with service(tmp_path, "small", "new") as engines:
+        for name in ("small", "own"):
+            await whole(engines, "count 1", name)
+        small, own = (engines._pool.of(name) for name in ("small", "own"))
+        new = engines._pool.of("new")
+        monkeypatch.setattr(engine_pool, "size_of", lambda load: 10)
+        monkeypatch.setattr(engine_pool, "memory", lambda: MachineMemory(20, 20))
+        for device, stay in (("CUDA0", [True, True]), ("CPU, 2 threads", [False, True])):
+            small.info = replace(await engines.info("small"), device=device)
+            own.info = replace(await engines.info("own"), device=device)
+            own.used_at = small.used_at - 60
+            await engines._pool._free_memory(new)
+            assert [engine.info is not None for engine in (small, own)] == stay
+
+
 async def test_a_reply_that_takes_too_long(tmp_path: Path) -> None:
     """It is cut off with an error, and its place is free."""
     async with service(tmp_path, limits=ServiceLimits(1, timeout_s=0.3)) as engines:
@@ -399,6 +418,16 @@ async def test_a_name_that_no_pair_has_is_answered_by_the_servers_own(tmp_path: 
             engines.settings("new")
 
 
+async def test_a_pair_is_listed_as_soon_as_its_files_are_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first program that asks sees it, however long nobody has asked."""
+    monkeypatch.setattr(served_pairs, "_LISTED_S", -1)
+    async with service(tmp_path, "new") as engines:
+        file = (tmp_path / "new.gguf").rename(tmp_path / "elsewhere.gguf")
+        assert "new" not in {model.id for model in await engines.listed()}
+        file.rename(tmp_path / "new.gguf")
+        assert "new" in {model.id for model in await engines.listed()}
+
+
 def test_files_are_served_beside_a_catalogue_that_cannot_be_read(tmp_path: Path) -> None:
     """The pair of files that the command line names is there, under the target's name."""
     (tmp_path / "mine.gguf").touch()
@@ -442,6 +471,31 @@ async def test_limits_of_keys(tmp_path: Path) -> None:
         await asyncio.create_task(ask("few"))
 
 
+def test_who_waits_as_long_as_told_is_admitted() -> None:
+    now = [0.0]
+    rates = RateLimits([ApiKey("few", b"", 2, None)], lambda: now[0])
+    rates.admit("few")
+    rates.admit("few")
+    now[0] = 0.6
+    with pytest.raises(RateLimitError, match=r"again in (\d+) s") as refused:
+        rates.admit("few")
+    now[0] += int(refused.value.hint.split()[-2])
+    rates.admit("few")
+
+
+def test_what_a_key_leaves_unused_is_not_saved_up() -> None:
+    """After an hour of silence there is a minute's worth, of requests and of tokens."""
+    now = [0.0]
+    rates = RateLimits([ApiKey("few", b"", 2, None), ApiKey("short", b"", None, 60)], lambda: now[0])
+    now[0] = 3600.0
+    rates.admit("few")
+    rates.admit("few")
+    rates.spend("short", 120)
+    for client in ("few", "short"):
+        with pytest.raises(RateLimitError):
+            rates.admit(client)
+
+
 def test_the_file_of_keys(tmp_path: Path) -> None:
     """Names, keys and limits; a mistake is told by its line, and never with the key."""
     file, key = tmp_path / "keys", "0123456789abcdef"
@@ -452,7 +506,10 @@ def test_the_file_of_keys(tmp_path: Path) -> None:
         ("editing", None, None),
         ("agents", 60, 9),
     ]
+    file.write_text(f"shortest: {key}")
+    assert holder_of(key, read_keys(file)) is not None
     for wrong in (
+        f"a: {key[1:]}",
         key,
         f"a: {key} 3 words/minute",
         "a: short",

@@ -85,6 +85,13 @@ def test_the_prompt_may_have_begun_the_reasoning(piece_n: int) -> None:
     assert split(text, piece_n, reasons=True) == [("reasoning", "Hm. <think>"), ("answer", "Yes.")]
 
 
+@pytest.mark.parametrize("piece_n", [1, 1000])
+def test_the_first_tag_that_may_end_it_does(piece_n: int) -> None:
+    """The prompt has begun the reasoning, and does not say with which tag."""
+    text = "Hm.[/THINK]Is </think> a tag?"
+    assert split(text, piece_n, reasons=True) == [("reasoning", "Hm."), ("answer", "Is </think> a tag?")]
+
+
 def test_text_that_was_no_call_is_told_at_the_end() -> None:
     parts = ReplySplitter()
     _, round_, finished = said("Yes <tool_call>")

@@ -25,6 +25,12 @@ OWN = Sampling(temperature=0.3, top_k=7)
         ({"top_k": 3.0, "num_keep": 4}, Sampling(temperature=0.3, top_k=3)),
         ({"repeat_last_n": 9, "mirostat_tau": 4.0, "xtc_threshold": 0.2}, OWN),
         ({"repeat_last_n": 9, "repeat_penalty": 1.1}, Sampling(0.3, 7, repeat_last_n=9, repeat_penalty=1.1)),
+        ({"top_k": -1}, Sampling(temperature=0.3, top_k=0)),
+        (
+            {"repeat_last_n": -1, "repeat_penalty": 1.1, "dry_penalty_last_n": -1, "dry_multiplier": 0.8},
+            Sampling(*(0.3, 7), repeat_last_n=2**20, repeat_penalty=1.1, dry_penalty_last_n=2**20, dry_multiplier=0.8),
+        ),
+        ({"repeat_last_n": 0, "repeat_penalty": 1.1, "dry_penalty_last_n": 0, "dry_multiplier": 0.8}, OWN),
         ({"mirostat": 2, "top_k": 3}, Sampling(temperature=0.3, mirostat=2)),
         ({"logit_bias": {"5": -100}}, Sampling(0.3, 7, logit_bias=((5, -100.0),))),
         ({"logit_bias": [[5, False], [6, 1]]}, Sampling(0.3, 7, logit_bias=((5, BANNED), (6, 1.0)))),
@@ -43,6 +49,7 @@ def test_a_request_says_more_than_the_settings(sent: dict[str, object], expected
     [
         ('{"temperature": "hot"}', "temperature has to be a number."),
         ('{"temperature": -1}', "temperature has to be a number from 0."),
+        ('{"top_k": -2}', "top_k has to be a whole number of tokens from 0."),
         ('{"top_k": 1.5}', "top_k has to be a whole number."),
         ('{"top_p": true}', "top_p has to be a number."),
         ('{"logit_bias": {"the": 1}}', "logit_bias has to be an object of token ids, each with a number."),

@@ -53,7 +53,7 @@ class ServerAddress:
         if parts.scheme not in ("http", "https") or not _HOST.fullmatch(host) or parts.query or parts.fragment:
             raise impossible_address()
         if not re.fullmatch(r"[\w./~-]*", parts.path):
-            raise UsageError("The path in the address of the server is not possible.", _FORM)
+            raise UsageError("The path in the address of the server is not valid.", _FORM)
         return ServerAddress(parts.scheme, host, port, parts.path.rstrip("/").removesuffix("/v1"))
 
     @property
@@ -88,7 +88,7 @@ _KEY_PLACE = f"Put the key into the environment, as {KEY_VARIABLE}."
 
 def impossible_address() -> UsageError:
     """The error of an address that no server can have."""
-    return UsageError("The address of the server is not possible.", _FORM)
+    return UsageError("The address of the server is not valid.", _FORM)
 
 
 def api_key(address: ServerAddress) -> str | None:

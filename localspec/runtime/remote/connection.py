@@ -27,6 +27,10 @@ _BUSY = (429, 503)
 """Statuses of a server that has too much to do."""
 
 
+class ForeignAnswerError(EngineError):
+    """An answer that no LocalSpec gives."""
+
+
 class Connection:
     """Requests to one server, over connections that stay open between them. Raises Cancelled where it is cancelled."""
 
@@ -79,9 +83,9 @@ class Connection:
         finally:
             self._loop.run_until_complete(response.aclose())
 
-    def confused(self, what: str) -> EngineError:
+    def confused(self, what: str) -> ForeignAnswerError:
         """The error of an answer that is not as it should be."""
-        return EngineError(
+        return ForeignAnswerError(
             f"{self.address.place} sent {what}, which LocalSpec does not understand.",
             "Is it a server with OpenAI's API, or a LocalSpec of the same version?",
         )
@@ -162,21 +166,24 @@ class Connection:
         status, place = response.status_code, self.address.place
         data = _parsed(body)
         said = _reason(data)
-        because = f": {said}" if said else "."
         if status in (401, 403):
             hint = f"Set {KEY_VARIABLE} in the environment to a key of that server."
             return EngineError(f"{place} refuses this key, or asks for one (status {status}).", hint)
         if status in _BUSY:
             wait = response.headers.get("retry-after", "")
             when = f"in {wait} seconds" if wait.isdigit() and len(wait) < 6 else "later"
-            return CapacityError(f"{place} has too much to do{because}", f"Send the message again {when}.")
+            return CapacityError(f"{place} has too much to do{because(said)}", f"Send the message again {when}.")
         if data.get("kind") == "Failed" and isinstance(data.get("exit_code"), int):
-            return error_from_code(data["exit_code"], said, _shown(str(data.get("hint", ""))))
+            return error_from_code(data["exit_code"], _shown(said), _shown(str(data.get("hint", ""))))
         if status == 404:
-            return NotFoundError(f"{place} does not have this{because}", "Check the address and --pair.")
+            return NotFoundError(f"{place} does not have this{because(said)}", "Check the address and --pair.")
         if 400 <= status < 500:
-            return InputError(f"{place} refuses the request (status {status}){because}", "Change it, and try again.")
-        return EngineError(f"{place} failed (status {status}){because}", _NEXT)
+            said = because(said)
+            return InputError(f"{place} refuses the request (status {status}){said}", "Change it, and try again.")
+        if location := response.headers.get("location", ""):
+            text = f"{place} failed (status {status}): it refers to {_shown(location)}"
+            return ForeignAnswerError(f"{text}, which is not followed.", "Connect to the address that answers.")
+        return EngineError(f"{place} failed (status {status}){because(said)}", _NEXT)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -185,19 +192,33 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
+def because(said: str) -> str:
+    r"""The end of a sentence, with the server's own words if it has any.
+
+    >>> because("No room"), because("")
+    (': No room.', '.')
+    """
+    shown = _shown(said).rstrip()
+    return f": {shown}{'' if shown.endswith(('.', '!', '?')) else '.'}" if shown else "."
+
+
 def _parsed(body: bytes) -> Mapping[str, Any]:
+    """The object that an answer is, or the first of a list; empty if it is none."""
     try:
         data = json.loads(body)
     except (ValueError, RecursionError):
         return {}
-    return data if isinstance(data, dict) else {}
+    first = data[0] if isinstance(data, list) and data else data
+    return first if isinstance(first, dict) else {}
 
 
 def _reason(data: Mapping[str, Any]) -> str:
-    """The sentence of an error, in one of the shapes that servers have; empty if there is none."""
-    error = data.get("error", data)
-    said = error.get("message") if isinstance(error, dict) else error
-    return _shown(said) if isinstance(said, str) else ""
+    """The words of an error, in one of the shapes that servers have; empty if there are none."""
+    error = data.get("error") or data
+    said = error.get("message") or error.get("detail") if isinstance(error, dict) else error
+    if isinstance(said, list) and said and isinstance(said[0], dict):  # FastAPI's, one for each field
+        said = said[0].get("msg")
+    return said if isinstance(said, str) else ""
 
 
 def _shown(text: str) -> str:

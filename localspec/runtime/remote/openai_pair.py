@@ -30,7 +30,7 @@ from localspec.engine.tally import Tally
 from localspec.engine.timings import Timings
 from localspec.runtime.messages import Infill, Message, Prompt, ReplyOptions, TokenIds, Tool
 from localspec.runtime.pair_info import PairInfo
-from localspec.runtime.remote.connection import Connection
+from localspec.runtime.remote.connection import Connection, because
 from localspec.runtime.remote.openai_requests import reply_body
 
 _SILENCE_S = 300.0
@@ -68,6 +68,7 @@ class OpenAIPair:
             for line in self._connection.lines(path, json.dumps(body).encode(), silence_s=_SILENCE_S):
                 data = line[5:].strip() if line.startswith(b"data:") else b""
                 if data == b"[DONE]":
+                    streamed.done = True
                     break
                 if data:
                     yield from streamed.receive(data)
@@ -128,9 +129,20 @@ class OpenAIPair:
 class _Call:
     """A call while its pieces arrive."""
 
+    index: int
+    """As the server numbers it; with some servers all calls have the same."""
     id: str = ""
     name: str = ""
     arguments: str = ""
+
+    def ends_before(self, own_id: str, name: str) -> bool:
+        """True if a piece with this index, id and name begins another call.
+
+        An id alone begins none: some servers give each piece another.
+        """
+        if not name or not self.name:
+            return False
+        return own_id != self.id if own_id and self.id else _is_object(self.arguments)
 
 
 @dataclass(slots=True)
@@ -140,8 +152,10 @@ class _StreamedReply:
     connection: Connection
     tally: Tally = field(default_factory=Tally)
     text: str = ""
-    calls: dict[int, _Call] = field(default_factory=dict)
+    calls: list[_Call] = field(default_factory=list)
     reason: str | None = None
+    done: bool = False
+    """True if the server has said that nothing follows; some tell no reason."""
     usage: Mapping[str, Any] = field(default_factory=dict)
     timings: Mapping[str, Any] = field(default_factory=dict)
     _thinking: bool = False
@@ -152,8 +166,8 @@ class _StreamedReply:
     def receive(self, data: bytes) -> Iterator[Event]:
         """Take in a chunk. Raises EngineError."""
         chunk = self._parsed(data)
-        if "error" in chunk:
-            raise self._failed(chunk["error"])
+        if error := chunk.get("error") or (chunk if chunk.get("object") == "error" else None):
+            raise self._failed(error)
         self.usage = _mapping(chunk.get("usage")) or self.usage
         self.timings = _mapping(chunk.get("timings")) or self.timings
         for choice in _list(chunk.get("choices"))[:1]:
@@ -169,7 +183,7 @@ class _StreamedReply:
 
     def end(self) -> Iterator[Event]:
         """The last events. Raises EngineError if the server broke off."""
-        if self.reason is None:
+        if self.reason is None and not (self.done and (self.text or self.calls)):
             raise self.connection.broken_off()
         if self._thinking:
             self._thinking = False
@@ -178,8 +192,9 @@ class _StreamedReply:
 
     def finished(self, reason: FinishReason) -> Finished:
         """The last event, with the server's own figures where it tells them."""
-        in_order = sorted(self.calls.items())
-        calls = tuple(ToolCall(call.id or f"call_{at}", call.name, call.arguments or "{}") for at, call in in_order)
+        calls = tuple(
+            ToolCall(call.id or f"call_{at}", call.name, call.arguments or "{}") for at, call in enumerate(self.calls)
+        )
         unread = next((call.name for call in calls if not _is_object(call.arguments) or not call.name), None)
         if reason is not FinishReason.STOP or not calls:
             return Finished(reason, self.text, self._figures())
@@ -198,10 +213,9 @@ class _StreamedReply:
         return chunk
 
     def _failed(self, error: object) -> EngineError:
-        data = _mapping(error)
-        said = visible_line((_text(data.get("message")) or _text(error))[:400])
+        said = _text(_mapping(error).get("message")) or _text(error)
         place = self.connection.address.place
-        return EngineError(f"{place} ended the reply with an error{f': {said}' if said else '.'}", "Try again.")
+        return EngineError(f"{place} ended the reply with an error{because(said)}", "Try again.")
 
     def _marked(self, thought: str, said: str) -> str:
         """The piece as a reply has it: reasoning in the tags that ``reasoning.Reasoning`` finds."""
@@ -215,14 +229,18 @@ class _StreamedReply:
         return piece
 
     def _call(self, pieces: Sequence[Any]) -> None:
-        for at, each in enumerate(pieces):
-            piece = _mapping(each)
-            index = piece.get("index", at)
-            if not isinstance(index, int) or (index not in self.calls and len(self.calls) >= _MOST_CALLS):
-                raise self.connection.confused("calls of tools")
-            call, function = self.calls.setdefault(index, _Call()), _mapping(piece.get("function"))
-            call.id = call.id or _text(piece.get("id"))
-            call.name += _text(function.get("name"))
+        for at, piece in enumerate(map(_mapping, pieces)):
+            index = at if piece.get("index") is None else piece["index"]
+            function, own_id = _mapping(piece.get("function")), _text(piece.get("id"))
+            name = _text(function.get("name"))
+            call = next((call for call in reversed(self.calls) if call.index == index), None)
+            if call is None or call.ends_before(own_id, name):
+                if not isinstance(index, int) or len(self.calls) >= _MOST_CALLS:
+                    raise self.connection.confused("calls of tools")
+                call = _Call(index)
+                self.calls.append(call)
+            call.id = call.id or own_id
+            call.name += name
             call.arguments += _text(function.get("arguments"))
 
     def _round(self, piece: str) -> Round:

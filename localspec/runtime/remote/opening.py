@@ -14,7 +14,7 @@ from localspec.engine.cancel import Cancellation
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.remote.address import ServerAddress
-from localspec.runtime.remote.connection import Connection
+from localspec.runtime.remote.connection import Connection, ForeignAnswerError
 from localspec.runtime.remote.native_pair import NativePair, chosen_pair
 from localspec.runtime.remote.openai_pair import OpenAIPair
 from localspec.runtime.remote.openai_requests import (
@@ -78,10 +78,10 @@ def describe_server(text: str, cancel: Cancellation) -> tuple[str, str]:
 
 
 def _pairs(connection: Connection) -> Mapping[str, Any] | None:
-    """The pairs of a LocalSpec; None if it is another server."""
+    """The pairs of a LocalSpec; None if it is another server, of which some have a page for every path."""
     try:
         found = connection.get(PAIRS)
-    except (NotFoundError, InputError):
+    except (NotFoundError, InputError, ForeignAnswerError):
         return None
     return found if isinstance(found, dict) and "localspec" in found else None
 
@@ -92,9 +92,13 @@ def _version(pairs: Mapping[str, Any]) -> str:
 
 
 def _other(connection: Connection, wanted: str) -> OpenAIPair:
-    """A model of a server with OpenAI's API; the first that it lists if none is wanted. Raises NotFoundError."""
+    """A model of a server with OpenAI's API; the first of its list that may chat if none is wanted.
+
+    Raises NotFoundError.
+    """
     models = _models(connection)
-    found = next((each for each in models if wanted in ("", each["id"])), None)
+    named = [each for each in models if wanted in ("", each["id"])]
+    found = next((each for each in named if "embed" not in each["id"].lower()), next(iter(named), None))
     place = connection.address.place
     if found is None:
         known = ", ".join(visible_line(each["id"]) for each in models[:20]) or "none"

@@ -19,6 +19,7 @@ from localspec.server.embeddings import Embeddings
 from localspec.server.engines import Engines, ServiceLimits
 from localspec.server.http_server import logged
 from localspec.server.served_pairs import ServedPairs
+from localspec.server.streaming import AT_ONCE
 
 _PROGRESS_S = 0.1
 
@@ -36,7 +37,7 @@ async def answer_batch(
 
     Raises LocalSpecError if a pair cannot be loaded, and what ``on_result`` raises.
     """
-    limits = ServiceLimits(parallel, queue=2 * parallel, idle_s=math.inf)
+    limits = ServiceLimits(parallel, queue=AT_ONCE * parallel, idle_s=math.inf)
     with logged(user_paths().logs / "batch.log"), closing(Observers()) as observers:
         observers.use(chat_config)
         engines = Engines(ServedPairs(chat_config), limits, observers)

@@ -71,7 +71,9 @@ def without_model(line: Line) -> Line:
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Numbers and texts of lines; of one that is too long the beginning."""
     if path.is_fifo() or str(path) == "-":
-        raise InputError("Requests are read twice, which a pipe cannot be.", "Write them to a file, and name that.")
+        raise InputError(
+            "Requests are read twice, so they cannot come from a pipe.", "Write them to a file, and name it."
+        )
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is no file.", "Name a file with a request a line.")
     try:

@@ -102,8 +102,9 @@ class ResultsFile:
         end = 0
         for text in stream:
             if text.endswith(b"\n"):
-                number, failed = self._read(text, custom_ids)
-                self._count(number, failed=failed)
+                if text.strip():  # who takes a line out may leave an empty one
+                    number, failed = self._read(text, custom_ids)
+                    self._count(number, failed=failed)
                 end += len(text)
             elif not (text.startswith(_BEGIN) or _BEGIN.startswith(text)):
                 raise self._foreign()

@@ -52,7 +52,9 @@ class BatchRun:
         waiting: list[Answering] = []
         source = iter(lines)
         transport = ASGITransport(self._logged, raise_app_exceptions=False)
-        async with AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=None) as client:
+        # The app refers a path with a slash at its end to the one without.
+        client = AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=None, follow_redirects=True)
+        async with client:
             try:
                 while True:
                     while self._may_begin(waiting) and (line := next(source, None)) is not None:

@@ -21,7 +21,7 @@ from localspec.server.service import ServedModel, Service
 
 async def list_models(service: Service, request: Request) -> Response:
     """All pairs, and the embedding models."""
-    listed = [_model(each) for each in await _models(service)]
+    listed = [_model(each) for each in await service.listed()]
     ends = {"has_more": False, "first_id": listed[0]["id"], "last_id": listed[-1]["id"]}
     return JSONResponse({"object": "list", "data": listed, **ends})
 
@@ -31,14 +31,10 @@ async def show_model(service: Service, request: Request) -> Response:
     named = request.path_params["model"]
     if not named:
         return await list_models(service, request)
-    found = next((each for each in await _models(service) if each.id == named), None)
+    found = next((each for each in await service.listed() if each.id == named), None)
     if found is None:
         raise NotFoundError(f"There is no pair named {named}.", "GET /v1/models lists the pairs.")
     return JSONResponse(_model(found))
-
-
-async def _models(service: Service) -> list[ServedModel]:
-    return [*service.models(), *await service.embedders()]
 
 
 def _model(model: ServedModel) -> dict[str, Any]:

@@ -197,6 +197,6 @@ class _Chat:
         return usage(choice.reply for choice in self._choices)
 
     def _timings(self) -> dict[str, Any] | None:
-        """Of the only reply; several have none in common."""
+        """The timings of the only reply; several replies have none in common."""
         ended = self._choices[0].reply.finished
         return llama_timings(ended.timings) if ended and len(self._choices) == 1 else None

@@ -1,4 +1,4 @@
-"""``POST /v1/completions``: texts that are gone on with, or have a gap filled, without a chat template."""
+"""``POST /v1/completions``: texts that are continued, or have a gap filled, without a chat template."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class _Shown:
     token_n: int = 0
     pieces: tuple[bytes, ...] = ()
     logprobs: tuple[TokenLogprobs, ...] = ()
-    """Of all tokens but the first, before which nothing stands; empty if they are not asked for."""
+    """The log probabilities of all tokens but the first, which follows nothing; empty if they are not asked for."""
 
 
 async def _echoed(service: Service, model: str, prompt: str | TokenIds | Infill, options: ReplyOptions) -> _Shown:
@@ -267,7 +267,7 @@ class _Completion:
         return summed(parts)
 
     def _timings(self) -> dict[str, Any] | None:
-        """Of the only reply; several have none in common."""
+        """The timings of the only reply; several replies have none in common."""
         ended = self._texts[0].reply.finished
         return llama_timings(ended.timings) if ended and len(self._texts) == 1 else None
 

@@ -16,7 +16,9 @@ from localspec.server.fields import Fields
 from localspec.server.images import image_from_url
 
 _ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, **{str(role): role for role in Role}}
-_NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
+LONGEST_NAME = 128
+"""Characters of a tool's name, as Anthropic's API has it; agents put the names of servers in front."""
+_NAME = re.compile(rf"[\w.-]{{1,{LONGEST_NAME}}}", re.ASCII)
 _TEXTS = ("text", "input_text", "output_text", "refusal")
 _PAST = "Send tools and tool_choice instead."
 
@@ -134,7 +136,7 @@ def tool_of(function: Fields) -> Tool:
     """A function that may be called. Raises InvalidFieldError."""
     name = function.text("name")
     if not _NAME.fullmatch(name):
-        function.refuse("name", "a name of 1 to 64 letters, digits, dots, dashes and underscores")
+        function.refuse("name", f"a name of 1 to {LONGEST_NAME} letters, digits, dots, dashes and underscores")
     schema = function.object("parameters")
     parameters = dict(schema.values) if schema else {"type": "object", "properties": {}}
     return Tool(name, function.text("description", ""), json.dumps(parameters))

@@ -13,8 +13,9 @@ from localspec.config.table import find_key
 from localspec.server.embeddings import MOST_TEXTS
 from localspec.server.failures import STATUSES
 from localspec.server.fields import LARGEST, LARGEST_ID, LARGEST_SEED
+from localspec.server.openai.messages import LONGEST_NAME
 from localspec.server.openai.options import EFFORT, EFFORTS, MOST_ALTERNATIVES, MOST_PROMPTS, MOST_REPLIES, SWITCHES
-from localspec.server.sampling import LARGEST_BIAS, NUMBERS
+from localspec.server.sampling import ALL, COUNTS, LARGEST_BIAS, NUMBERS
 from localspec.server.service import Service
 
 Schema = dict[str, Any]
@@ -50,7 +51,7 @@ _PARAMETERS: Schema = {"type": ["object", "null"], "description": "A JSON Schema
 _FUNCTION: Schema = {
     "type": "object",
     "properties": {
-        "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"},
+        "name": {"type": "string", "pattern": f"^[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}$"},
         "description": _SOME_TEXT,
         "parameters": _PARAMETERS,
     },
@@ -119,11 +120,12 @@ def _sampler(name: str, kind: object) -> Schema:
     setting = find_key(name)
     assert setting is not None
     assert isinstance(setting.kind, Number)
+    least = ALL if name in COUNTS else max(setting.kind.least, -LARGEST_WHOLE)
     return {
         "type": ["integer" if kind == "int" else "number", "null"],
-        "exclusiveMinimum" if setting.kind.above else "minimum": max(setting.kind.least, -LARGEST_WHOLE),
+        "exclusiveMinimum" if setting.kind.above else "minimum": least,
         "maximum": min(setting.kind.most, LARGEST_WHOLE),
-        "description": setting.description,
+        "description": f"{setting.description} {ALL} is all." if name in COUNTS else setting.description,
     }
 
 

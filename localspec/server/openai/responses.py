@@ -53,7 +53,7 @@ async def _options(fields: Fields, base: ReplyOptions) -> ReplyOptions:
     options = await options_of(fields, base, "max_output_tokens")
     if _LOGPROBS in fields.texts("include") or fields.whole("top_logprobs"):
         name = "top_logprobs" if fields.raw("top_logprobs") else "include"
-        raise InvalidFieldError("Log probabilities are told in chats and completions alone.", _ELSEWHERE, param=name)
+        raise InvalidFieldError("This endpoint gives no log probabilities.", _ELSEWHERE, param=name)
     text = fields.object("text")
     format_ = text.object("format") if text else None
     if format_:

@@ -51,7 +51,7 @@ def test_what_is_none_is_refused_without_being_shown(given: str) -> None:
 
 
 def test_a_name_that_the_domain_system_cannot_have_is_refused() -> None:
-    with pytest.raises(UsageError, match="not possible"):
+    with pytest.raises(UsageError, match="not valid"):
         Connection(ServerAddress.parse(f"http://{'ü' * 70}.example"), Cancellation())
 
 

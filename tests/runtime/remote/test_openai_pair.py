@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Timer
@@ -108,6 +109,60 @@ def test_calls_are_put_together() -> None:
     assert end.call_error is not None
 
 
+def _piece(about: Mapping[str, Any], name: str, arguments: str) -> dict[str, Any]:
+    return delta(tool_calls=[{**about, "function": {"name": name, "arguments": arguments}}])
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [_piece({"id": "a"}, "time", '{"x"'), _piece({}, "", ": 1}"), _piece({"id": "b"}, "date", "{}")],
+        [_piece({"index": 0, "id": "a"}, "time", '{"x": 1}'), _piece({"index": 0, "id": "b"}, "date", "{}")],
+        [
+            _piece({"index": None, "id": "a"}, "time", ""),
+            _piece({"index": None, "id": "c"}, "", '{"x": 1}'),
+            _piece({"index": 1, "id": "b"}, "date", ""),
+        ],
+    ],
+)
+def test_calls_are_told_apart_whatever_numbers_and_ids_the_server_gives(chunks: list[dict[str, Any]]) -> None:
+    end = finished(replied(stream(*chunks, delta("tool_calls")))[0])
+    assert end.calls == (ToolCall("a", "time", end.calls[0].arguments), ToolCall("b", "date", "{}"))
+    assert json.loads(end.calls[0].arguments) == {"x": 1}
+
+
+def test_calls_without_ids_are_told_apart_by_their_names() -> None:
+    chunks = [_piece({"index": 0, "id": ""}, "time", '{"x": 1}'), _piece({"index": 0, "id": ""}, "date", "{}")]
+    end = finished(replied(stream(*chunks, delta("tool_calls")))[0])
+    assert [(call.name, call.arguments) for call in end.calls] == [("time", '{"x": 1}'), ("date", "{}")]
+    assert len({call.id for call in end.calls}) == 2
+
+
+def test_a_reply_ends_where_the_server_says_so_with_or_without_a_reason() -> None:
+    chunks = (delta(content="Hi") | {"error": None}, delta(content="!") | {"error": None})
+    assert finished(replied(stream(*chunks))[0]).text == "Hi!"
+
+
+@pytest.mark.parametrize(
+    "page", [answer(b"<!doctype html>"), answer(b"", "302 Found", Location="/login"), answer(b"{}", "404 Not Found")]
+)
+def test_a_server_may_have_a_page_for_every_path(page: bytes) -> None:
+    with scripted({PAIRS: [page], "/v1/models": [models(LLAMA)], CHAT: [WELL]}) as server:
+        pair = connected(server.url)
+        assert finished(list(pair.reply(QUESTION, ReplyOptions()))).text == "Hi!"
+        pair.close()
+
+
+def test_an_embedding_model_is_chosen_only_by_name() -> None:
+    listed = models({"id": "text-embedding-small"}, {"id": "qwen"})
+    with scripted({"/v1/models": [listed], CHAT: [WELL]}) as server:
+        for name in ("", "text-embedding-small"):
+            pair = connected(server.url, name)
+            finished(list(pair.reply(QUESTION, ReplyOptions())))
+            pair.close()
+    assert [body["model"] for _, _, body in server.heard if body] == ["qwen", "text-embedding-small"]
+
+
 def test_the_conversation_goes_out_in_openais_form() -> None:
     said = (
         Message(Role.SYSTEM, "Be brief."),
@@ -188,14 +243,17 @@ def test_questions_about_tokens_are_refused_in_a_sentence() -> None:
         (answer(b"data: {\n\n"), "no JSON"),
         (answer(b"data: [1]\n\n"), "no object"),
         (answer(b"\x00\xff" * 2000), "broke off in the middle"),
-        (stream({"error": {"message": "no \x1b[2J room"}}), "an error: no ␛[2J room"),
+        (stream({"error": {"message": "no \x1b[2J room"}}), "an error: no ␛[2J room. Try again."),
+        (stream({"object": "error", "message": "No room.", "code": 500}), "an error: No room. Try again."),
         (stream(delta(tool_calls=[{"index": "x"}])), "calls of tools"),
         (answer(b'{"error":{"message":"Who are you?"}}', "401 Unauthorized"), "Set LOCALSPEC_API_KEY"),
         (answer(b"{}", "429 Too Many Requests", Retry_After="7"), "Send the message again in 7 seconds"),
         (answer(b"", "503 Service Unavailable"), "Send the message again later"),
         (answer(b'{"error":"too \x1b]0;long"}', "400 Bad Request"), "(status 400)"),
         (answer(b"<html>", "502 Bad Gateway"), "failed (status 502)"),
-        (answer(b"", "302 Found", Location="http://127.0.0.1:1/"), "failed (status 302)"),
+        (answer(b'{"detail":[{"loc":["body"],"msg":"seed?"}]}', "422 Oops"), "(status 422): seed? Change it"),
+        (answer(b'[{"error":{"message":"Bad seed"}}]', "400 Bad Request"), "(status 400): Bad seed. Change it"),
+        (answer(b"", "302 Found", Location="http://127.0.0.1:1/"), "(status 302): it refers to http://127.0.0.1:1/,"),
     ],
 )
 def test_a_server_that_fails_is_an_error_and_the_next_reply_is_asked_for(reply: bytes, message: str) -> None:
@@ -220,7 +278,7 @@ def no_collection() -> Iterator[None]:
 @pytest.mark.usefixtures("no_collection")
 @pytest.mark.parametrize(
     ("path", "status", "message"),
-    [(PAIRS, "200 OK", "no JSON"), ("/v1/models", "200 OK", "no JSON"), (PAIRS, "500 Oops", "failed")],
+    [(PAIRS, "200 OK", "not have this"), ("/v1/models", "200 OK", "no JSON"), (PAIRS, "500 Oops", "failed")],
 )
 def test_an_answer_that_is_nested_without_end_is_an_error(path: str, status: str, message: str) -> None:
     with scripted({path: [answer(b"[" * 200_000, status)]}) as server, pytest.raises(LocalSpecError, match=message):
