@@ -47,23 +47,24 @@ def message_value(message: Message, shape: CallShape) -> dict[str, Any]:
     return value
 
 
-def reasoning_values(effort: str | None, source: str) -> dict[str, Any]:
-    """The variables by which models' templates are told of the reasoning in ``ReplyOptions``; empty for None.
+def reasoning_values(reasoning: str | None, source: str) -> dict[str, Any]:
+    """The variables by which chat templates are told of the reasoning in ``ReplyOptions``; empty for None.
 
-    ``source`` is the template: where it knows an effort alone, its lowest stands for "off".
+    ``source`` is the template: where it knows efforts alone, its lowest stands for "off".
     """
-    if effort is None:
+    if reasoning is None:
         return {}
-    on = effort != OFF
+    on = reasoning != OFF
     mode = MarkedText.own("enabled" if on else "disabled")
     values: dict[str, Any] = {"enable_thinking": on, "thinking": on, "reasoning": on, "thinking_mode": mode}
     if not on:
         values["thinking_budget"] = 0
-    none = next((word for word in ("no_think", "none") if re.search(rf"['\"]{word}['\"]", source)), "low")
-    # Hunyuan's says "no_think" unless it is told otherwise.
-    word = none if not on else effort if effort != ON else "high" if none == "no_think" else None
-    if word:
-        values |= dict.fromkeys(("reasoning_effort", "reasoning_strength", "thinking_effort"), MarkedText.given(word))
+    lowest = next((word for word in ("no_think", "none") if re.search(rf"['\"]{word}['\"]", source)), "low")
+    # A template that knows "no_think" takes that where no effort is given.
+    of_switch = {OFF: lowest, ON: "high" if lowest == "no_think" else None}
+    if effort := of_switch.get(reasoning, reasoning):
+        names = ("reasoning_effort", "reasoning_strength", "thinking_effort")
+        values |= dict.fromkeys(names, MarkedText.given(effort))
     return values
 
 
