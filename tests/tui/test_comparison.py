@@ -144,9 +144,9 @@ async def test_leaving_stops_a_load_and_brings_the_pair_back(engine: FakeEngine,
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "two to 4 pairs"),
-        ("nosuch", "two to 4 pairs"),
-        (f"{SMALL.id} Why?", "two to 4 pairs"),
+        ("", "2 to 4 different pairs"),
+        ("nosuch", "2 to 4 different pairs"),
+        (f"{SMALL.id} Why?", "2 to 4 different pairs"),
         ("away Why?", "Away cannot be compared"),
         ("huge Why?", "larger than the whole memory"),
         (HERE.id, "no message to compare with"),
@@ -166,7 +166,7 @@ def test_named_pairs_come_before_the_message() -> None:
     assert named_pairs("b  two  spaces", known, "a") == (["a", "b"], "two  spaces")
     assert named_pairs("a a b", known, "c") == (["a", "b"], "")
     for text in ("", "a", "why a b", "a a"):
-        with pytest.raises(UsageError, match="two to 4 pairs"):
+        with pytest.raises(UsageError, match="2 to 4 different pairs"):
             named_pairs(text, known, None)
     many = {f"pair-{n}" for n in range(40)} | {"smollm2"}
     with pytest.raises(UsageError) as refused:
