@@ -50,7 +50,8 @@ def _check(values: Values) -> None:
     if is_elsewhere(values):
         _check_connected(values)
     if values.get("pair") is not None and (target or draft):
-        raise UsageError("--pair and --target name two different things to load.", "Leave one of them out.")
+        given = "target" if target else "draft"
+        raise UsageError(f"--pair and --{given} name two different things to load.", "Leave one of them out.")
     if draft is not None and target is None:
         raise UsageError("--draft needs a --target to draft for.", "Add --target FILE.")
     if values.get("projector") is not None and target is None:

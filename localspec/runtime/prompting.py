@@ -173,6 +173,8 @@ class Prompter:
         stay, and so does ``prefix``, the beginning of the reply. Raises InputError or CapacityError.
         """
         if not messages or not (messages[-1].content.strip() or messages[-1].role is Role.TOOL):
+            if messages and messages[-1].calls:
+                raise InputError("The last message is a call of a tool.", "Send the result of the call after it.")
             raise _empty()
         prompts = self._tool_prompts(messages, tools)
         with_images = self._with_images(messages)
@@ -227,7 +229,7 @@ class Prompter:
 
     def _with_images(self, messages: Sequence[Message]) -> list[Message]:
         self._images.forget_old()
-        return [each if each.role is Role.SYSTEM else self._images.prepared(each) for each in messages]
+        return [self._images.prepared(each) for each in messages]
 
     def _render(self, prompts: ToolPrompts | None, reasoning: str | None) -> Callable[[Sequence[Message]], MarkedText]:
         source = self._source(tools=prompts is not None)

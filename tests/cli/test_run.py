@@ -173,6 +173,13 @@ def test_a_prompt_that_cannot_be_filled_in_is_refused(
     assert said in done.err
 
 
+@pytest.mark.parametrize("option", ["--target", "--draft"])
+def test_a_pair_and_a_file_cannot_both_be_named(localspec: Localspec, option: str) -> None:
+    done = localspec("run", "--pair", "builtin", option, "a.gguf", "hi")
+    assert done.code == 2
+    assert f"--pair and {option} name two different things" in done.err
+
+
 @pytest.mark.parametrize("words", [(), ("",), ("  ", "\n"), ("-",)])
 def test_an_empty_prompt_is_refused_before_anything_is_loaded(localspec: Localspec, words: tuple[str, ...]) -> None:
     """Nothing to answer: exit code 3, one sentence, no load."""

@@ -313,6 +313,9 @@ class TestPrompter:
                 prompter.chat(empty)
         with pytest.raises(InputError, match="empty"):
             prompter.raw("")
+        called = Message(Role.ASSISTANT, "", (ToolCall("1", "first", "{}"),))
+        with pytest.raises(InputError, match="a call of a tool"):
+            prompter.chat([*thread("a"), called])
 
     def test_a_model_without_a_template_says_what_to_do(self) -> None:
         prompter = Prompter(FakeVocab(chat_template=None), 100)
