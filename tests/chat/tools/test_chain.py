@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from localspec.chat.pacing import Pacer
 from localspec.chat.session import ChatSession
 from localspec.chat.tools.approvals import Approval, Approvals
 from localspec.chat.tools.chain import AT_LIMIT, NOT_MADE, REFUSED, STOPPED, CallState
+from localspec.chat.tools.toolbox import CallResult
 from localspec.engine.events import Finished, FinishReason
 from localspec.runtime.chat_config import ToolChoice
 from localspec.runtime.messages import ReplyOptions, Role, ToolCall
@@ -148,6 +150,38 @@ def test_stopping_ends_the_calls_at_every_moment(world: World) -> None:
     session.stop()
     assert world.results[2:] == [STOPPED]
     assert (session.free, len(world.engine.prompts)) == (True, 2)
+
+
+def test_stopping_ends_the_wait_for_a_call_under_way(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    under_way: Future[CallResult] = Future()
+    monkeypatch.setattr(world.session.tool_use.toolbox, "call", lambda tool, call: under_way)
+    world.session.ask("Read it.")
+    world.reply(read())
+    world.session.decide(Approval.ONCE)
+    world.session.stop()
+    assert under_way.cancelled()
+
+
+def test_a_tool_that_changed_since_it_was_allowed_always_is_asked_about(world: World) -> None:
+    """And the question says so."""
+    session = world.session
+    session.ask("Read it.")
+    world.reply(read())
+    chain = session.tool_use.chain
+    assert chain is not None
+    call = chain.asking
+    assert call is not None
+    assert call.tool is not None
+    assert not call.changed
+    before = replace(call.tool, tool=replace(call.tool.tool, description="Reads less."))
+    session.tool_use.approvals.decide(before, "another conversation", Approval.ALWAYS)
+    session.decide(Approval.ONCE)
+    world.settle()
+    world.reply(read(2))
+    chain = session.tool_use.chain
+    assert chain is not None
+    assert chain.asking is not None
+    assert chain.asking.changed
 
 
 def test_a_reply_that_was_cut_off_calls_nothing(world: World) -> None:
