@@ -184,6 +184,14 @@ def test_a_tool_that_changed_since_it_was_allowed_always_is_asked_about(world: W
     assert chain.asking.changed
 
 
+def test_a_call_without_arguments_is_one_with_none(world: World) -> None:
+    """As some templates write it."""
+    world.session.ask("What time is it?")
+    world.reply(ToolCall("c1", "get_time", ""))
+    world.settle()
+    assert "JSON" not in world.results[0]
+
+
 def test_a_reply_that_was_cut_off_calls_nothing(world: World) -> None:
     """Its calls never reach the chat."""
     world.session.ask("Read it.")

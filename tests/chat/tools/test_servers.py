@@ -226,6 +226,17 @@ def test_a_server_that_runs_takes_the_time_that_is_set_meanwhile(box: Open) -> N
     assert call(toolbox, "sleep").text == "The server tests could not run sleep within 0.3 s."
 
 
+def test_a_server_whose_settings_changed_meanwhile_is_started_anew(box: Open, tmp_path: Path) -> None:
+    """With the new ones; one whose settings did not goes on running."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    toolbox = box(server("odd", first))
+    for changed in (server("odd", second), server("odd", second)):
+        toolbox.choose(ToolChoice(mcp=("tests",)), {"tests": changed})
+        toolbox.prepare()
+        toolbox.wait()
+    assert (first.read_text(), second.read_text()) == ("begun\n", "begun\n")
+
+
 def test_a_server_that_hangs_is_given_up_on(box: Open, tmp_path: Path) -> None:
     """At its start, and in a call."""
     assert "could not be started: it gave no answer in time" in box(server("hang"), timeout=0.5).troubles[0]
