@@ -114,7 +114,7 @@ def test_modules_that_are_run_exist(document: Path) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_tests_that_are_run_exist(document: Path) -> None:
-    """What stands behind ``pytest FILE -k`` selects a test of that file."""
+    """The words after ``pytest FILE -k`` select a test of that file."""
     for path, wanted in re.findall(r"pytest (tests/[\w/]+\.py) -k (\w+)", text_of(document)):
         assert re.search(rf"def test_\w*{wanted}", text_of(ROOT / path)), f"{path} -k {wanted}"
 

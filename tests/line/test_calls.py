@@ -47,7 +47,7 @@ def test_a_version_begins_with_the_reply_that_calls(localspec: Localspec) -> Non
 
 
 def test_a_reply_goes_on_from_results(localspec: Localspec) -> None:
-    """Where the limit of calls in a row ended the chain, /continue replies to what there is."""
+    """/continue replies to what there is after the limit of calls in a row has ended the chain."""
     called, went_on = answers(localspec, "time?", "/continue", options=("--max-calls", "1"))
     assert str(called["text"]).startswith("I look.")
     assert (went_on["event"], went_on["text"]) == ("done", "Well then.")

@@ -91,7 +91,7 @@ def test_a_message_cannot_make_an_image_of_a_mark_or_of_an_answer(home: Path) ->
 
 
 def test_a_system_prompt_shows_no_images(home: Path) -> None:
-    """What stands there like the block of one is a text."""
+    """A text there that looks like the block of one stays a text."""
     reader = Reader()
     with closing(open_target()) as target:
         prompter = Prompter(target.vocab, 1024, images=PromptImages(reader))

@@ -87,7 +87,7 @@ def test_a_part_in_common_is_enough(tmp_path: Path) -> None:
 
 
 def test_a_cache_that_is_larger_than_the_context_stays_for_one_that_it_fits(tmp_path: Path) -> None:
-    """Where the pair is loaded with a smaller context, a conversation that begins alike is read."""
+    """A conversation that begins alike is read if the pair is loaded with a smaller context."""
     large, small = Cache(list(LONG)), Cache(n_ctx=len(LONG) - 40)
     caches(tmp_path, large).keep()
     caches(tmp_path, small).before_reply(LONG[:150], Cancellation())

@@ -77,7 +77,7 @@ def reasoned(source: str, reasoning: str | None) -> MarkedText:
     ],
 )
 def test_reasoning_is_asked_for_in_the_words_of_each_template(source: str, texts: dict[str | None, str]) -> None:
-    """Where a template has no switch and begins reasoning all the same, that is ended at once."""
+    """Reasoning that a template without a switch begins is ended at once."""
     assert {reasoning: reasoned(source, reasoning) for reasoning in texts} == texts
 
 
