@@ -39,14 +39,10 @@ AMPLE = Room(MachineMemory(10**18, 10**18))
 header_of = cache(read_header)
 
 
-def write_header(
-    path: Path, width: int, ff: int, heads: int, kv_heads: int, n_layers: int, n_vocab: int, window: int = 0
-) -> Path:
-    """A model of these dimensions whose weights are a hole in the file: as large as wanted, and no work.
-
-    With a window it is a Gemma 3, else a Llama.
-    """
-    architecture = "gemma3" if window else "llama"
+def writer_of(
+    path: Path, architecture: str, width: int, ff: int, heads: int, kv_heads: int, n_layers: int
+) -> gguf.GGUFWriter:
+    """A header with these dimensions."""
     writer = gguf.GGUFWriter(path, architecture)
     writer.add_context_length(131072)
     writer.add_embedding_length(width)
@@ -55,6 +51,18 @@ def write_header(
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_head_count(heads)
     writer.add_head_count_kv(kv_heads)
+    return writer
+
+
+def write_header(
+    path: Path, width: int, ff: int, heads: int, kv_heads: int, n_layers: int, n_vocab: int, window: int = 0
+) -> Path:
+    """A model of these dimensions whose weights are a hole in the file: as large as wanted, and no work.
+
+    With a window it is a Gemma 3, else a Llama.
+    """
+    architecture = "gemma3" if window else "llama"
+    writer = writer_of(path, architecture, width, ff, heads, kv_heads, n_layers)
     head = width // heads
     if window:
         writer.add_sliding_window(window)
@@ -83,14 +91,7 @@ def write_gemma4_header(path: Path, shared_layers: int) -> Path:
     """A Gemma 4 whose last layers read the cache of the first; every third sees all, and has wider heads."""
     width, ff, heads, n_layers, n_vocab = 1536, 6144, 8, 9, 1000
     sees_window = [i % 3 != 2 for i in range(n_layers)]
-    writer = gguf.GGUFWriter(path, "gemma4")
-    writer.add_context_length(131072)
-    writer.add_embedding_length(width)
-    writer.add_block_count(n_layers)
-    writer.add_feed_forward_length(ff)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_head_count(heads)
-    writer.add_head_count_kv(1)
+    writer = writer_of(path, "gemma4", width, ff, heads, 1, n_layers)
     for key, head in (("", 512), ("_swa", 256)):
         writer.add_uint32(f"gemma4.attention.key_length{key}", head)
         writer.add_uint32(f"gemma4.attention.value_length{key}", head)

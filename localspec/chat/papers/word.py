@@ -21,7 +21,9 @@ class _NoEntities(ElementTree.TreeBuilder):
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
         """Called by the parser before the first declaration."""
-        raise InputError("{name} declares XML entities, as no Word document does.", "It may be an attack: delete it.")
+        raise InputError(
+            "{name} declares XML entities, as no Word document does.", "It may be an attack: do not open it."
+        )
 
 
 def read(path: Path) -> Parts:

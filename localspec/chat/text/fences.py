@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
+from localspec.chat.text.markdown import markdown_parser
+
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
@@ -27,9 +29,7 @@ def _blocks(markdown: str) -> tuple[str, ...]:
 
 @cache
 def _parser() -> MarkdownIt:
-    """The parser of the screen, which shows these blocks, without what is in the other ones."""
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("gfm-like", {"html": False})
+    """A parser of blocks alone."""
+    parser = markdown_parser()
     parser.core.ruler.disable(["inline", "linkify"])
     return parser

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from localspec.chat.text.markdown import markdown_parser
+
 if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 _SCHEMES = ("https://", "http://", "mailto:")
@@ -53,9 +54,4 @@ def _links(tokens: list[Token]) -> Iterator[Link]:
                 texts.append(token.content)
 
 
-@cache
-def _parser() -> MarkdownIt:
-    """The parser that the screen uses."""
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("gfm-like", {"html": False})
+_parser = cache(markdown_parser)

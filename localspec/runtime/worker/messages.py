@@ -83,7 +83,7 @@ class ReadAhead:
     tools: tuple[Tool, ...] = ()
     """Those of the coming reply, which stand in its prompt, too."""
     reasoning: str | None = None
-    """That of the coming reply's options."""
+    """The reasoning of the coming reply, as in its options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class Render:
     prefix: str = ""
     """The beginning of the reply, as in ``Generate``."""
     reasoning: str | None = None
-    """As in the options of a reply."""
+    """The reasoning of the reply, as in its options."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from textual.style import Style
 from textual.widgets import Label, Markdown, Static
 from textual.widgets.markdown import MarkdownBlock, MarkdownFence
 
+from localspec.chat.text.markdown import markdown_parser
 from localspec.chat.tokens.marking import MarkMode
 from localspec.chat.turn import Turn
 from localspec.tui.tokens.markdown_mapping import Mapped, MarkdownSource
@@ -36,11 +37,11 @@ PIECES_AT_ONCE = 20
 
 
 def line_keeping_parser() -> MarkdownIt:
-    """Textual's parser, except that line breaks inside a paragraph are kept, as in a poem or an address.
+    """A parser of replies that keeps line breaks inside a paragraph, as in a poem or an address.
 
-    HTML is text here, as the model wrote it: Textual would leave it out, and with it ``<int>`` in ``vector<int>``.
+    Textual's own would leave HTML out, and with it ``<int>`` in ``vector<int>``.
     """
-    parser = MarkdownIt("gfm-like", {"html": False})
+    parser = markdown_parser()
     parser.core.ruler.push("keep_lines", _keep_lines)
     return parser
 
