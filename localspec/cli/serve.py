@@ -35,6 +35,7 @@ OF_CHATS = ("connect", "system", "persona", "tool", "mcp", "tool_folder", "max_c
 _LEFT_RUNNING = """\b
 To leave it running, with systemd (Linux) or launchd (macOS):
   systemd-run --user --unit localspec -p Restart=on-failure localspec serve
+  loginctl enable-linger   (keeps it running when you log out)
   launchctl submit -l localspec.serve -- "$(which localspec)" serve
 """
 

@@ -45,6 +45,8 @@ class AccessRules:
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
             expose_headers=["Retry-After"],
+            # Some browsers ask for a page of the internet whether this machine may be asked.
+            allow_private_network=True,
         )
         gate = [Middleware(Gate, rules=self), Middleware(BodyLimit), Middleware(EndsWithClient)]
         return [cors, *gate] if self.origins else gate

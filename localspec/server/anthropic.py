@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import replace
@@ -31,6 +32,11 @@ from localspec.server.streaming import StreamResponse, replied, server_sent
 
 _BETWEEN = "\n\n"
 """Stands between blocks of text, and between messages of the user in a row."""
+_ATTRIBUTION = re.compile(r"\Ax-anthropic-billing-header:[^\n]*\n*")
+"""A line for Anthropic's accounts that Claude Code writes above its system prompt.
+
+It changes with every request, so that nothing after it would be found in the cache.
+"""
 _BLOCKS = {PartKind.REASONING: ("thinking", {"signature": ""}), PartKind.ANSWER: ("text", {})}
 """The type of the block for a kind of text, and the block's other fields."""
 
@@ -135,7 +141,7 @@ def _tool(fields: Fields) -> Tool:
 async def _conversation(fields: Fields) -> tuple[tuple[Message, ...], str]:
     """The messages of a request, and the beginning of the reply, if the last is one. Raises InputError."""
     found: list[Message] = []
-    if system := await _text(fields, "system", Role.SYSTEM):
+    if system := _ATTRIBUTION.sub("", await _text(fields, "system", Role.SYSTEM)):
         found.append(Message(Role.SYSTEM, system))
     for each in fields.objects("messages") or fields.refuse("messages", "a list with a message or more"):
         match each.text("role"):

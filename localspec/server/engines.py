@@ -74,7 +74,9 @@ class Engines:
         self._embedders = embedders
         self._pool = EnginePool(pairs, self.activity, replies=limits.replies, idle_s=limits.idle_s, opener=opener)
         self._waits: set[asyncio.Timeout] = set()
-        """The time limits of requests that wait for a pair or a place."""
+        """The time limits of replies and questions that wait for a pair or a place."""
+        self._queued_n = 0
+        """The requests among them: several replies to one are one."""
         self._stopping = False
 
     def models(self) -> Sequence[ServedModel]:
@@ -105,7 +107,7 @@ class Engines:
         engine = self._pool.of(asked.model)
         deadline = self._deadline()
         with engine.in_use():
-            info = await self._take_place(engine, client, deadline)
+            info = await self._take_place(engine, client, deadline, is_further=asked.is_further)
             events = engine.events(_request(asked))
             active = ActiveReply(
                 Generate(0, "", asked.options),
@@ -164,7 +166,7 @@ class Engines:
         """The state of the service for its status page; no texts, no names of clients."""
         return {
             "stopping": self._stopping,
-            "waiting_n": len(self._waits),
+            "waiting_n": self._queued_n,
             "queue_n": self._limits.queue,
             "refused_n": self.activity.refused_n,
             "replying_n": self.activity.replying_n,
@@ -207,11 +209,13 @@ class Engines:
         async with self._waiting(engine, deadline, at_once=engine.info is not None):
             return await self._pool.ready(engine)
 
-    async def _take_place(self, engine: PairEngine, client: str, deadline: float | None) -> PairInfo:
+    async def _take_place(
+        self, engine: PairEngine, client: str, deadline: float | None, *, is_further: bool
+    ) -> PairInfo:
         """Wait until the pair is loaded and has a place free; that is to be given back."""
         begun = asyncio.get_running_loop().time()
         at_once = engine.info is not None and engine.places.free_n > 0
-        async with self._waiting(engine, deadline, at_once=at_once):
+        async with self._waiting(engine, deadline, at_once=at_once, is_further=is_further):
             await self._pool.ready(engine)
             await engine.places.take(client)
             try:
@@ -224,16 +228,21 @@ class Engines:
         return info
 
     @asynccontextmanager
-    async def _waiting(self, engine: PairEngine, deadline: float | None, *, at_once: bool) -> AsyncIterator[None]:
+    async def _waiting(
+        self, engine: PairEngine, deadline: float | None, *, at_once: bool, is_further: bool = False
+    ) -> AsyncIterator[None]:
         """A wait for an engine. Raises BusyError if too many wait, if it takes too long, or if the server stops."""
         pair_id = engine.chat_config.pair_id
         if self._stopping:
             raise self._refusal(engine, "stopping")
         if engine.stalled:
             raise self._refusal(engine, "silent")
-        if not at_once and len(self._waits) >= self._limits.queue:
+        # A load is begun in any case: where nobody may wait, no pair would ever be loaded.
+        begins_load = engine.info is None and not engine.is_loading
+        if not (at_once or is_further or begins_load) and self._queued_n >= self._limits.queue:
             raise self._refusal(engine, "queue_full")
         self._count_waiting(1, pair_id)
+        self._queued_n += not is_further
         limit = asyncio.timeout_at(deadline)
         self._waits.add(limit)
         try:
@@ -243,6 +252,7 @@ class Engines:
             raise self._refusal(engine, "stopping" if self._stopping else "timeout") from None
         finally:
             self._waits.discard(limit)
+            self._queued_n -= not is_further
             self._count_waiting(-1, pair_id)
 
     def _count_waiting(self, change: int, pair_id: str | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import resource
 import signal
 import socket
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import unquote
 
 import uvicorn
 from starlette.requests import Request
@@ -34,6 +36,7 @@ _CONNECTIONS = 256
 _OTHER_FILES = 64
 """Files that the server may have open beside its connections."""
 _LOG_BYTES = 4_000_000
+_WHOLE_URL = re.compile(rb"https?://(?P<host>[^/]*)(?P<path>/.*)?", re.IGNORECASE)
 
 
 class Stoppable(Protocol):
@@ -93,6 +96,7 @@ class HttpServer(uvicorn.Server):
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it if there are too many."""
+        scope = _in_origin_form(scope)
         if len(self.server_state.tasks) <= self._connections:
             await self._app(scope, receive, send)
             return
@@ -142,6 +146,16 @@ class HttpServer(uvicorn.Server):
             await asyncio.sleep(0.05)
         self._service.fail_all()
         self.should_exit = True
+
+
+def _in_origin_form(scope: Scope) -> Scope:
+    """The request with a path alone as its target. Where that is a whole URL, its host counts, as RFC 9112 has it."""
+    whole = _WHOLE_URL.fullmatch(scope["raw_path"])
+    if whole is None:
+        return scope
+    path = whole["path"] or b"/"
+    headers = [(b"host", whole["host"]), *(each for each in scope["headers"] if each[0] != b"host")]
+    return {**scope, "path": unquote(path.decode("ascii")), "raw_path": path, "headers": headers}
 
 
 class _Protocol(H11Protocol):

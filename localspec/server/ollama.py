@@ -6,6 +6,7 @@ Options for loading, as ``num_ctx``, and ``keep_alive`` are accepted and change 
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
@@ -34,8 +35,13 @@ from localspec.server.service import ReplyRequest, Service
 from localspec.server.streaming import StreamResponse
 
 MEDIA_TYPE = "application/x-ndjson"
-VERSION = "0.12.11"
-"""The first of Ollama that has all of its API that is here; some clients want a recent one."""
+VERSION = "0.14.0"
+"""The first of Ollama that has all of its APIs that are here, those of OpenAI and Anthropic among them.
+
+Some clients want a recent one.
+"""
+_NO_TIME = re.compile(r"-?0+(\.0*)?[a-zµ]*")
+"""A time to keep a model that asks to have it unloaded."""
 _MOST_CALLS = 128
 """The most calls of a message: each is looked for in the results."""
 
@@ -122,8 +128,8 @@ def _reasoning(fields: Fields, base: str | None) -> str | None:
 
 
 async def _messages(fields: Fields) -> AsyncGenerator[Message]:
-    """The messages of a chat. Its calls have no ids: a result belongs to the first call of its tool without one."""
-    open_calls: list[ToolCall] = []
+    """The messages of a chat. A result without the id of a call belongs to the first call of its tool that has none."""
+    open_calls: list[tuple[str, ToolCall]] = []
     calls_n = 0
     for each in fields.objects("messages"):
         role = each.text("role")
@@ -132,15 +138,18 @@ async def _messages(fields: Fields) -> AsyncGenerator[Message]:
         content = await _with_images(each, each.text("content", ""))
         if role == Role.ASSISTANT:
             content = reasoned(each.text("thinking", "")) + content
-            open_calls = [_call(call, calls_n + i) for i, call in enumerate(each.objects("tool_calls"))]
+            open_calls = [
+                (call.text("id", ""), _call(call, calls_n + i)) for i, call in enumerate(each.objects("tool_calls"))
+            ]
             if len(open_calls) > _MOST_CALLS:
                 each.refuse("tool_calls", f"a list of at most {_MOST_CALLS}")
             calls_n += len(open_calls)
-            yield Message(Role.ASSISTANT, content, tuple(open_calls))
+            yield Message(Role.ASSISTANT, content, tuple(call for _, call in open_calls))
         elif role == Role.TOOL:
-            name = each.text("tool_name", "") or each.text("name", "")
-            answered = next((call for call in open_calls if name in ("", call.name)), None)
-            open_calls = [call for call in open_calls if call is not answered]
+            name, own_id = each.text("tool_name", "") or each.text("name", ""), each.text("tool_call_id", "")
+            named = [call for called, call in open_calls if own_id and called == own_id]
+            answered = next(iter(named or [call for _, call in open_calls if name in ("", call.name)]), None)
+            open_calls = [(called, call) for called, call in open_calls if call is not answered]
             found = (answered.id, answered.name) if answered else (None, name)
             yield Message(Role.TOOL, content, call_id=found[0], name=found[1])
         else:
@@ -164,9 +173,11 @@ async def _answered(service: Service, fields: Fields, asked: ReplyRequest | None
     model = pair_id(fields) or service.models()[0].id
     begun = time.perf_counter()
     if asked is None:
-        await service.info(model)
+        unloads = _NO_TIME.fullmatch(str(fields.raw("keep_alive"))) is not None
+        if not unloads:
+            await service.info(model)
         answer = _Answer(model, name, begun)
-        return JSONResponse(answer.line("", done=True, done_reason="load"))
+        return JSONResponse(answer.line("", done=True, done_reason="unload" if unloads else "load"))
     thinks = fields.raw("think") is not False
     lines = _lines(
         service, asked, _Answer(model, name, begun, thinks, with_logprobs=asked.options.logprobs is not None)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import sha256
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from localspec.base.errors import LocalSpecError
 from localspec.gguf import GgufHeader, read_header
 from localspec.models.embedders import is_embedder
 from localspec.runtime.calls.form import DESCRIBED, form_of
@@ -27,6 +30,7 @@ _LAYERS = re.compile(r"(\d+)/([1-9]\d*) layers")
 """The share of a model that is on a device, as ``PairInfo.device`` has it."""
 _FAR = "9999-12-31T23:59:59Z"
 """The end of a loaded pair: of one without, Ollama's own client says that it is being stopped."""
+_UNITS = {"K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
 _LONGEST_SHOWN = 1_000
 """Characters of a text among the facts of a model."""
 
@@ -35,10 +39,10 @@ def model_routes(service: Service) -> list[Route]:
     """The routes about models."""
 
     async def tags(request: Request) -> Response:
-        return JSONResponse({"models": [_listed(model) for model in await service.listed()]})
+        return await _answer(_listed, await service.listed())
 
     async def running(request: Request) -> Response:
-        return JSONResponse({"models": [_running(model) for model in await service.listed() if model.loaded]})
+        return await _answer(_running, [model for model in await service.listed() if model.loaded])
 
     async def show(request: Request) -> Response:
         fields = await Fields.of(request)
@@ -56,6 +60,11 @@ def model_routes(service: Service) -> list[Route]:
         Route("/api/ps", running),
         Route("/api/show", show, methods=["POST"]),
     ]
+
+
+async def _answer(entry: Callable[[ServedModel], dict[str, Any]], models: Sequence[ServedModel]) -> Response:
+    """A list with an entry for each of ``models``, whose files are looked into."""
+    return JSONResponse({"models": await asyncio.to_thread(lambda: [entry(model) for model in models])})
 
 
 def pair_id(fields: Fields, name: str = "model") -> str:
@@ -76,18 +85,48 @@ def _listed(model: ServedModel) -> dict[str, Any]:
         "modified_at": time_text(model.created),
         "size": model.size_bytes,
         "digest": sha256(f"{model.id}\0{model.created}\0{model.size_bytes}".encode()).hexdigest(),
-        "details": {"parent_model": "", "format": "gguf", "family": "", "families": []},
+        "details": _details_of(model.embedder or model.target, model.created),
         **kind_of(model),
     }
 
 
 def _running(model: ServedModel) -> dict[str, Any]:
     info = model.info
-    if info is None:
-        return _listed(model)
-    layers = _LAYERS.search(info.device)
+    layers = _LAYERS.search(info.device) if info is not None else None
     on_device = model.size_bytes * int(layers[1]) // int(layers[2]) if layers else 0
-    return {**_listed(model), "context_length": info.n_ctx, "size_vram": on_device, "expires_at": _FAR}
+    context = {"context_length": info.n_ctx} if info is not None else {}
+    return {**_listed(model), **context, "size_vram": on_device, "expires_at": _FAR}
+
+
+@lru_cache(maxsize=4096)
+def _details_of(file: Path | None, created: int) -> dict[str, Any]:
+    """The details of a model, from its file of that time; without its facts where it cannot be read."""
+    try:
+        return _details(read_header(file) if file is not None else None)
+    except (LocalSpecError, OSError):
+        return _details(None)
+
+
+def _details(header: GgufHeader | None) -> dict[str, Any]:
+    """The details of a model; some clients read no list in which one of them is missing."""
+    family = _whole_text(header.architecture) if header else ""
+    return {
+        "parent_model": "",
+        "format": "gguf",
+        "family": family,
+        "families": [family] if family else [],
+        "parameter_size": _parameter_size(header) if header else "",
+        "quantization_level": (header.file_type if header else None) or "",
+    }
+
+
+def _parameter_size(header: GgufHeader) -> str:
+    """The number of parameters as people write it; empty for a model in several files that does not say it."""
+    if label := header.line("general.size_label"):
+        return label
+    count = sum(tensor.n_elements for tensor in header.tensors) if header.split_count == 1 else 0
+    unit = next((unit for unit in ("T", "B", "M", "K") if count >= _UNITS[unit]), "")
+    return f"{count / _UNITS[unit]:.3g}{unit}" if unit else ""
 
 
 def time_text(seconds: int) -> str:
@@ -105,13 +144,7 @@ def _facts(load: LoadOptions, created: int) -> dict[str, Any]:
         "license": header.licence or "",
         "template": _whole_text(template),
         "modified_at": time_text(created),
-        "details": {
-            "parent_model": "",
-            "format": "gguf",
-            "family": _whole_text(header.architecture),
-            "families": [_whole_text(header.architecture)],
-            "quantization_level": header.file_type or "",
-        },
+        "details": _details(header),
         "model_info": dict(_metadata(header)),
         "capabilities": list(_capabilities(load, header)),
     }

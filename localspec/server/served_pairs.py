@@ -111,7 +111,8 @@ class ServedPairs:
     def _described_own(self) -> ServedModel:
         target = self._own.load.target
         created = int(target.stat().st_mtime) if target.is_file() else 0
-        return ServedModel(self.own_id, self._own.title, created, size_of(self._own.load), loaded=False)
+        size = size_of(self._own.load)
+        return ServedModel(self.own_id, self._own.title, created, size, loaded=False, target=target)
 
 
 def size_of(load: LoadOptions) -> int:
@@ -129,7 +130,8 @@ def _here(but: str) -> list[ServedModel]:
         if state.state != HERE or pair.id == but or target is None:
             continue
         size = sum(file.size_bytes or 0 for file in state.files)
-        found.append(ServedModel(pair.id, pair.title, int(target.stat().st_mtime), size, loaded=False))
+        created = int(target.stat().st_mtime)
+        found.append(ServedModel(pair.id, pair.title, created, size, loaded=False, target=target))
     return found
 
 

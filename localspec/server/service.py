@@ -60,6 +60,8 @@ class ServedModel:
     """Replies that it makes at once, at most; 0 while it is not loaded."""
     silence: str = ""
     """A clause while it waits in vain for another machine: "no answer from ... for 20 s"."""
+    target: Path | None = None
+    """The file of its large model; None for an embedding model."""
     embedder: Path | None = None
     """The file of an embedding model, which is no pair and makes no replies; None for a pair."""
 
@@ -77,6 +79,8 @@ class ReplyRequest:
     """The beginning of the reply, which is to be continued."""
     lines_s: float | None = None
     """Seconds from the first token on, after which the reply ends once it has a line break; None for no such limit."""
+    is_further: bool = False
+    """True for all but the first of several replies to one request: if that one is let in, these wait in any case."""
 
 
 class Service(Protocol):

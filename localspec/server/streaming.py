@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from starlette.responses import Response
@@ -21,21 +21,30 @@ from localspec.server.service import ReplyRequest, Service
 
 T = TypeVar("T")
 
+EVENT_STREAM = "text/event-stream"
+PAUSE_S = 15.0
+"""The longest pause in a stream: some clients give up after minutes, proxies after one."""
+_COMMENT = b":\n\n"
+
 
 class StreamResponse(Response):
     """A body that comes in pieces.
 
     An error before the first piece is raised, so that it has a status; of a later one the last piece tells, which
     ``failure`` makes. The generator is closed at once when the work on the request is cancelled.
+
+    Server-sent events never pause for long: comments between them, which say nothing, keep clients and proxies from
+    giving up while a long prompt is read.
     """
 
     def __init__(
         self,
         pieces: AsyncGenerator[bytes],
         failure: Callable[[LocalSpecError], bytes],
-        media_type: str = "text/event-stream",
+        media_type: str = EVENT_STREAM,
     ) -> None:
         self._pieces = pieces
+        self._sent_at = 0.0
         self._failure = failure
         # The last header has nginx pass every piece on.
         super().__init__(media_type=media_type, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
@@ -46,14 +55,28 @@ class StreamResponse(Response):
         async with aclosing(self._pieces) as pieces:
             first = await anext(pieces, b"")
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            await send({"type": "http.response.body", "body": first, "more_body": True})
+            await self._send(send, first)
+            beating = asyncio.create_task(self._beat(send))
             last = b""
             try:
                 async for piece in pieces:
-                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                    await self._send(send, piece)
             except LocalSpecError as error:
                 last = self._failure(error)
+            finally:
+                beating.cancel()
             await send({"type": "http.response.body", "body": last})
+
+    async def _send(self, send: Send, piece: bytes) -> None:
+        self._sent_at = time.monotonic()
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+
+    async def _beat(self, send: Send) -> None:
+        """Send a comment whenever nothing else was sent for a while."""
+        while self.media_type == EVENT_STREAM:
+            await asyncio.sleep(max(0.0, self._sent_at + PAUSE_S - time.monotonic()))
+            if time.monotonic() >= self._sent_at + PAUSE_S:
+                await self._send(send, _COMMENT)
 
 
 def openai_failure(error: LocalSpecError) -> bytes:
@@ -126,7 +149,8 @@ async def merged(service: Service, asked: list[ReplyRequest]) -> AsyncGenerator[
     places = asyncio.Semaphore(AT_ONCE)
 
     async def follow(index: int) -> None:
-        async with places, aclosing(replied(service, asked[index])) as events:
+        reply = replace(asked[index], is_further=index > 0)
+        async with places, aclosing(replied(service, reply)) as events:
             async for event in events:
                 await arrived.put((index, event))
 

@@ -63,7 +63,7 @@ class FakeService:
 
     def models(self) -> Sequence[ServedModel]:
         model = ServedModel(PAIR, "A small pair", CREATED, 3_000, loaded=True, info=self.pair, replies_n=1, places_n=2)
-        return [replace(model, silence=self.silence)]
+        return [replace(model, silence=self.silence, target=self.config.load.target)]
 
     async def listed(self) -> Sequence[ServedModel]:
         return [*self.models(), *self.embedding_models]

@@ -168,7 +168,33 @@ async def test_names_of_this_machine_and_origins() -> None:
         for method in ("GET", "POST", "DELETE"):
             asked = post("Origin: https://good.example", f"Access-Control-Request-Method: {method}")
             assert (await server.answer(asked.replace(b"POST", b"OPTIONS", 1)))[0] == 200, method
+        for site, status in (("good", 200), ("evil", 400)):
+            private = ("Access-Control-Request-Method: POST", "Access-Control-Request-Private-Network: true")
+            asked = post(f"Origin: https://{site}.example", *private).replace(b"POST", b"OPTIONS", 1)
+            answered = await server.answer(asked)
+            assert answered[0] == status, site
+            allowed_origin = "access-control-allow-origin: https://good.example" in answered[1].lower()
+            assert allowed_origin == (site == "good")
         assert (await server.answer(post("Origin: https://evil.example")))[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("target", "host", "status"),
+    [
+        ("http://localhost:8484/v1/echo", "localhost", 200),
+        ("HTTP://127.0.0.1/v1/ech%6f?a=http://b/", "proxy.example", 200),
+        ("http://localhost/v1/none", "localhost", 404),
+        ("http://localhost/health", "localhost", 405),
+        ("http://localhost", "localhost", 404),
+        ("http://evil.example/v1/echo", "localhost", 403),
+        ("http://localhost@evil.example/v1/echo", "localhost", 403),
+        ("http:///v1/echo", "localhost", 403),
+    ],
+)
+async def test_a_target_may_be_a_whole_url_whose_host_counts(target: str, host: str, status: int) -> None:
+    """As RFC 9112 has it; proxies send such targets."""
+    async with served() as server:
+        assert (await server.answer(post(path=target, host=host)))[0] == status
 
 
 async def test_a_connection_whose_request_is_refused_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,6 +92,22 @@ async def test_a_message_in_one_piece() -> None:
     assert (asked.options.max_tokens, asked.options.stop, asked.options.tools) == (50, ("END",), ())
 
 
+@pytest.mark.parametrize("rest", ["", "Be brief."])
+@pytest.mark.parametrize("in_blocks", [True, False])
+async def test_a_conversation_begins_alike_whatever_a_client_tells_anthropics_accounts(
+    rest: str, in_blocks: bool
+) -> None:
+    """Claude Code writes a line above its system prompt that changes every time: the cache would never help."""
+    async with client_of(said("Yes.")) as (client, service):
+        for mark in ("fa690", "0aaa9"):
+            line = f"x-anthropic-billing-header: cc_version=2.1.177.01c; cc_entrypoint=cli; cch={mark};"
+            blocks: Any = [{"type": "text", "text": text} for text in (line, rest) if text]
+            system = blocks if in_blocks else f"{line}\n{rest}"
+            await client.messages.create(model=PAIR, max_tokens=5, system=system, messages=HELLO)
+    above = (Message(Role.SYSTEM, rest),) if rest else ()
+    assert [asked.prompt for asked in service.asked] == [(*above, Message(Role.USER, "Hello"))] * 2
+
+
 @pytest.mark.parametrize(
     ("reply", "reason", "stop"),
     [

@@ -29,6 +29,7 @@ from localspec.server.keys import ApiKey, RateLimits, holder_of, read_keys
 from localspec.server.places import Places
 from localspec.server.served_pairs import ServedPairs
 from localspec.server.service import CLIENT, BusyError, RateLimitError, ReplyRequest
+from localspec.server.streaming import AT_ONCE, merged
 from tests.runtime.worker.scripted_engine import counted
 
 OPENER = "tests.server.crowded_engine:open_pair"
@@ -134,6 +135,38 @@ async def test_two_hundred_at_once(tmp_path: Path) -> None:
         assert 'vllm:num_requests_waiting{model_name="own"} 0' in engines.meters.page()
         assert 'vllm:request_queue_time_seconds_count{model_name="own"} 64' in engines.meters.page()
         assert 'localspec:refused_requests_total{model_name="own",reason="queue_full"} 136' in engines.meters.page()
+
+
+@pytest.mark.parametrize("replies", [1, 4])
+@pytest.mark.parametrize("queue", [0, 1])
+async def test_several_replies_to_one_request_count_as_one(tmp_path: Path, queue: int, replies: int) -> None:
+    """The request is answered however few may wait, also if its pair has to be loaded; further requests are refused."""
+    async with service(tmp_path, limits=ServiceLimits(replies=replies, queue=queue)) as engines:
+        asked = [ReplyRequest("", f"count {n}", ReplyOptions()) for n in range(9)]
+        async with aclosing(merged(engines, asked)) as events:
+            texts = {i: event.text async for i, event in events if isinstance(event, Finished)}
+        assert texts == {n: counted(n) for n in range(9)}
+        asked = [ReplyRequest("", "count 1 then wait", ReplyOptions())] * 9
+        async with aclosing(merged(engines, asked)) as events:
+            await anext(events)
+            await until(lambda: engines.figures()["pairs"][0]["waiting_n"] == AT_ONCE - replies)
+            assert engines.figures()["waiting_n"] == 0
+            others = [asyncio.create_task(whole(engines, "count 1")) for _ in range(queue + 1)]
+            (refused,) = (await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED))[0]
+            assert isinstance(refused.exception(), BusyError)
+            assert engines.figures()["waiting_n"] == queue
+        others.remove(refused)
+        assert await asyncio.gather(*others) == [counted(1)] * queue
+        assert not engines.busy
+
+
+async def test_where_nobody_may_wait_pairs_are_loaded_all_the_same(tmp_path: Path) -> None:
+    """Whoever asks first waits for the load; who asks meanwhile is refused."""
+    async with service(tmp_path, "small", limits=ServiceLimits(replies=1, queue=0)) as engines:
+        assert (await engines.info("")).n_ctx > 0
+        outcomes = await asyncio.gather(*(whole(engines, "count 2", "small") for _ in range(2)), return_exceptions=True)
+        assert outcomes[0] == counted(2)
+        assert isinstance(outcomes[1], BusyError)
 
 
 async def test_questions_need_no_place(tmp_path: Path) -> None:

@@ -22,8 +22,9 @@ from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.images import images_in
 from localspec.runtime.messages import Infill, Message, Role, Tool
 from localspec.runtime.options import LoadOptions
+from localspec.runtime.pair_info import PairInfo
 from localspec.server.app import make_app
-from localspec.server.service import BusyError
+from localspec.server.service import BusyError, ServedModel
 from tests.builtin import TARGET
 from tests.server.fakes import CREATED, INFO, PAIR, FakeService, Step, said, served
 from tests.tiny_projectors import write_png
@@ -110,11 +111,45 @@ async def test_calls_have_the_ids_that_other_clients_ask_for() -> None:
     assert [call["id"] for call in answer.json()["message"]["tool_calls"]] == ["1"]
 
 
+async def test_results_belong_to_the_calls_whose_ids_they_name() -> None:
+    """In whatever order they come, and whether they name their tool or not."""
+    calls = [{"id": own_id, "function": {"name": "get_weather", "arguments": {"city": own_id}}} for own_id in "abc"]
+    results = [{"role": "tool", "tool_call_id": own_id, "content": own_id} for own_id in ("c", "a", "none")]
+    messages = [*HELLO, {"role": "assistant", "tool_calls": calls}, *results]
+    service = FakeService([said("Rain.")])
+    async with served(make_app(service)) as url, httpx2.AsyncClient() as client:
+        await client.post(f"{url}/api/chat", json={"messages": messages})
+    assert isinstance(service.asked[0].prompt, tuple)
+    _, calling, *told = service.asked[0].prompt
+    cities = {call.id: json.loads(call.arguments)["city"] for call in calling.calls}
+    named = [(cities[each.call_id or ""], each.content) for each in told]
+    assert named == [("c", "c"), ("a", "a"), ("b", "none")]
+
+
+@pytest.mark.parametrize("keep_alive", [0, "0", "0s", "-0m", 5, "10m", -1, None])
+@pytest.mark.parametrize("path", ["generate", "chat"])
+async def test_who_wants_a_pair_unloaded_does_not_have_it_loaded(
+    path: str, keep_alive: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `ollama stop` and the buttons of other programs ask; that the pair stays in memory is the server's choice."""
+    loaded = list[str]()
+
+    async def info(service: FakeService, model: str) -> PairInfo:
+        loaded.append(model)
+        return INFO
+
+    monkeypatch.setattr(FakeService, "info", info)
+    async with served(make_app(FakeService())) as url, httpx2.AsyncClient() as client:
+        answer = await client.post(f"{url}/api/{path}", json={"model": PAIR, "keep_alive": keep_alive})
+    unloads = str(keep_alive).strip("-sm") == "0"
+    assert (answer.json()["done_reason"], loaded) == (("unload", []) if unloads else ("load", [PAIR]))
+
+
 async def test_the_version_is_that_of_the_api() -> None:
-    """VS Code refuses servers below 0.6.4, and Ollama itself tells log probabilities from 0.12.11 on."""
+    """VS Code refuses servers below 0.6.4, Codex below 0.13.4; Ollama has Anthropic's API from 0.14.0 on."""
     async with served(make_app(FakeService())) as url, httpx2.AsyncClient() as client:
         told = (await client.get(f"{url}/api/version")).json()
-    assert tuple(map(int, told["version"].split("."))) >= (0, 12, 11)
+    assert tuple(map(int, told["version"].split("."))) >= (0, 14, 0)
     assert told["localspec"] == localspec.__version__
 
 
@@ -174,12 +209,26 @@ async def test_pairs_are_listed_and_described() -> None:
     assert (listed.model, listed.size, running.model, running.context_length) == (PAIR, 3_000, PAIR, 512)
     assert listed.modified_at is not None
     assert listed.modified_at.timestamp() == CREATED
-    assert shown.details is not None
-    assert (shown.details.format, shown.details.family) == ("gguf", "llama")
+    for details in (shown.details, listed.details, running.details):
+        assert details is not None
+        assert (details.format, details.family, details.families) == ("gguf", "llama", ["llama"])
+        assert (details.parameter_size, details.quantization_level) == ("36.9M", "Q4_0")
     assert shown.template
     assert shown.modelinfo
     assert shown.modelinfo["general.architecture"] == "llama"
     assert shown.capabilities == ["completion", "tools"]
+
+
+async def test_a_list_has_every_detail_of_a_model_whose_file_cannot_be_read(tmp_path: Path) -> None:
+    """Clients that want all of them would read no list at all; a loaded embedding model has an end, too."""
+    embedder = ServedModel("gone", "gone", CREATED, 1_000, loaded=True, embedder=tmp_path / "gone.gguf")
+    async with served(make_app(FakeService(embedding_models=[embedder]))) as url, httpx2.AsyncClient() as client:
+        answers = [(await client.get(f"{url}/api/{path}")).json()["models"] for path in ("tags", "ps")]
+    for listed in answers:
+        for model in listed:
+            texts = ("parent_model", "format", "family", "parameter_size", "quantization_level")
+            assert [type(model["details"][name]) for name in texts] == [str] * 5
+    assert [(model["name"], "expires_at" in model) for model in answers[1]] == [(PAIR, True), ("gone", True)]
 
 
 @pytest.mark.parametrize(

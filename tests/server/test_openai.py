@@ -20,12 +20,22 @@ from openai import AsyncOpenAI
 from starlette.middleware import Middleware
 
 from localspec.base.errors import EngineError
-from localspec.engine.events import Alternative, Event, Finished, FinishReason, Round, Started, TokenLogprobs, ToolCall
+from localspec.engine.events import (
+    Alternative,
+    Event,
+    Finished,
+    FinishReason,
+    PromptProgress,
+    Round,
+    Started,
+    TokenLogprobs,
+    ToolCall,
+)
 from localspec.engine.settings import Sampling
 from localspec.runtime.images import images_in
 from localspec.runtime.messages import Infill, Message, ReplyOptions, Role, TokenIds, Tool
 from localspec.runtime.worker.messages import Score, Scored, Tokenize, Tokenized
-from localspec.server import fields
+from localspec.server import fields, streaming
 from localspec.server.app import make_app
 from localspec.server.middleware import EndsWithClient
 from localspec.server.service import BusyError, ReplyRequest
@@ -491,6 +501,14 @@ class TestResponses:
         assert final.incomplete_details is not None
         assert final.incomplete_details.reason == "max_output_tokens"
 
+    async def test_events_tell_that_a_long_prompt_is_being_read(self) -> None:
+        started, *rest = said("Yes.")
+        reply = [started, PromptProgress(512, 2000), PromptProgress(1024, 2000), *rest]
+        async with client_of(reply) as (client, _), client.responses.stream(model=PAIR, input="Is it?") as stream:
+            kinds = [event.type async for event in stream]
+            assert (await stream.get_final_response()).output_text == "Yes."
+        assert kinds[:5] == ["response.created", *["response.in_progress"] * 3, "response.output_item.added"]
+
     async def test_calls_and_their_results_are_items(self) -> None:
         tools: Any = [{"type": "function", "name": "get_time", "parameters": PARAMETERS}]
         async with client_of(called("I look."), said("12:00")) as (client, service):
@@ -512,6 +530,47 @@ class TestResponses:
             Message(Role.TOOL, "12:00", call_id=CALL.id, name="get_time"),
         )
         assert service.asked[1].options.must_call
+
+    async def test_functions_are_taken_from_a_list_with_tools_of_other_kinds(self) -> None:
+        """As Codex sends it, which offers searches that only OpenAI's servers can run."""
+        others = [{"type": "web_search"}, {"type": "namespace", "name": "mcp", "tools": []}]
+        tools: Any = [others[0], {"type": "function", "name": "get_time", "parameters": PARAMETERS}, others[1]]
+        async with client_of() as (client, service):
+            await client.responses.create(model=PAIR, input="What time?", tools=tools)
+            with pytest.raises(openai.BadRequestError, match="one of the tools"):
+                await client.responses.create(
+                    model=PAIR,
+                    input="What?",
+                    tools=tools,
+                    extra_body={"tool_choice": {"type": "function", "name": "mcp"}},
+                )
+        (asked,) = service.asked
+        assert [tool.name for tool in asked.options.tools] == ["get_time"]
+
+    async def test_images_of_results_are_shown_after_all_results(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Codex has a tool that looks at a picture."""
+        monkeypatch.setenv("LOCALSPEC_HOME", str(tmp_path / "home"))
+        image = base64.b64encode(write_png(tmp_path / "cat.png", 8, 4).read_bytes()).decode()
+        shown = {"type": "input_image", "image_url": f"data:image/png;base64,{image}"}
+        calls = [{"type": "function_call", "call_id": each, "name": "look", "arguments": "{}"} for each in "ab"]
+        outputs: list[Any] = [[shown, {"type": "input_text", "text": "A cat."}], "Nothing."]
+        results = [
+            {"type": "function_call_output", "call_id": each, "output": output}
+            for each, output in zip("ab", outputs, strict=True)
+        ]
+        async with client_of(said("Nice.")) as (client, service):
+            for after in ([], [{"role": "user", "content": "Well?"}]):
+                history: Any = [{"role": "user", "content": "Look."}, *calls, *results, *after]
+                await client.responses.create(model=PAIR, input=history)
+        for asked in service.asked:
+            assert isinstance(asked.prompt, tuple)
+            _, _, *told = asked.prompt
+            assert [(each.role, each.content) for each in told[:2]] == [(Role.TOOL, "A cat."), (Role.TOOL, "Nothing.")]
+            assert told[2].role == Role.USER
+            assert len(images_in(told[2].content)) == 1
+            assert [each.content for each in told[3:]] == (["Well?"] if asked is service.asked[1] else [])
 
     async def test_a_response_is_held_to_a_schema(self) -> None:
         text: Any = {"format": {"type": "json_schema", "name": "zone", "schema": PARAMETERS}}
@@ -546,7 +605,8 @@ class TestResponses:
             ({"input": []}, "input"),
             ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0].type"),
             ({"input": [{"role": "robot", "content": ""}]}, "input[0].role"),
-            ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
+            ({"tools": [{"type": "web_search"}, {"type": "image_generation"}]}, "tools[0].type"),
+            ({"tools": [{"type": "web_search"}, {"type": "function"}]}, "tools[1].name"),
             ({"text": {"format": {"type": "yaml"}}}, "text.format.type"),
             ({"max_output_tokens": 0}, "max_output_tokens"),
         ],
@@ -634,6 +694,28 @@ async def test_hanging_up_on_several_replies_leaves_no_task_behind() -> None:
     del reading
     gc.collect()
     assert not lost
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v1/messages"])
+async def test_a_stream_does_not_pause_while_a_prompt_is_read(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comments, which no client shows, come until the reply goes on."""
+    monkeypatch.setattr(streaming, "PAUSE_S", 0.001)
+    read = asyncio.Event()
+    started, *rest = said("Yes.")
+    body = {"messages": HELLO, "input": "Hello", "stream": True}
+    async with (
+        served(make_app(FakeService([[started, read, *rest]]))) as url,
+        httpx2.AsyncClient() as client,
+        client.stream("POST", f"{url}{path}", json=body) as answer,
+    ):
+        lines = list[str]()
+        async for line in answer.aiter_lines():
+            lines.append(line)
+            if lines.count(":") == 2:
+                read.set()
+    told = [json.loads(line[5:]) for line in lines if line.startswith("data: {")]
+    assert any("Yes." in json.dumps(data) for data in told)
+    assert {line[:6] for line in lines} <= {"", ":", "data: ", "event:"}
 
 
 @pytest.mark.parametrize(("size", "elsewhere"), [(10, False), (1_000_000, True)])

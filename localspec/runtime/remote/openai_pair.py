@@ -42,11 +42,13 @@ _NO_TOKENS = ("This server sends text only, and no tokens.", "Connect to a Local
 class OpenAIPair:
     """Implements ``load.InspectablePair`` over a connection that it owns; questions about tokens are refused."""
 
-    def __init__(self, connection: Connection, info: PairInfo, kind: str, model: str) -> None:
+    def __init__(self, connection: Connection, info: PairInfo, kind: str, model: str, base: str) -> None:
+        """The paths of the API begin with ``base``."""
         self.info = info
         self._connection = connection
         self._kind = kind
         self._model = model
+        self._base = base
 
     @property
     def inspector(self) -> OpenAIPair:
@@ -61,7 +63,7 @@ class OpenAIPair:
         if isinstance(prompt, TokenIds | Infill):
             raise UsageError(*_NO_TOKENS)
         body = reply_body(self._kind, self._model, prompt, options, prefix)
-        path = "/v1/completions" if isinstance(prompt, str) else "/v1/chat/completions"
+        path = f"{self._base}/completions" if isinstance(prompt, str) else f"{self._base}/chat/completions"
         streamed = _StreamedReply(self._connection)
         yield Started(0, 0, options.seed or 0)
         try:

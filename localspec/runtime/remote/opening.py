@@ -70,7 +70,7 @@ def describe_server(text: str, cancel: Cancellation) -> tuple[str, str]:
         pairs = _pairs(connection)
         if pairs is not None:
             return f"The chat is connected to LocalSpec {_version(pairs)} at {address.place}.", address.warning
-        models = _models(connection)
+        models, _ = _models(connection)
     finally:
         connection.close()
     kind = _kind(models[0]) if models else OTHER
@@ -96,7 +96,7 @@ def _other(connection: Connection, wanted: str) -> OpenAIPair:
 
     Raises NotFoundError.
     """
-    models = _models(connection)
+    models, base = _models(connection)
     named = [each for each in models if wanted in ("", each["id"])]
     found = next((each for each in named if "embed" not in each["id"].lower()), next(iter(named), None))
     place = connection.address.place
@@ -106,15 +106,25 @@ def _other(connection: Connection, wanted: str) -> OpenAIPair:
         raise NotFoundError(f"{place} has no {what}.", f"It has: {known}.")
     kind = _kind(found)
     properties = _properties(connection) if kind == LLAMA_CPP else {}
-    return OpenAIPair(connection, _info(found, kind, properties, place), kind, found["id"])
+    return OpenAIPair(connection, _info(found, kind, properties, place), kind, found["id"], base)
 
 
-def _models(connection: Connection) -> list[dict[str, Any]]:
-    """The models that a server with OpenAI's API lists, each with its ``id``."""
-    listed = connection.get("/v1/models")
+def _models(connection: Connection) -> tuple[list[dict[str, Any]], str]:
+    """The models that a server with OpenAI's API lists, each with its ``id``, and the path that the API is below.
+
+    An address with a path may be the API's own, in which another version stands, or none.
+    """
+    base = "/v1"
+    try:
+        listed = connection.get(f"{base}/models")
+    except (NotFoundError, InputError, ForeignAnswerError):
+        if not connection.address.path:
+            raise
+        base = ""
+        listed = connection.get("/models")
     data = listed.get("data") if isinstance(listed, dict) else None
     found = data if isinstance(data, list) else []
-    return [each for each in found if isinstance(each, dict) and isinstance(each.get("id"), str)]
+    return [each for each in found if isinstance(each, dict) and isinstance(each.get("id"), str)], base
 
 
 def _kind(model: Mapping[str, Any]) -> str:

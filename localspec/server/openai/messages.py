@@ -20,6 +20,7 @@ LONGEST_NAME = 128
 """Characters of a tool's name, as Anthropic's API has it; agents put the names of servers in front."""
 _NAME = re.compile(rf"[\w.-]{{1,{LONGEST_NAME}}}", re.ASCII)
 _TEXTS = ("text", "input_text", "output_text", "refusal")
+_IMAGES = ("image_url", "input_image")
 _PAST = "Send tools and tool_choice instead."
 
 
@@ -79,9 +80,25 @@ async def content_of(fields: Fields, role: Role, name: str = "content") -> str:
         return value
     if not isinstance(value, list):
         fields.refuse(name, "a text or a list of parts")
+    return _content([await _part(part, role) for part in fields.objects(name)])
+
+
+async def result_of(fields: Fields, name: str) -> tuple[str, str]:
+    """The text of a tool's result, and its images, which are looked at in messages of the user alone.
+
+    Raises InputError.
+    """
+    if not isinstance(fields.raw(name), list):
+        return await content_of(fields, Role.TOOL, name), ""
+    parts = fields.objects(name)
+    texts = [await _part(part, Role.TOOL) for part in parts if part.raw("type") not in _IMAGES]
+    images = [await _part(part, Role.USER) for part in parts if part.raw("type") in _IMAGES]
+    return _content(texts), _content(images)
+
+
+def _content(parts: Iterable[str]) -> str:
     content = ""
-    for part in fields.objects(name):
-        text = await _part(part, role)
+    for text in parts:
         # An image is named at the beginning of a line.
         breaks = images_in(text) and content and not content.endswith("\n")
         content += f"\n{text}" if breaks else text
@@ -92,7 +109,7 @@ async def _part(part: Fields, role: Role) -> str:
     kind = part.text("type")
     if kind in _TEXTS:
         return part.text("refusal" if kind == "refusal" else "text")
-    if kind in ("image_url", "input_image"):
+    if kind in _IMAGES:
         if role is not Role.USER:
             part.refuse("type", "text: only messages of the user have images")
         within = None if isinstance(part.raw("image_url"), str) else part.object("image_url")

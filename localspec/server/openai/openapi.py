@@ -62,6 +62,7 @@ _FLAT_FUNCTION: Schema = {
     "properties": {"type": {"const": "function"}, **_FUNCTION["properties"]},
     "required": ["type", "name"],
 }
+_OTHER_TOOL = _form(type={"type": "string", "not": {"const": "function"}})
 _NAMED_CHOICE: Schema = _form(type={"const": "function"}, function=_form(name=_TEXT))
 _MODE: Schema = {"enum": ["auto", "required"]}
 _ALLOWED: Schema = _form(mode=_MODE, tools=_list_of(_NAMED_CHOICE))
@@ -208,7 +209,14 @@ RESPONSE: dict[str, Schema] = {
     "reasoning": {"anyOf": [{"type": "object", "properties": {"effort": _EFFORT}}, {"type": "null"}]},
     "metadata": _OBJECT,
     "text": {"anyOf": [{"type": "object", "properties": {"format": _nullable(_FLAT_FORMAT)}}, {"type": "null"}]},
-    "tools": _nullable({"type": "array", "items": _FLAT_FUNCTION}),
+    "tools": {
+        "anyOf": [
+            {"type": "array", "items": _FLAT_FUNCTION},
+            {"type": "array", "items": {"anyOf": [_FLAT_FUNCTION, _OTHER_TOOL]}, "contains": _FLAT_FUNCTION},
+            {"type": "null"},
+        ],
+        "description": "Functions; tools of other kinds beside them are left out.",
+    },
     "tool_choice": {
         "anyOf": [
             {"enum": ["auto", "none", "required", None]},

@@ -13,12 +13,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from localspec.base.errors import LocalSpecError
-from localspec.engine.events import Event, Finished, FinishReason, Round, Started, ToolCall
+from localspec.engine.events import Event, Finished, FinishReason, PromptProgress, Round, Started, ToolCall
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.server.failures import InvalidFieldError, sentence_of
 from localspec.server.fields import Fields
 from localspec.server.openai.figures import ReplyFigures, llama_timings, new_id, origins, usage
-from localspec.server.openai.messages import content_of, distinct, joined, reasoned, tool_of, with_tools
+from localspec.server.openai.messages import content_of, distinct, joined, reasoned, result_of, tool_of, with_tools
 from localspec.server.openai.options import effort_of, held_to_format, options_of, pair_of, wants_origins
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.service import ReplyRequest, Service
@@ -60,22 +60,43 @@ async def _options(fields: Fields, base: ReplyOptions) -> ReplyOptions:
         options = replace(options, sampling=await held_to_format(options.sampling, format_))
     if reasoning := fields.object("reasoning"):
         options = replace(options, reasoning=effort_of(reasoning, "effort", base.reasoning))
-    for each in fields.objects("tools"):
-        if each.text("type") != "function":
-            each.refuse("type", "function, the only kind of tool here")
-    return with_tools(fields, options, distinct(fields, map(tool_of, fields.objects("tools"))))
+    return with_tools(fields, options, distinct(fields, map(tool_of, _functions(fields))))
+
+
+def _functions(fields: Fields) -> list[Fields]:
+    """The functions among the tools. Raises InvalidFieldError if there are other kinds alone.
+
+    Agents offer tools that OpenAI's servers run, such as a search of the web, beside functions of their own.
+    """
+    tools = fields.objects("tools")
+    functions = [each for each in tools if each.text("type") == "function"]
+    if tools and not functions:
+        tools[0].refuse("type", "function, the only kind of tool here")
+    return functions
 
 
 async def _messages(fields: Fields) -> tuple[Message, ...]:
-    """The conversation. Calls in a row, and the text and the reasoning before them, are one message."""
+    """The conversation. Calls in a row, and the text and the reasoning before them, are one message.
+
+    Images of results follow them, as a message of the user.
+    """
     instructions = fields.text("instructions", "")
     above = [Message(Role.SYSTEM, instructions)] if instructions else []
     if isinstance(fields.raw("input"), str):
         return (*above, Message(Role.USER, fields.text("input")))
     found: list[tuple[Message, list[ToolCall]]] = []
-    thought = ""
+    thought = seen = ""
     for item in fields.objects("input") or fields.refuse("input", "a text or a list of items"):
-        if item.raw("type") == "reasoning":
+        kind = item.raw("type")
+        if kind == "function_call_output":
+            output, images = await result_of(item, "output")
+            found.append((Message(Role.TOOL, output, call_id=item.text("call_id")), []))
+            seen += images
+            continue
+        if seen and kind != "reasoning":
+            found.append((Message(Role.USER, seen), []))
+            seen = ""
+        if kind == "reasoning":
             thought = "".join(part.text("text") for part in item.objects("content") or item.objects("summary"))
             continue
         message = await _message(item)
@@ -86,11 +107,13 @@ async def _messages(fields: Fields) -> tuple[Message, ...]:
             found[-1][1].extend(message.calls)
         else:
             found.append((message, list(message.calls)))
+    if seen:
+        found.append((Message(Role.USER, seen), []))
     return joined([*above, *(replace(message, calls=tuple(calls)) for message, calls in found)])
 
 
 async def _message(item: Fields) -> Message:
-    """The message that an item is."""
+    """The message that an item is, other than a result."""
     match item.text("type", "message"):
         case "message":
             role = _ROLES.get(item.text("role"))
@@ -100,9 +123,9 @@ async def _message(item: Fields) -> Message:
         case "function_call":
             call = ToolCall(item.text("call_id"), item.text("name"), item.text("arguments"))
             return Message(Role.ASSISTANT, "", (call,))
-        case "function_call_output":
-            output = await content_of(item, Role.TOOL, "output")
-            return Message(Role.TOOL, output, call_id=item.text("call_id"))
+        case "item_reference":
+            message = "item_reference is not possible: this server keeps no state."
+            raise InvalidFieldError(message, "Send the item itself (set store to false).", param=item.at("type"))
     return item.refuse("type", "message, function_call, function_call_output or reasoning")
 
 
@@ -260,6 +283,8 @@ class _Answer:
             case Started():
                 self._splitter.begin(event)
                 yield _event("response.created", response=self._response())
+                yield _event("response.in_progress", response=self._response())
+            case PromptProgress():  # Codex gives up after five minutes without an event
                 yield _event("response.in_progress", response=self._response())
             case Round():
                 for part in self._splitter.receive(event):

@@ -153,6 +153,18 @@ def test_a_server_may_have_a_page_for_every_path(page: bytes) -> None:
         pair.close()
 
 
+@pytest.mark.parametrize("nothing", [answer(b"", "404 Not Found"), answer(b"<html>", "400 Bad Request")])
+@pytest.mark.parametrize("end", ["", "/"])
+def test_an_address_may_be_that_of_an_api_with_another_version(nothing: bytes, end: str) -> None:
+    answers = {"/v1/models": [nothing], "/models": [models(LLAMA)], "/chat/completions": [WELL]}
+    with scripted({f"/v1beta/openai{path}": given for path, given in answers.items()}) as server:
+        pair = connected(f"{server.url}/v1beta/openai{end}")
+        assert finished(list(pair.reply(QUESTION, ReplyOptions()))).text == "Hi!"
+        pair.close()
+    with scripted({"/models": [models(LLAMA)]}) as server, pytest.raises(LocalSpecError, match="does not have"):
+        connected(server.url)
+
+
 def test_an_embedding_model_is_chosen_only_by_name() -> None:
     listed = models({"id": "text-embedding-small"}, {"id": "qwen"})
     with scripted({"/v1/models": [listed], CHAT: [WELL]}) as server:
