@@ -14,10 +14,10 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Semaphore, Thread
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeGuard, TypeVar
 
 from localspec.engine.cancel import Cancellation, Cancelled
-from localspec.engine.model import Logits, Vocab
+from localspec.engine.model import Logits, Vocab, common_prefix
 
 PIECE_N = 16
 """Tokens of long texts that are read beside the others' rounds, by all readers together, unless said otherwise."""
@@ -67,12 +67,15 @@ class TextQuestion:
 
     def lacking_n(self, model: BatchModel, /) -> int:
         """As ``Question.lacking_n``."""
-        n = len(self.context)
-        return n - min(model.held(self.sequence, self.context), n - self.last)
+        return len(self.context) - self.known_n(model)
+
+    def known_n(self, model: BatchModel) -> int:
+        """The number of leading tokens that need not be evaluated again; the ``last`` do, for their scores."""
+        return model.held(self.sequence, self.context[: len(self.context) - self.last])
 
     def split(self, model: BatchModel, n: int, /) -> tuple[TextQuestion, TextQuestion]:
         """As ``Question.split``."""
-        end = model.held(self.sequence, self.context) + n
+        end = self.known_n(model) + n
         return TextQuestion(self.sequence, self.context[: min(end, len(self.context) - self.last)], 0), self
 
 
@@ -90,6 +93,19 @@ class BatchModel(BatchNetwork[TextQuestion, Logits], Protocol):
     def held(self, sequence: int, context: Sequence[int]) -> int:
         """As ``Model.held``."""
         ...
+
+
+class SharingModel(BatchModel, Protocol):
+    """A model whose sequences can hold the same tokens once for all of them."""
+
+    def borrow(self, sequence: int, context: Sequence[int]) -> None:
+        """Let a sequence hold what another holds of ``context``, if that is clearly more than it holds itself."""
+        ...
+
+
+def can_share(network: BatchNetwork[Any, Any]) -> TypeGuard[SharingModel]:
+    """True if ``network`` is a ``SharingModel``."""
+    return hasattr(network, "borrow")
 
 
 class SequenceModel:
@@ -207,7 +223,7 @@ class ContinuousBatch:
 
     def _evaluate(self, network: BatchNetwork[Any, Any], asking: Sequence[_Turn]) -> bool:
         """Answer what can be answered now, and read a piece for each of the others; True if a reply can go on."""
-        lacking = {turn: turn.question.lacking_n(network) for turn in asking}
+        lacking = self._lacking(network, asking)
         whole, pieces = self._plan(network, lacking)
         questions = [*(turn.question for turn in whole), *(turn.split(n) for turn, n in pieces.items())]
         tokens_n = sum(lacking[turn] for turn in whole) + sum(pieces.values())
@@ -222,6 +238,24 @@ class ContinuousBatch:
         for turn, answer in zip(whole, answers, strict=False):
             self._hand_over(turn, answer)
         return bool(whole)
+
+    def _lacking(self, network: BatchNetwork[Any, Any], asking: Sequence[_Turn]) -> dict[_Turn, int]:
+        """The turns to go by now, with the number of tokens to evaluate for each.
+
+        Of readers whose texts begin alike the first reads; the others wait, and take over what it has read.
+        """
+        lacking: dict[_Turn, int] = {}
+        readers: list[TextQuestion] = []
+        for turn in asking:
+            question, n = turn.question, turn.question.lacking_n(network)
+            if n > _SHORT_N and can_share(network) and isinstance(question, TextQuestion):
+                network.borrow(question.sequence, question.context[: len(question.context) - question.last])
+                n, known_n = question.lacking_n(network), question.known_n(network)
+                if any(common_prefix(list(each.context), question.context) > known_n + _SHORT_N for each in readers):
+                    continue
+                readers.append(question)
+            lacking[turn] = n
+        return lacking
 
     def _plan(
         self, network: BatchNetwork[Any, Any], lacking: Mapping[_Turn, int]

@@ -119,7 +119,7 @@ class RepeatableRng:
         if len(dist.ids) == 1:
             return int(dist.ids[0])
         probs = np.asarray(dist.probs, dtype=np.float64)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             times = self._times(place, dist.ids) / probs
         return int(dist.ids[int(np.argmin(times))])
 

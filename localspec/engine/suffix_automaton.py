@@ -207,10 +207,6 @@ class SuffixCursor:
         """0 if nothing matches."""
         self._shorten()
 
-    def fork(self) -> SuffixCursor:
-        """Another cursor at the same place."""
-        return SuffixCursor(self._automaton, self._state, self.match_length)
-
     def guess(self) -> Guess | None:
         """The token that followed the match most often, of several the one that did so last; None without a match."""
         if not self.match_length or self._built is not self._automaton._next:

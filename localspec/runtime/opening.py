@@ -124,7 +124,6 @@ def describe(options: LoadOptions, headers: Headers, target: PairTarget, draft: 
         draft_sample=draft_file.sample if draft_file else None,
         draft_sha256=draft_file.sha256 if draft_file else None,
         template_digest=text_digest(target.vocab.chat_template),
-        infills=target.vocab.infill is not None,
     )
 
 

@@ -45,8 +45,6 @@ class PairInfo:
     """The drafters that evaluate a model: of a draft file, of the target's MTP layers, or of both."""
     template_digest: str | None = None
     """The digest of the target's chat template, in 16 hexadecimal digits."""
-    infills: bool = False
-    """True if the target has the tokens for filling a gap in a text."""
     replies: int = 1
     """Replies that it makes at once."""
     why_fewer: str = ""

@@ -40,6 +40,8 @@ class FakeBatch:
     fails_at: int = -1
     given: list[Any] = field(default_factory=list)
     """The rows of the latest answer; the next one spoils them."""
+    evaluated_n: int = 0
+    """Tokens evaluated so far."""
 
     @property
     def vocab(self) -> Any:
@@ -66,6 +68,7 @@ class FakeBatch:
             for each in questions
         ]
         assert sum(tokens) <= self.batch_n
+        self.evaluated_n += sum(tokens)
         self.made.append(list(questions))
         if len(self.made) - 1 == self.fails_at:
             raise EngineError("It failed.", "Again.")
@@ -75,6 +78,15 @@ class FakeBatch:
             rows.fill(np.nan)
         self.given = [self.model.logits(each.context, each.last) for each in questions]
         return self.given
+
+
+class SharingBatch(FakeBatch):
+    """One whose sequences take over what another holds."""
+
+    def borrow(self, sequence: int, context: Sequence[int]) -> None:
+        source = max(self.held_by, key=lambda other: self.held(other, context), default=sequence)
+        if (n := self.held(source, context)) > self.held(sequence, context):
+            self.held_by[sequence] = self.held_by[source][:n]
 
 
 @dataclass
@@ -143,8 +155,8 @@ class Server:
             pass
 
 
-def server(seed: int = 0) -> Server:
-    return Server(FakeBatch(TableModel(VOCAB, seed=seed)), FakeBatch(TableModel(VOCAB, seed=seed, order=1)))
+def server(seed: int = 0, kind: type[FakeBatch] = FakeBatch) -> Server:
+    return Server(kind(TableModel(VOCAB, seed=seed)), kind(TableModel(VOCAB, seed=seed, order=1)))
 
 
 def alone(run: Run, seed: int) -> list[int]:
@@ -170,6 +182,37 @@ def test_a_reply_does_not_depend_on_who_else_is_served(data: st.DataObject, seed
     for run, played in zip(runs, served.replies, strict=True):
         assert played.ids == alone(run, seed)
     assert not served.batch.replies_n
+
+
+@given(data=st.data(), seed=st.integers(0, 99), n=st.integers(2, 4))
+@settings(max_examples=40, deadline=None)
+def test_a_reply_does_not_depend_on_who_read_its_beginning(data: st.DataObject, seed: int, n: int) -> None:
+    """Prompts that begin alike for a while, arrivals at any step, and whoever is reading may leave."""
+    served, chance = server(seed, SharingBatch), random.Random(seed)
+    beginning = [chance.randrange(11) for _ in range(300)]
+    runs = []
+    for number in range(n):
+        prompt = beginning[: data.draw(st.sampled_from([50, 200, 300]))] + [chance.randrange(11) for _ in range(40)]
+        runs.append(reply(100 * seed + number, data.draw(st.integers(0, 3)), prompt, tokens_n=8))
+        served.begin(runs[-1])
+        for _ in range(data.draw(st.integers(0, 8))):
+            served.batch.step()
+    if data.draw(st.booleans()):
+        served.replies[0].cancel.set()
+    served.finish()
+    for run, played in zip(runs, served.replies, strict=True):
+        assert played.cancel.is_set() or played.ids == alone(run, seed)
+    assert not served.batch.replies_n
+
+
+def test_a_beginning_that_several_replies_have_is_read_once() -> None:
+    """Three replies to one question that come together, as for ``n`` in OpenAI's API."""
+    served, chance = server(kind=SharingBatch), random.Random(0)
+    prompt = [chance.randrange(11) for _ in range(400)]
+    for number in range(3):
+        served.begin(reply(number, 0, prompt, tokens_n=4))
+    served.finish()
+    assert 400 <= served.target.evaluated_n < 600
 
 
 def test_nobodys_verification_waits_until_a_draft_has_read_a_long_text() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency, chisquare
@@ -59,7 +60,9 @@ def test_a_draw_has_the_law_of_its_distribution_at_every_place() -> None:
     assert chi2_contingency(seeds).pvalue > 1e-3
 
 
-def test_tokens_without_a_chance_are_never_drawn() -> None:
+@pytest.mark.parametrize("next_to_none", [0.0, 5e-324])
+def test_tokens_without_a_chance_are_never_drawn(next_to_none: float) -> None:
+    """Nor those with the least that a number can say, and nothing is warned of (tests fail over warnings)."""
     rng = RepeatableRng(1)
-    dist = Dist.of(np.array([1, 2, 3]), np.array([0.0, 1.0, 0.0]))
+    dist = Dist(np.array([1, 2, 3]), np.array([next_to_none, 1.0, next_to_none]))
     assert {rng.draw(dist) for _ in range(50)} == {2}

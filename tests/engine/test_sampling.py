@@ -328,11 +328,21 @@ def test_scores_that_are_not_numbers_are_refused(settings: Sampling, at: int, wr
         make_sampler(settings, N_VOCAB + 6).dist(row)
 
 
-@pytest.mark.parametrize("typical_p", [1.0, 0.5])
-def test_nothing_left_to_choose_is_an_error(typical_p: float) -> None:
-    settings = Sampling(typical_p=typical_p, logit_bias=tuple((token, BANNED) for token in range(50)))
+@pytest.mark.parametrize(
+    "settings", [Sampling(), Sampling(typical_p=0.5), Sampling(mirostat=1), Sampling(mirostat=2)], ids=briefly
+)
+def test_nothing_left_to_choose_is_an_error(settings: Sampling) -> None:
+    everything = replace(settings, logit_bias=tuple((token, BANNED) for token in range(50)))
     with pytest.raises(UsageError, match="ruled out"):
-        make_sampler(settings, 50).dist(row_of(1, 50))
+        make_sampler(everything, 50).dist(row_of(1, 50))
+
+
+@pytest.mark.parametrize("others", [Sampling(min_p=0.0), Sampling(mirostat=1), Sampling(mirostat=2)], ids=briefly)
+@pytest.mark.parametrize("extreme", [{"temperature": 1e-40}, {"logit_bias": ((7, 3e38),)}])
+def test_settings_that_no_score_can_hold_are_named_and_not_the_model(others: Sampling, extreme: dict[str, Any]) -> None:
+    """Every score is a number until it is divided by a temperature next to 0, or by one below 1 with a huge bias."""
+    with pytest.raises(UsageError, match="settings of the samplers"):
+        make_sampler(replace(others, **extreme), 50).dist(row_of(1, 50))
 
 
 def test_xtc_tosses_llama_cpps_coin() -> None:

@@ -5,18 +5,23 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from localspec.base.errors import ModelFileError
 from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.sequences import LlamaSequence, LlamaSequences
 from localspec.engine.batching import ContinuousBatch, TextQuestion
 from localspec.engine.cancel import Cancellation
-from tests.builtin import NOISE, TARGET
+from tests.builtin import NOISE, RANDOM_ROUNDING, TARGET
+from tests.tiny_models import N_VOCAB, write_tiny
 
 OTHERS_N = 3
+TINY_NOISE = 0.05 * RANDOM_ROUNDING
+"""As ``NOISE``, of tiny random models."""
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["fused", "unfused"])
@@ -86,3 +91,26 @@ def test_scores_that_are_not_numbers_end_one_reply_of_those_evaluated_together(
         pass
     assert failed == [1]
     assert [pool.held(sequence, drawn(sequence, 9)) for sequence in (0, 1, 2)] == [9, 0, 9]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_window_that_another_sequence_cut_into_is_read_again(seed: int, tmp_path: Path) -> None:
+    """Sequences are asked, cut back and lent from at random, in too few cells for all of them to keep everything."""
+    path, rng = write_tiny(tmp_path / "target.gguf", "gemma3"), random.Random(seed)
+    # As in test_memory_types: what is computed in other batches is the same but for the last digits.
+    exactly = partial(LoadSettings, path, 24, threads=1, cache_type_k="f32", cache_type_v="f32", flash_attn=False)
+    pool = LlamaSequences.open(exactly(n_ctx=384, sequences=4), Cancellation(), n_ctx=128)
+    alone = LlamaModel.open(exactly(n_ctx=128), Cancellation())
+    texts = [[rng.randrange(4, N_VOCAB)] for _ in range(4)]
+    for _ in range(60):
+        asked = []
+        for sequence in rng.sample(range(4), rng.randint(1, 3)):
+            kept = rng.choice(texts)[: rng.choice((1, 5, 40, 128))]
+            text = texts[sequence] = [*kept, *(rng.randrange(4, N_VOCAB) for _ in range(rng.choice((1, 8, 40))))][:128]
+            pool.borrow(sequence, text)
+            asked.append(TextQuestion(sequence, text, rng.randint(1, min(8, len(text)))))
+        for question, rows in zip(asked, [np.array(rows) for rows in pool.answer(asked)], strict=True):
+            alone.hold_at_most(0)
+            assert np.abs(rows - alone.logits(question.context, question.last)).max() < TINY_NOISE
+    pool.close()
+    alone.close()

@@ -294,12 +294,10 @@ class TestOptions:
 
     def test_a_gap_is_filled_by_a_model_that_has_the_tokens_for_it(self, pair: InspectablePair, tmp_path: Path) -> None:
         """The tokens are those that the file names; what is written in the text is text."""
-        assert not pair.info.infills
         with pytest.raises(InputError, match="no tokens for it"):
             next(pair.reply(Infill("a", "b"), ReplyOptions()))
         filling = open_pair(LoadOptions(write_tiny(tmp_path / "m.gguf", "llama", infills=True)), Cancellation())
         with closing(filling):
-            assert filling.info.infills
             shown = filling.prompter.detokenize(range(1, 4))
             started = next(filling.reply(Infill(shown, "b"), ReplyOptions(max_tokens=1)))
             assert isinstance(started, Started)

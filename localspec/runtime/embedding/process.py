@@ -55,7 +55,12 @@ class EmbeddingProcess:
         self._failed = failed
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                # Ctrl-C stops a reply, and must not end this. In another session its low priority would mean nothing.
+                process_group=0,
             )
         except OSError as error:
             raise self._failure({"error": error.strerror or str(error)}) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import sys
@@ -146,6 +147,14 @@ def test_a_process_that_has_died_can_be_closed() -> None:
     process = EmbeddingProcess((sys.executable, "-c", program))
     with pytest.raises(EngineError):
         process.embed("text", question=True)
+    process.close()
+
+
+def test_ctrl_c_at_the_terminal_is_not_for_it() -> None:
+    """It goes to the group of the app's processes. The session is the same, in which its priority counts."""
+    process = EmbeddingProcess((sys.executable, "-c", f"print({HELLO!r}, flush=True); input()"))
+    assert os.getpgid(process._process.pid) == process._process.pid
+    assert os.getsid(process._process.pid) == os.getsid(0)
     process.close()
 
 

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localspec.base.errors import ModelFileError
+from localspec.base.errors import ModelFileError, UsageError
 from localspec.engine.model import Logits
+from localspec.engine.settings import BANNED
 
 Ids = NDArray[np.int64]
 Kept = NDArray[np.void]
@@ -117,6 +118,27 @@ class GroupedScores:
         ids: Ids = at * self._width + columns[column]
         rest = found[len(columns) :]
         return np.concatenate((ids, rest + (_GROUPS - 1) * self._width)) if len(rest) else ids
+
+
+def best_score(logits: NDArray[Any]) -> float:
+    """The highest of the scores that samplers left of a row of numbers.
+
+    Raises UsageError if every token is ruled out, or a score is more than 32 bits can hold.
+    """
+    best = float(logits[logits.argmax()])
+    if best == BANNED:
+        raise ruled_out()
+    if not isfinite(best):
+        raise UsageError(
+            "The settings of the samplers make a score larger than can be computed.",
+            "Choose a higher --temperature, or biases and penalties nearer to 0.",
+        )
+    return best
+
+
+def ruled_out() -> UsageError:
+    """The error where no token is left to choose."""
+    return UsageError("Every token is ruled out.", "Relax --logit-bias.")
 
 
 def not_numbers() -> ModelFileError:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from localspec.engine.backends.llama.candidates import Candidates, not_numbers
+from localspec.engine.backends.llama.candidates import Candidates, best_score, not_numbers
 from localspec.engine.backends.llama.chain import Chain
 from localspec.engine.dist import Dist
 from localspec.engine.model import Logits
@@ -41,8 +41,10 @@ class MirostatSampler:
         if not np.isfinite(row.max()):
             raise not_numbers()
         view = self._candidates.take(row)
-        for chain in (self._bias, self._temperature, self._truncation()):
+        for chain in (self._bias, self._temperature):
             chain.apply(view)
+        best_score(self._candidates.kept(view)["logit"])  # of what is no number llama.cpp makes a choice all the same
+        self._truncation().apply(view)
         kept = self._candidates.kept(view)
         self._latest = Dist.of(kept["id"].astype(np.int64), kept["p"].astype(np.float64))
         return self._latest

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from localspec.base.errors import UsageError
-from localspec.engine.backends.llama.candidates import CANDIDATE, Candidates, GroupedScores, Ids, Kept, not_numbers
+from localspec.engine.backends.llama.candidates import (
+    CANDIDATE,
+    Candidates,
+    GroupedScores,
+    Ids,
+    Kept,
+    best_score,
+    ruled_out,
+)
 from localspec.engine.backends.llama.chain import Chain
 from localspec.engine.backends.llama.grammar import Grammar, GrammarSampler
 from localspec.engine.backends.llama.mirostat import MirostatSampler
@@ -218,7 +224,7 @@ class ChainSampler:
                 kept = stages.candidates.kept(view)
                 kept = kept[kept["logit"] > BANNED]
                 if not len(kept):
-                    raise _ruled_out()  # typical-p of nothing ends the process
+                    raise ruled_out()  # typical-p of nothing ends the process
                 view = stages.candidates.put(kept)
             chain.apply(view)
         if len(stages.ends) == 1:
@@ -236,13 +242,7 @@ class ChainSampler:
 def _dist(kept: Kept) -> Dist:
     """Samplers leave scores that are scaled but not normalised."""
     logits = kept["logit"].astype(np.float64)
-    best = float(logits[logits.argmax()])
-    if not isfinite(best):
-        raise _ruled_out() if best == BANNED else not_numbers()
+    best = best_score(logits)
     if len(logits) == 1:
         return Dist.point(int(kept["id"][0]))
     return Dist.of(kept["id"].astype(np.int64), np.exp(logits - best))
-
-
-def _ruled_out() -> UsageError:
-    return UsageError("Every token is ruled out.", "Relax --logit-bias.")

@@ -32,6 +32,8 @@ class LlamaSequences(LlamaContext):
         self._n_ctx = n_ctx
         self._size: Callable[[int], int] | None = None
         self._memory = self._c.llama_get_memory(loaded.context)
+        self._window = max(0, int(self._c.llama_model_n_swa(loaded.model)))
+        """Tokens that layers with a window see; 0 if no layer has one."""
         self._batch = SequenceBatch(self._c, self._c.llama_n_batch(loaded.context))
         self._n_scores = min(self.vocab.n_vocab, n_vocab or self.vocab.n_vocab)
         self._held: dict[int, list[int]] = {}
@@ -72,7 +74,13 @@ class LlamaSequences(LlamaContext):
         return self._loaded
 
     def held(self, sequence: int, context: Sequence[int]) -> int:
-        return common_prefix(self._held.get(sequence, []), context)
+        held = self._held.get(sequence, [])
+        n = common_prefix(held, context)
+        if not self._window or n == len(held):
+            return n
+        # What a window has moved past makes room for other sequences, from the first position on.
+        lowest = self._c.llama_memory_seq_pos_min(self._memory, sequence)
+        return n if 0 <= lowest <= max(0, n - self._window) else 0
 
     def keep_hidden(self, sequence: int, layers: Sequence[int]) -> LayerStates:
         """As ``HiddenModel.keep_hidden``, of one sequence."""
@@ -86,7 +94,7 @@ class LlamaSequences(LlamaContext):
         self._batch.clear()
         rows, evaluated = [], []
         for question in questions:
-            known_n = min(self.held(question.sequence, question.context), len(question.context) - question.last)
+            known_n = question.known_n(self)
             self._keep(question.sequence, known_n)
             tokens = question.context[known_n:]
             evaluated.append((known_n, len(tokens), self._batch.used))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -185,10 +185,6 @@ class LlamaVocab:
             tokens.append(token)
             spelt_n += length
         return tokens
-
-    def text(self, tokens: Sequence[int]) -> str:
-        """The text of ``tokens``, control tokens left out."""
-        return b"".join(map(self.piece, tokens)).decode("utf-8", errors="replace")
 
     def _attributes(self, token: int) -> int:
         known = self._known_attributes.get(token)
