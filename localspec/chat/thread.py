@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import takewhile
 
 from localspec.chat.compaction import SummaryRequest
 from localspec.chat.restoring import read_reply, recall_source, restored, restored_summary
@@ -37,10 +36,11 @@ class Thread:
         if self._recap is not None:
             self.turns.append(known.get((None, self._recap.node.id)) or restored_summary(self._recap))
         path = later(self.stored.path, self._recap)
+        results = results_by_reply(path)
         for question, answer in pairs_of(path):
             ids = (question.id if question else None, answer.id if answer else None)
             turn = known.get(ids) or restored(question, answer)
-            turn.results = results_of(path, answer)
+            turn.results = tuple(results.get(answer.id, ())) if answer else ()
             self.turns.append(turn)
 
     def holding(self, message: str) -> Turn | None:
@@ -246,9 +246,13 @@ def pairs_of(path: Sequence[Node]) -> Iterator[tuple[Node | None, Node | None]]:
         yield question, None
 
 
-def results_of(path: Sequence[Node], reply: Node | None) -> tuple[Node, ...]:
-    """The results of a reply's calls: the messages right after it that are results."""
-    if reply is None:
-        return ()
-    after = path[path.index(reply) + 1 :]
-    return tuple(takewhile(lambda node: node.role is Role.TOOL, after))
+def results_by_reply(path: Sequence[Node]) -> dict[str, list[Node]]:
+    """The results of each reply's calls, by the reply's id: the messages right after it that are results."""
+    found: dict[str, list[Node]] = {}
+    latest: Node | None = None
+    for node in path:
+        if node.role is not Role.TOOL:
+            latest = node
+        elif latest is not None and latest.role is Role.ASSISTANT:
+            found.setdefault(latest.id, []).append(node)
+    return found

@@ -8,7 +8,7 @@ from contextlib import closing, nullcontext
 from localspec.base.errors import LocalSpecError, NotFoundError, UsageError
 from localspec.base.paths import user_paths
 from localspec.base.visible import visible_line
-from localspec.chat.compose.attachment import Attachment, notices, search_of, with_files
+from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
 from localspec.chat.compose.mentions import mentions, readings
 from localspec.chat.compose.message import WrittenMessage
@@ -16,7 +16,7 @@ from localspec.chat.tools.use import rule_of
 from localspec.line.commands import QUIT, file_commands, find_command, names
 from localspec.line.editing_keys import editing_keys, remember
 from localspec.line.reading import InputLine, Lines, PipedLines, TypedLines, read_message
-from localspec.line.replying import answer
+from localspec.line.replying import answer, say
 from localspec.line.state import State
 from localspec.line.turns import read_named
 
@@ -104,16 +104,8 @@ class LineChat:
         state = self._state
         if self._typed:
             self._history.add(WrittenMessage(text))
-        attached = (*state.attached, *(self._mentioned(text) if self._typed else ()))
-        files = tuple({each.path: each for each in attached}.values())
-        state.meaning.learn(*search_of(files, text))
-        if state.meaning.trouble:
-            state.output.remark(str(state.meaning.trouble))
-        for notice in notices(files, text, state.meaning):
-            state.output.remark(f"{notice} /show shows it.")
-        turn = state.chat.ask(with_files(files, text, state.meaning))
-        state.attached.clear()
-        answer(state, turn)
+            state.attached += self._mentioned(text)
+        answer(state, say(state, text))
 
     def _mentioned(self, text: str) -> list[Attachment]:
         """The files named with @ in a typed message; a name without a file is only text."""

@@ -13,7 +13,7 @@ from localspec.chat.settings.conversation import Changed
 from localspec.chat.tools.use import ToolUse
 from localspec.config import Value
 from localspec.line.output import LEGENDS
-from localspec.line.replying import answer
+from localspec.line.replying import answer, say
 from localspec.line.state import State
 from localspec.runtime.chat_config import ChatConfig, Settings
 from localspec.store import StoredConversation
@@ -65,7 +65,7 @@ class LineFrontEnd:
         self.put(message.result())
 
     def put(self, message: str) -> None:
-        answer(self._state, self._state.chat.ask(message))
+        answer(self._state, say(self._state, message))
 
 
 def pair(state: State, argument: str) -> None:

@@ -6,12 +6,27 @@ from dataclasses import replace
 
 from localspec.base.errors import LocalSpecError, StoreError, UsageError
 from localspec.base.visible import visible_line
+from localspec.chat.compose.attachment import fitted, notices, search_of, with_files
 from localspec.chat.restoring import restored
 from localspec.chat.turn import Turn
 from localspec.line.state import State
 from localspec.line.tools import make_calls
 from localspec.runtime.messages import Reply, Role
 from localspec.store import Node
+
+
+def say(state: State, text: str) -> Turn:
+    """A message with the files that are attached, stored; its turn is to be answered, and nothing is attached then."""
+    attached = {each.path: each for each in state.attached}.values()
+    files = fitted(attached, state.chat.pair.info.n_ctx) if attached else ()
+    state.meaning.learn(*search_of(files, text))
+    if state.meaning.trouble:
+        state.output.remark(str(state.meaning.trouble))
+    for notice in notices(files, text, state.meaning):
+        state.output.remark(f"{notice} /show shows it.")
+    turn = state.chat.ask(with_files(files, text, state.meaning))
+    state.attached.clear()
+    return turn
 
 
 def answer(state: State, turn: Turn) -> None:

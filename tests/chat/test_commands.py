@@ -6,7 +6,7 @@ import pytest
 
 from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.command import Command
-from localspec.chat.commands.slash import find_command, is_command, matching_commands, refusal
+from localspec.chat.commands.slash import command_parts, find_command, is_command, matching_commands, refusal
 from localspec.line.commands import LineCommand, commands
 
 COMMANDED = [action for action in CHAT.commands if action.slash]
@@ -23,11 +23,13 @@ def test_commands_are_found(action: Command) -> None:
 @pytest.mark.parametrize("action", COMMANDED, ids=lambda action: str(action.id))
 def test_a_command_is_done_or_refused_whatever_follows_it(action: Command) -> None:
     """It never goes to the model; what takes nothing says so, and how it would be a message."""
-    for text in (f"/{action.slash}", f"/{action.slash} some words", f"/{action.slash}\nsome words"):
-        assert is_command(text)
-        assert find_command(text.replace("\n", " ")) is action
     assert not refusal(f"/{action.slash}")
     refused = refusal(f"/{action.slash} some words")
+    for text in (f"/{action.slash} some words", f"/{action.slash}\nsome words", f"/{action.slash}\t some words\n"):
+        assert is_command(text)
+        assert find_command(text) is action
+        assert command_parts(text) == (action.slash, "some words")
+        assert refusal(text) == refused
     assert bool(refused) is not bool(action.argument)
     assert not refused or "takes nothing after it. With a space before the slash" in refused
 

@@ -14,7 +14,7 @@ from localspec.chat.tokens.marking import MarkMode
 from localspec.chat.turn import Turn
 from localspec.engine.events import Event, Finished, FinishReason, Started
 from localspec.runtime.messages import Message, ReplyOptions, Role
-from localspec.store import ReplyMetadata, Store
+from localspec.store import Node, ReplyMetadata, Store
 from localspec.tui.conversation.turn_view import PROMPT_ROWS
 from tests.tui.support import INFO, LAUNCH, rounds_of
 
@@ -47,6 +47,24 @@ def two_turns(store: Store) -> Thread:
 
 def said(thread: Thread) -> list[tuple[str, str]]:
     return [(turn.prompt, turn.text) for turn in thread.turns]
+
+
+def test_each_message_of_a_long_conversation_is_looked_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages are found by their ids: to compare each turn's with all others takes seconds for thousands of turns."""
+    conversation = store.begin()
+    for i in range(50):
+        conversation.ask(f"Question {i}")
+    compared: list[object] = []
+
+    def equal(one: Node, other: object) -> bool:
+        compared.append(other)
+        return one is other
+
+    monkeypatch.setattr(Node, "__eq__", equal)
+    thread = two_turns(store)
+    thread.refresh()
+    Thread(conversation)
+    assert compared == []
 
 
 def test_a_restored_question_is_shown_without_the_text_of_its_files(store: Store) -> None:

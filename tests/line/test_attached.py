@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from localspec.config.text_folder import PROMPTS
+from localspec.engine.cancel import Cancellation
+from localspec.models.pairs.collecting import collect
+from localspec.runtime.load import OpenPair
+from localspec.runtime.messages import Role
+from localspec.runtime.options import LoadOptions, Progress
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
 from tests.line.test_conversations import PLAIN, asked, lines
 from tests.line.test_terminal import PATIENCE_S, Start, ended, path, start
 from tests.terminal import Terminal
+from tests.tiny_models import write_tiny
 
 __all__ = ["start"]
 
@@ -61,3 +69,42 @@ def test_a_script_ends_at_it_with_what_was_said_kept(localspec: Localspec, tmp_p
     assert done.code == 3
     assert "bad is not text" in done.err
     assert asked(world)[-1] == "one"
+
+
+def test_files_go_with_the_next_message_whichever_command_says_it(localspec: Localspec, tmp_path: Path) -> None:
+    """One for several pairs, or a prompt of the user's own; the message after it has none."""
+    (tmp_path / "note.txt").write_text("read me\n", "utf-8")
+    PROMPTS.path.mkdir(parents=True)
+    (PROMPTS.path / "check.md").write_text("is it right", "utf-8")
+    collect([write_tiny(tmp_path / "tiny.gguf", "llama")])
+    attach = f"/attach {tmp_path / 'note.txt'}"
+    done = localspec(
+        "chat", "--plain", stdin=lines(attach, "/compare tiny why so", "/attach", attach, "/prompt check", "two")
+    )
+    assert done.code == 0, done.err
+    assert "Nothing is attached" in done.err
+    questions = [node.content for node in path() if node.role is Role.USER]
+    assert [(each.rpartition("\n")[2], "read me" in each) for each in questions] == [
+        ("why so", True),
+        ("is it right", True),
+        ("two", False),
+    ]
+
+
+class NarrowTiny(FakeWorld):
+    """The pair "tiny" has a small context."""
+
+    def open_pair(self, options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
+        if options.target.stem == "tiny":
+            options = replace(options, n_ctx=256)
+        return super().open_pair(options, cancel, progress)
+
+
+def test_a_file_is_fitted_to_the_pair_that_reads_it(localspec: Localspec, tmp_path: Path) -> None:
+    """Another may have been chosen since it was attached."""
+    (tmp_path / "long.txt").write_text("many words\n\n" * 90, "utf-8")
+    collect([write_tiny(tmp_path / "tiny.gguf", "llama")])
+    said = (f"/attach {tmp_path / 'long.txt'}", "/pair tiny", "many words?")
+    done = localspec("chat", "--plain", world=NarrowTiny(), stdin=lines(*said))
+    assert done.code == 0, done.err
+    assert "long.txt is too large to be read whole" in done.err

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 import pytest
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from localspec.base.errors import InputError
 from localspec.engine.cancel import Cancelled
+from localspec.engine.events import ToolCall
 from localspec.runtime.messages import Message, Role
 from localspec.runtime.template import LONGEST_SOURCE, ChatTemplate
 from localspec.runtime.template.marked_text import MarkedText, marked
@@ -127,7 +128,42 @@ def test_a_refusal_is_told_in_the_templates_words() -> None:
     with pytest.raises(InputError, match=r"System role not supported\. Leave the system prompt out"):
         render(GEMMA, SYSTEM, Message(Role.ASSISTANT, "Hello."), USER)
     with pytest.raises(InputError, match=r"must alternate .*\. Start a new chat"):
-        render(GEMMA, USER, USER)
+        render(GEMMA, Message(Role.ASSISTANT, "Hello."), USER)
+
+
+MISTRAL = (
+    "{% set turn = namespace(at=0) %}{% for m in messages if m.role == 'user' or (m.role == 'assistant' and "
+    "not m.tool_calls) %}{% if (m.role == 'user') != (turn.at % 2 == 0) %}{{ raise_exception('alternate') }}{% endif %}"
+    "{% set turn.at = turn.at + 1 %}{% endfor %}"
+    "{% for m in messages %}{{ m.role + ': ' + m.content + '|' }}{% endfor %}"
+)
+"""As Mistral has it: calls and results are passed over."""
+CALLED = (
+    Message(Role.ASSISTANT, "", (ToolCall("1", "first", "{}"),)),
+    Message(Role.TOOL, "no.", call_id="1", name="first"),
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "messages", "text"),
+    [
+        (GEMMA, (USER, USER), "user: Hi & <you>\n\nHi & <you>|"),
+        (GEMMA, (SYSTEM, USER, USER), "user: Be brief.\n\nHi & <you>\n\nHi & <you>|"),
+        (
+            MISTRAL,
+            (USER, *CALLED, USER),
+            "user: Hi & <you>|assistant: |tool: no.|assistant: (stopped)|user: Hi & <you>|",
+        ),
+    ],
+)
+def test_a_conversation_goes_on_where_a_template_takes_turns_alone(
+    source: str, messages: Sequence[Message], text: str
+) -> None:
+    """After calls that were stopped, and after a question without an answer; every text stays input."""
+    found = render(source, *messages)
+    assert isinstance(found, MarkedText)
+    assert found.removeprefix("<s>") == text
+    assert b"\0" not in found[found.index("Hi &") :][:10].marks
 
 
 @pytest.mark.parametrize(

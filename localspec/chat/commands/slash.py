@@ -21,8 +21,8 @@ def find_command(text: str) -> Command | None:
 
 def command_parts(text: str) -> tuple[str, str]:
     """The word after the slash, and its argument."""
-    word, _, argument = text.strip().removeprefix("/").partition(" ")
-    return word.lower(), argument.strip()
+    word, *rest = text.strip().removeprefix("/").split(maxsplit=1) or [""]
+    return word.lower(), rest[0] if rest else ""
 
 
 def is_command(text: str) -> bool:

@@ -16,6 +16,8 @@ MAX_OUTPUT_CHARS = 2000
 def read(path: Path) -> Parts:
     """The cells. Raises ValueError, KeyError or TypeError where the file is no notebook."""
     notebook = json.loads(path.read_bytes())
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        raise ValueError("it has no list of cells, as those since nbformat 4 have")
     cells, language = notebook["cells"], notebook.get("metadata", {}).get("kernelspec", {}).get("language", "python")
     return Parts("cell", len(cells), (_cell(cell, str(language)) for cell in cells))
 

@@ -41,7 +41,7 @@ class _Collected:
     """The parts as they come in."""
 
     def __init__(self) -> None:
-        self.unit, self.total_n = "", 0
+        self.unit, self.total_n = "", 1
         self.done_n = 0
         self.done_texts_n = 0
         """Texts that belong to whole parts."""
@@ -50,7 +50,7 @@ class _Collected:
 
     @property
     def complete(self) -> bool:
-        return self.done_n >= max(1, self.total_n)
+        return self.done_n >= self.total_n
 
     def take(self, value: Any, name: str) -> None:
         """Take in a line of the child. Raises LocalSpecError if it says so."""
@@ -119,7 +119,7 @@ def read_paper(
                 os.killpg(process.pid, signal.SIGKILL)  # its copies too
     if collected.text.strip():
         return PaperText(collected.text, collected.taken)
-    if collected.complete and kind is PaperKind.PDF:
+    if collected.complete and collected.total_n and kind is PaperKind.PDF:
         raise InputError(f"{name} holds no text: its pages are pictures.", "Recognise its text first (OCR).")
     if collected.complete:
         raise InputError(f"{name} is empty.", "There is nothing in it to attach.")

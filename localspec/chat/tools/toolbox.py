@@ -183,7 +183,8 @@ class Toolbox:
         chosen += [each for each in self.known if each.server in whole or each.full_name in self._choice.tool]
         for wanted in self._choice.tool:
             known = wanted in OWN_TOOLS or wanted in whole or any(each.full_name == wanted for each in chosen)
-            if not known and (wanted.partition(".")[0] in self._connections or "." not in wanted):
+            server = self._connections.get(wanted.partition(".")[0])
+            if not known and ("." not in wanted or (server is not None and server.client is not None)):
                 troubles.append(f"There is no tool {wanted}; `localspec mcp list` and /tools list those there are.")
         self.offered, self.troubles = tuple(named(chosen)), tuple(troubles)
 

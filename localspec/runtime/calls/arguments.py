@@ -23,6 +23,8 @@ _SPACE, _COLON = re.compile(r"\s*"), re.compile(r"\s*:\s*")
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+ELEMENT = "item"
+"""The tag around an element of a list, where lists are tags and what is between them."""
 _DEEPEST, _MOST_CASES = 64, 256
 NOTES = frozenset(("title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly"))
 """Keywords of JSON Schema by which no value is refused."""
@@ -86,13 +88,62 @@ def _part(root: Any, place: str) -> Any:
     return root
 
 
+def nested_value(text: str, at: int, name: str, mark: str, schema: Any, root: Any) -> tuple[Any, int] | None:
+    """The list or object behind a tag, whose values stand between tags, too, and the index after the tag's end.
+
+    Each tag has ``mark`` before it. None if no tag follows, or if ``schema``, a part of ``root``, allows neither.
+    Raises ValueError if a tag has no end.
+    """
+    return _nested(text, at, f"{mark}</{name}>", mark, schema, root, _DEEPEST)
+
+
+def _nested(text: str, at: int, closing: str, mark: str, schema: Any, root: Any, depth: int) -> tuple[Any, int] | None:
+    types = types_of(schema, root)
+    tag = re.compile(rf"\s*{re.escape(mark)}<([^<>/\s]+)>")
+    allowed = {"array", "object"} if types is None else types & {"array", "object"}
+    if not allowed or not tag.match(text, at):
+        return None
+    if depth == 0:
+        raise ValueError("it is nested too deeply")
+    found: list[tuple[str, Any]] = []
+    while opened := tag.match(text, at):
+        name, end = opened[1], f"{mark}</{opened[1]}>"
+        part = _part_within(schema, root, name)
+        inner = _nested(text, opened.end(), end, mark, part, root, depth - 1)
+        if inner is None:
+            value_end = text.find(end, opened.end())
+            if value_end < 0:
+                raise ValueError(f"<{name}> in it does not end")
+            inner = typed(text[opened.end() : value_end], types_of(part, root)), value_end + len(end)
+        found.append((name, inner[0]))
+        at = inner[1]
+    at = _after_space(text, at)
+    if not text.startswith(closing, at):
+        raise ValueError("a list or an object in it does not end")
+    is_list = "array" in allowed and all(name == ELEMENT for name, _ in found)
+    return [value for _, value in found] if is_list else dict(found), at + len(closing)
+
+
+def _part_within(schema: Any, root: Any, name: str) -> Any:
+    """The schema of a list's elements, or of an object's property; None if it is not there."""
+    for case in cases_of(schema, root):
+        properties = case.get("properties")
+        if isinstance(properties, dict) and name in properties:
+            return properties[name]
+        for key in ("items", "additionalProperties"):
+            if isinstance(case.get(key), dict):
+                return case[key]
+    return None
+
+
 def typed(value: str, types: frozenset[str] | None) -> Any:
     """A text between tags as a value of ``types``: JSON if it is, of another type than a text where it may be one.
 
     Where it may be none it may also be as Python writes it: chat templates that print values as they are show calls so.
     """
     if types is not None and "string" not in types:
-        return _literal(value)
+        empty: list[Any] = [each for each, name in (([], "array"), ({}, "object")) if name in types]
+        return empty[0] if len(empty) == 1 and not value.strip() else _literal(value)
     try:
         found, end = json_value(value, 0)
     except ValueError:

@@ -5,19 +5,29 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
 from localspec.base.errors import UsageError
 from localspec.engine.settings import Sampling
-from localspec.runtime.calls.parameters import ANY, ANY_TEXT, NAME, are_written, parameters_of
+from localspec.runtime.calls.parameters import (
+    ANY,
+    ANY_TEXT,
+    DEFINITIONS,
+    NAME,
+    Parameter,
+    Repeated,
+    are_written,
+    parameters_of,
+    parts_of,
+)
 from localspec.runtime.calls.syntax import CallSyntax, unmarked
 from localspec.runtime.messages import Tool
 from localspec.runtime.reasoning import NAMES
 from localspec.runtime.template.values import schema_of
 
-_KEPT_N = 256
+_KEPT_N, _DEEPEST = 256, 4
 _PIECES = re.compile(r"(«.+?»|NAME|ARGUMENTS|ID|KEY|VALUE|WORD|\n)")
 _ANY_OBJECT = {"type": "object"}
 _NO_ARGUMENTS = {"type": "object", "properties": {}, "additionalProperties": False}
@@ -40,15 +50,15 @@ def held(
 ) -> Sampling:
     """The settings with a grammar that begins where a call does.
 
-    Where the answer is to fit a JSON Schema, it is that or calls, unless calls are bare JSON themselves. The settings
-    stay as they are where another grammar was asked for, with mirostat, which takes none, and where tags cannot say a
-    parameter's name. ``controls`` are the markers that are control tokens; ``reasons`` is as for ``CallReader``.
+    Where the answer is to fit a JSON Schema, it is that or calls. The settings stay as they are where another grammar
+    was asked for, with mirostat, which takes none, and where tags cannot say a parameter's name. ``controls`` are the
+    markers that are control tokens; ``reasons`` is as for ``CallReader``.
 
     With ``must_call`` the answer is nothing but calls: UsageError is raised where none can be required. With
     ``one_call`` there is at most one.
     """
     can_be = not syntax.written or all(map(are_written, tools))
-    answer = None if must_call or syntax.bare else _answer_schema(sampling)
+    answer = None if must_call else _answer_schema(sampling)
     if not can_be or (sampling.grammar is not None and answer is None) or sampling.mirostat:
         if must_call:
             raise _cannot_require(syntax, can_be=can_be)
@@ -100,7 +110,10 @@ def _grammar(
         for i, tool in enumerate(tools)
         for way in syntax.held
     ]
-    if syntax.written:
+    arguments: list[str] = []
+    if answer is not None and syntax.bare:
+        calls = [f"%json {json.dumps(_bare_call(tool))}" for tool in tools]
+    elif syntax.written:
         arguments = [rule for i, tool in enumerate(tools) for rule in _singly(syntax, tool, i, controls)]
         arguments += _any_value(syntax.quote, controls) if syntax.quote != '"' else ()
     else:
@@ -145,31 +158,62 @@ def _written(part: str, given: Mapping[str, str] = _USUAL, *, controls: Mapping[
 
 def _singly(syntax: CallSyntax, tool: Tool, number: int, controls: Mapping[str, int]) -> Iterator[str]:
     """The rules of a tool's arguments, each by itself: its parameters in order, or any where its schema says more."""
-    rule, text = f"arguments{number}", f"TEXT{number}"
+    rule, between = f"arguments{number}", json.dumps(syntax.separator)
     parameters = parameters_of(tool)
-    for i, each in enumerate((ANY,) if parameters is None else parameters):
-        written = partial(_written, given={"KEY": json.dumps(each.name) if each.name else _NAME}, controls=controls)
-        as_text = each.text if syntax.is_tagged or (syntax.as_text and each.types == _TEXT) else None
-        before, _, after = (syntax.written_text if as_text else syntax.written).partition("VALUE")
-        said, rest = _until_token(after, controls)
-        if as_text:
-            value = f"{text}_{i}"
-            yield f"{value}: {_terminal(as_text, said, rest)}"
-        elif syntax.quote == '"' or (each.types and each.types <= _SINGLE):
-            value = f"%json {json.dumps(each.schema)} {json.dumps(said)}"
-        else:
-            value = "value"
-        yield f"{rule}_{i}: {written(before)} {value} {written(rest)}"
-    between = json.dumps(syntax.separator)
+    singles = _Singles(syntax, schema_of(tool), controls)
+    yield from singles.rules(f"TEXT{number}", rule, (ANY,) if parameters is None else parameters, _DEEPEST)
     if parameters is None:
         yield f"{rule}: ({rule}_0 ({between} {rule}_0)*)?"
-        return
-    # From the last to the first, which may begin the sequence if all before it may be left out.
+    else:
+        yield f"{rule}: {_in_order(rule, parameters, between)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Singles:
+    """The rules of values that stand each by itself."""
+
+    syntax: CallSyntax
+    root: Mapping[str, Any]
+    """The schema of their tool."""
+    controls: Mapping[str, int]
+
+    def rules(self, text: str, rule: str, parameters: Sequence[Parameter], depth: int) -> Iterator[str]:
+        """A rule for each parameter, with terminals whose names begin with ``text``."""
+        syntax, controls = self.syntax, self.controls
+        for i, each in enumerate(parameters):
+            written = partial(_written, given={"KEY": json.dumps(each.name) if each.name else _NAME}, controls=controls)
+            as_text = each.text if syntax.is_tagged or (syntax.as_text and each.types == _TEXT) else None
+            before, _, after = (syntax.written_text if as_text else syntax.written).partition("VALUE")
+            said, rest = _until_token(after, controls)
+            if as_text:
+                value = f"{text}_{i}"
+                yield f"{value}: {_terminal(as_text, said, rest)}"
+            elif syntax.nests and (parts := parts_of(each, self.root) if depth else None) is not None:
+                value, rest = f"(%json {json.dumps(each.schema)} | {rule}_{i}_parts)", after
+                yield from self._parts(f"{text}_{i}", f"{rule}_{i}_parts", parts, depth - 1)
+            elif syntax.quote == '"' or (each.types and each.types <= _SINGLE):
+                value = f"%json {json.dumps(each.schema)} {json.dumps(said)}"
+            else:
+                value = "value"
+            yield f"{rule}_{i}: {written(before)} {value} {written(rest)}"
+
+    def _parts(self, text: str, rule: str, parts: Sequence[Parameter] | Repeated, depth: int) -> Iterator[str]:
+        """The rules of a list or an object that stands between tags."""
+        if isinstance(parts, Repeated):
+            yield from self.rules(text, rule, (parts.element,), depth)
+            yield f"{rule}: {rule}_0{{{parts.least},{'' if parts.most is None else parts.most}}}"
+        else:
+            yield from self.rules(text, rule, parts, depth)
+            yield f"{rule}: {_in_order(rule, parts, json.dumps(self.syntax.separator))}"
+
+
+def _in_order(rule: str, parameters: Sequence[Parameter], between: str) -> str:
+    """The alternatives of a sequence from the last to the first, which may begin it if all before may be left out."""
     begins, rest = ['""'], ""
     for i, each in reversed(list(enumerate(parameters))):
         begins = [f"{rule}_{i} {rest}", *([] if each.required else begins)]
         rest = f"({between} {rule}_{i}){'' if each.required else '?'} {rest}"
-    yield f"{rule}: {' | '.join(begins)}"
+    return " | ".join(begins)
 
 
 def _until_token(written: str, controls: Mapping[str, int]) -> tuple[str, str]:
@@ -214,6 +258,25 @@ def _schema(tool: Tool) -> dict[str, Any]:
     except UsageError:
         return _ANY_OBJECT
     return found if isinstance(found, dict) else _ANY_OBJECT
+
+
+def _bare_call(tool: Tool) -> dict[str, Any]:
+    """The schema of a whole call that is bare JSON: llguidance tells JSON from other JSON, and not from a text."""
+    from localspec.engine.backends.llama.guidance import refusal  # loads a library
+
+    arguments = dict(_schema(tool))
+    shared = {key: arguments.pop(key) for key in (*DEFINITIONS, "x-guidance") if key in arguments}
+    call = {
+        "type": "object",
+        "properties": {"name": {"const": tool.name}, "parameters": arguments},
+        "required": ["name", "parameters"],
+        "additionalProperties": False,
+        **shared,
+    }
+    # References to other parts than definitions lead nowhere.
+    if refusal(f"%llguidance {{}}\nstart: %json {json.dumps(call)}"):
+        call["properties"] = {"name": {"const": tool.name}, "parameters": _ANY_OBJECT}
+    return call
 
 
 def _head(syntax: CallSyntax) -> str:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from localspec.base.errors import UsageError
-from localspec.runtime.calls.arguments import NOTES, cases_of, types_of
+from localspec.runtime.calls.arguments import ELEMENT, NOTES, cases_of, types_of
 from localspec.runtime.messages import Tool
 from localspec.runtime.template.values import schema_of
 
@@ -19,9 +19,11 @@ ANY_TEXT = f"/{_ANY}/"
 _KEPT_N = 256
 NAME = r"[A-Za-z0-9_.$@-]{1,64}"
 """A pattern of the names that every syntax can say."""
-_DEFINITIONS = ("$defs", "definitions")
-_SAID = frozenset(("type", "properties", "required", "additionalProperties", "$schema", "$id", *_DEFINITIONS)) | NOTES
+DEFINITIONS = ("$defs", "definitions")
+"""Keywords of JSON Schema under which stand what references lead to."""
+_SAID = frozenset(("type", "properties", "required", "additionalProperties", "$schema", "$id", *DEFINITIONS)) | NOTES
 _TEXTS = frozenset(("type", "minLength", "maxLength", "pattern", "format"))
+_LISTED = frozenset(("type", "items", "minItems", "maxItems"))
 _VALUES = frozenset(("enum", "const"))
 _LONGEST = 10_000
 """Characters up to which a text's length is counted."""
@@ -42,6 +44,17 @@ class Parameter:
     """A terminal of Lark for a text as it is; None if the value is always JSON."""
     schema: Mapping[str, Any]
     """The JSON Schema of the value, as llguidance takes it."""
+    part: Any = None
+    """The same as the tool has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The elements of a list."""
+
+    element: Parameter
+    least: int
+    most: int | None
 
 
 ANY = Parameter("", False, None, ANY_TEXT, {})
@@ -52,6 +65,26 @@ ANY = Parameter("", False, None, ANY_TEXT, {})
 def parameters_of(tool: Tool) -> tuple[Parameter, ...] | None:
     """The parameters in the order of the tool's schema; None if it says more than which there are."""
     schema = schema_of(tool)
+    return _properties(schema, schema)
+
+
+def parts_of(parameter: Parameter, root: Any) -> tuple[Parameter, ...] | Repeated | None:
+    """The properties of an object, or the elements of a list, in a schema that says no more than that; otherwise None.
+
+    ``root`` is the schema of the tool.
+    """
+    cases = [case for case in cases_of(parameter.part, root) if case != {"type": "null"}]
+    match cases:
+        case [{"type": "object", "properties": {**properties}} as only]:
+            return _properties(only, root) if all(re.fullmatch(NAME, str(name)) for name in properties) else None
+        case [{"type": "array", "items": items} as only] if only.keys() <= _LISTED:
+            least, most = only.get("minItems", 0), only.get("maxItems")
+            if all(size is None or (isinstance(size, int) and 0 <= size <= _LONGEST) for size in (least, most)):
+                return Repeated(_parameter(ELEMENT, items, True, root), least, most)
+    return None
+
+
+def _properties(schema: Mapping[str, Any], root: Mapping[str, Any]) -> tuple[Parameter, ...] | None:
     properties, required = schema.get("properties", {}), schema.get("required", [])
     if not (
         schema.keys() <= _SAID
@@ -61,7 +94,7 @@ def parameters_of(tool: Tool) -> tuple[Parameter, ...] | None:
         and all(isinstance(name, str) and name in properties for name in required)
     ):
         return None
-    return tuple(_parameter(name, part, name in required, schema) for name, part in properties.items())
+    return tuple(_parameter(name, part, name in required, root) for name, part in properties.items())
 
 
 def are_written(tool: Tool) -> bool:
@@ -77,12 +110,12 @@ def _parameter(name: str, part: Any, required: bool, root: Mapping[str, Any]) ->
 
     schema = part if isinstance(part, dict) else {}
     if '"$ref"' in json.dumps(schema):
-        schema = {**schema, **{key: root[key] for key in _DEFINITIONS if key in root}}
+        schema = {**schema, **{key: root[key] for key in DEFINITIONS if key in root}}
     try:
         grammar = json.loads(grammar_of_schema(json.dumps(schema)))["grammars"][0]
     except UsageError:
         return Parameter(name, required, types, text or ANY_TEXT, {})
-    return Parameter(name, required, types, text, grammar["json_schema"])
+    return Parameter(name, required, types, text, grammar["json_schema"], part)
 
 
 def _text(part: Any, types: frozenset[str] | None, root: Mapping[str, Any]) -> str | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from localspec.base.visible import visible_line
-from localspec.runtime.calls.arguments import json_value, typed, types_of
+from localspec.runtime.calls.arguments import json_value, nested_value, typed, types_of
 from localspec.runtime.calls.syntax import MESSAGE, CallSyntax, Markers
 from localspec.runtime.messages import Tool
 from localspec.runtime.reasoning import Reasoning
@@ -23,6 +23,7 @@ from localspec.runtime.template.values import schema_of
 _AGAIN = "Write the whole call again."
 _NAMES, _ARGUMENTS = ("name", "tool_name"), ("arguments", "parameters")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
+_SPACE = re.compile(r"\s*")
 _BETWEEN = re.compile(r"[;,\s]*")
 _LONGEST_NAME = 64
 
@@ -68,6 +69,7 @@ class CallReader:
         self._begin = self._markers.compiled(syntax.begin)
         self._end = self._markers.compiled(syntax.end)
         self._argument = self._markers.compiled(syntax.argument) if syntax.argument else None
+        self._nests = self._markers.written(syntax.nests)
         self._quote = self._markers.written(syntax.quote)
 
     def read(self, text: str, *, reasons: bool = False, messages: Iterable[str] = ()) -> CallsRead:
@@ -194,6 +196,10 @@ class CallReader:
         values: dict[str, Any] = {}
         while found := argument.match(text, at):
             key = found["key"].strip()
+            at = found.start("value")
+            if self._nests and (nested := nested_value(text, at, key, self._nests, schemas.get(key), schema)):
+                values[key], at = nested[0], _after(_SPACE, text, nested[1])
+                continue
             types = types_of(schemas.get(key), schema)
             if types is not None and "string" not in types:
                 found = _as_json(text, argument, found)

@@ -45,6 +45,8 @@ class CallSyntax:
     """The same for a text, where that is another."""
     separator: str = ""
     """The text between two of them."""
+    nests: str = ""
+    """The marker before tags, where a list or an object is values between tags, those of a list between ``item``."""
     keyed: bool = False
     """True if an object's one key is the name of the tool, and its value the arguments."""
     held: tuple[str, ...] = ()
@@ -362,6 +364,7 @@ SYNTAXES: Sequence[CallSyntax] = (
         held=('«]<]minimax[>[»<invoke name="NAME">\nARGUMENTS«]<]minimax[>[»</invoke>',),
         around=("«]<]minimax[>[»<tool_call>\n", "\n", "\n«]<]minimax[>[»</tool_call>"),
         written="«]<]minimax[>[»<KEY>VALUE«]<]minimax[>[»</KEY>\n",
+        nests="]<]minimax[>[",
     ),
     CallSyntax(
         "Muse",

@@ -70,7 +70,8 @@ class ChatTemplate:
         """The conversation, up to where the assistant begins to speak. What messages and tools say is marked as input.
 
         Some templates know no system message: they refuse it, or pass it over. What it says then stands at the head of
-        the first question, which is where their makers put it. Raises InputError with the template's own words
+        the first question, which is where their makers put it. Some refuse two questions in a row, or one behind the
+        result of a call: see ``_in_turns``. Raises InputError with the template's own words
         if it refuses the conversation all the same, and if it does more work than a template needs. ``check`` is
         called now and then meanwhile, and may raise. ``shape`` is that of calls. Without
         ``begins_reply`` the text ends with the last message. ``reasoning`` is as in ``ReplyOptions``; where it is
@@ -102,15 +103,15 @@ class ChatTemplate:
         self, messages: Sequence[Message], render: Callable[[Sequence[Message]], MarkedText]
     ) -> MarkedText:
         folded = _folded(messages)
-        if folded is None:
-            return render(messages)
         try:
             text = render(messages)
         except _Refusal as refusal:
-            with suppress(_Refusal):
-                return render(folded)
+            for other in (folded, _in_turns(messages), _in_turns(folded or ())):
+                if other and other != messages:
+                    with suppress(_Refusal):
+                        return render(other)
             raise refusal
-        if messages[0].content.strip() in text:
+        if folded is None or messages[0].content.strip() in text:
             return text
         with suppress(_Refusal):
             return render(folded)
@@ -152,6 +153,8 @@ class _RenderOptions:
     reasoning: str | None
 
 
+_STOPPED = "(stopped)"
+"""The answer of a model to results that it did not reply to."""
 _RUNTIME_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """The errors that a program in a template can run into."""
 
@@ -172,6 +175,23 @@ def _folded(messages: Sequence[Message]) -> list[Message] | None:
         return None
     text = MarkedText.given(f"{messages[0].content.strip()}\n\n") + given(messages[1].content)
     return [Message(Role.USER, text), *messages[2:]]
+
+
+def _in_turns(messages: Sequence[Message]) -> list[Message]:
+    """The conversation with questions that follow each other as one, and an answer before one that follows results.
+
+    Some templates take no other: after calls that were stopped, they would refuse the conversation for good.
+    """
+    found: list[Message] = []
+    for message in messages:
+        before = found[-1].role if found and message.role is Role.USER else None
+        if before is Role.USER:
+            text = given(found.pop().content) + MarkedText.given("\n\n") + given(message.content)
+            message = Message(Role.USER, text)
+        elif before is Role.TOOL:
+            found.append(Message(Role.ASSISTANT, _STOPPED))
+        found.append(message)
+    return found
 
 
 def _sentence(error: Exception) -> str:

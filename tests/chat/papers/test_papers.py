@@ -116,6 +116,9 @@ REFUSED: dict[str, tuple[str, bytes | Callable[[Path], None], str]] = {
     "no-xml": ("a.docx", documents.archive({"word/document.xml": "hello"}), "cannot be read as a Word document"),
     "no-book": ("a.xlsx", documents.archive({"xl/workbook.xml": "hello"}), "cannot be read as an Excel workbook"),
     "no-notebook": ("a.ipynb", b'{"cells": [1]}', "cannot be read as a notebook"),
+    "old-notebook": ("a.ipynb", b'{"worksheets": []}', "has no list of cells"),
+    "no-cells": ("a.ipynb", b'{"cells": []}', "a.ipynb is empty"),
+    "no-pages": ("a.pdf", documents.pdf([]), "a.pdf is empty"),
     "archive": ("a.zip", documents.archive({"x": "y"}), "is not text"),
 }
 

@@ -276,8 +276,8 @@ def test_servers_that_cannot_be_used_are_told(box: Open) -> None:
     """No such program, a program that ends at once, an address where nobody listens, a name without a server."""
     assert "could not be started" in box(McpServer("tests", "/nonexistent/program")).troubles[0]
     assert "there is no program nonexistent-program." in box(McpServer("tests", "nonexistent-program")).troubles[0]
-    (broken,) = box(server("broken")).troubles
-    assert broken.endswith("It said last: ␛[31mno key was given.")
+    (broken,) = box(server("broken"), tool=("tests.echo",)).troubles
+    assert broken.endswith("It said last: ␛[31mno key was given."), "and no word of a tool that it may have"
     (nobody,) = box(McpServer("tests", url="http://127.0.0.1:9/mcp")).troubles
     assert "could not be started" in nobody
     toolbox = box(tool=("lost.echo",))

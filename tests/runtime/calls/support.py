@@ -52,6 +52,15 @@ def gemma(arguments: Arguments) -> str:
     return "{" + ",".join(values) + "}"
 
 
+def nested(value: Any, name: str) -> str:
+    """A value between tags, as MiniMax-M3 writes it."""
+    if isinstance(value, dict):
+        value = "".join(nested(each, key) for key, each in value.items())
+    elif isinstance(value, list):
+        value = "".join(nested(each, "item") for each in value)
+    return f"{NS}<{name}>{value if isinstance(value, str) else json.dumps(value)}{NS}</{name}>"
+
+
 NS, CDATA, PARAM = "]<]minimax[>[", '<param name="{}"><![CDATA[{}]]></param>', '<param name="{}">{}</param>'
 DSML = '<｜DSML｜parameter name="{{}}" string="{}">{{}}</｜DSML｜parameter>\n'
 XML, PAIR = "<parameter={}>\n{}\n</parameter>\n", "<arg_key>{}</arg_key>\n<arg_value>{}</arg_value>\n"
@@ -104,7 +113,7 @@ WRITERS: dict[str, Callable[[str, Arguments], str]] = {
         f"<|tool_call_start|>[{n}({', '.join(f'{key}={value!r}' for key, value in a.items())})]<|tool_call_end|>"
     ),
     "MiniMax-M3": lambda n, a: (
-        f'{NS}<tool_call>\n{NS}<invoke name="{n}">{tagged(a, f"{NS}<{{0}}>{{1}}{NS}</{{0}}>")}{NS}</invoke>\n'
+        f'{NS}<tool_call>\n{NS}<invoke name="{n}">{"".join(nested(a[key], key) for key in a)}{NS}</invoke>\n'
         f"{NS}</tool_call>"
     ),
     "Muse": lambda n, a: (
@@ -232,3 +241,21 @@ def object_schema(properties: Mapping[str, Any], required: Sequence[str] = ()) -
     place = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 40}}, "required": ["name"]}
     definitions = {"Colour": {"type": "string", "enum": ["red", "dark blue"]}, "Place": place}
     return {"type": "object", "properties": dict(properties), "required": list(required), "$defs": definitions}
+
+
+NESTED = object_schema(
+    {
+        "places": {"type": "array", "items": PARAMETERS["place"]},
+        "deep": {
+            "type": "object",
+            "properties": {"deep": {"type": "object", "properties": {"text": PARAMETERS["text"]}}},
+        },
+        "table": {
+            "anyOf": [{"type": "array", "items": {"type": "array", "items": {"type": "string"}}}, {"type": "null"}]
+        },
+        "sizes": {"type": "object", "additionalProperties": {"type": "number"}},
+        "any": {},
+        "text": {"type": "string"},
+    }
+)
+"""The schema of a tool that takes lists and objects."""

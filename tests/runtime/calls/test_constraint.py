@@ -30,6 +30,8 @@ from tests.builtin import open_target
 from tests.runtime.calls.support import (
     BY_NAME,
     FIRST,
+    NESTED,
+    NS,
     PARAMETERS,
     SCHEMA,
     SECOND,
@@ -329,13 +331,10 @@ def test_a_call_cannot_be_required_where_nothing_holds_it() -> None:
 
 @each_syntax
 def test_an_answer_that_is_to_fit_a_schema_may_be_calls_instead(syntax: CallSyntax) -> None:
-    """But neither prose, nor JSON of another form. Where calls are bare JSON they cannot be told from answers."""
+    """But neither prose, nor JSON of another form."""
     vocab = target_vocab()
     asked = Sampling(grammar=grammar_of_schema(json.dumps(object_schema({"time": {"type": "string"}}, ["time"]))))
     settings = held(asked, syntax, TOOLS, {}, reasons=False)
-    if syntax.bare:
-        assert settings == asked
-        return
     assert settings.grammar_triggers == ()
     call = begun(syntax, WRITERS[syntax.name]("first", {"text": "a", "n": 7}).removesuffix("<|end_of_msg|>")) or ""
     texts = {'{"time": "noon"}': True, call.replace("'", '"'): True, '{"hour": 3}': False, "It is noon.": False}
@@ -345,3 +344,54 @@ def test_an_answer_that_is_to_fit_a_schema_may_be_calls_instead(syntax: CallSynt
     behind = held(asked, syntax, TOOLS, {}, reasons=True)
     assert behind.grammar == settings.grammar
     assert behind.grammar_triggers
+
+
+@pytest.mark.parametrize(
+    ("parameters", "arguments", "fits"),
+    [
+        (object_schema({"place": PARAMETERS["place"]}, ["place"]), {"place": {"name": "Bern"}}, True),
+        (object_schema({"place": PARAMETERS["place"]}, ["place"]), {"place": {"name": 3}}, False),
+        ({"properties": {"a": {}, "b": {"$ref": "#/properties/a"}}}, {"b": 3}, True),
+    ],
+)
+def test_a_bare_call_beside_an_answer_is_held_to_what_the_schema_of_its_tool_refers_to(
+    parameters: Arguments, arguments: Arguments, fits: bool
+) -> None:
+    """Other references than those to definitions hold it to nothing; an answer may name a tool."""
+    tools, vocab = (replace(FIRST, parameters=json.dumps(parameters)), SECOND), target_vocab()
+    asked = Sampling(grammar=grammar_of_schema(json.dumps(object_schema({"name": {"type": "string"}}, ["name"]))))
+    settings = held(asked, BY_NAME["Llama 3"], tools, {}, reasons=False)
+    for text, taken in ((WRITERS["Llama 3"]("first", arguments), fits), ('{"name": "Ann"}', True)):
+        rules = GuidanceRules.of(settings.grammar or "", vocab)
+        assert all(map(rules.accept, vocab.tokenize(text, special=False))) == taken
+
+
+@pytest.mark.parametrize("with_controls", [False, True])
+@pytest.mark.parametrize(
+    ("arguments", "fits"),
+    [
+        ({"places": [{"name": "Bern"}, {"name": "5"}], "deep": {"deep": {"text": "5"}}}, True),
+        ({"places": [], "deep": {}}, True),
+        ({"table": [["1", "a"], [], ["b"]], "text": "a"}, True),
+        ({"places": [{}]}, False),
+        ({"places": [{"other": "Bern"}]}, False),
+        ({"deep": {"text": "5"}}, False),
+        ({"table": ["a"]}, False),
+    ],
+)
+def test_lists_and_objects_may_stand_between_tags_where_the_syntax_has_them_so(
+    arguments: Arguments, fits: bool, with_controls: bool
+) -> None:
+    """They are held to the schema as JSON is, which they may be as well."""
+    syntax, tools = BY_NAME["MiniMax-M3"], (replace(FIRST, parameters=json.dumps(NESTED)),)
+    vocab: Any = marked_vocab() if with_controls else target_vocab()
+    marked = {NS: vocab.spare[0]} if with_controls else {}
+    grammar = held(Sampling(), syntax, tools, marked, reasons=False, must_call=True).grammar or ""
+    as_json = {key: value if isinstance(value, str) else json.dumps(value) for key, value in arguments.items()}
+    for given_ in (arguments, as_json):
+        rules = GuidanceRules.of(grammar, vocab)
+        parts = WRITERS["MiniMax-M3"]("first", given_).split(NS)
+        said = [vocab.tokenize(part, special=False) for part in parts]
+        between = list(marked.values()) or vocab.tokenize(NS, special=False)
+        tokens = [token for part in said for token in (*between, *part)][len(between) :]
+        assert all(map(rules.accept, tokens)) == fits

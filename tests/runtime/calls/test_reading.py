@@ -22,6 +22,8 @@ from tests.runtime.calls.support import (
     FIRST,
     HOSTILE,
     LINE,
+    NESTED,
+    NS,
     TOOLS,
     WRITERS,
     Arguments,
@@ -212,6 +214,34 @@ def test_what_stands_between_tags_is_of_the_type_that_the_schema_asks_for(
     reader = CallReader(BY_NAME["Qwen3-Coder"], (replace(FIRST, parameters=json.dumps(whole)),))
     read = reader.read(f"<tool_call><function=first><parameter=text>{written}</parameter></function></tool_call>")
     assert [call.arguments for call in read.calls] == [{"text": meant}]
+
+
+@pytest.mark.parametrize(
+    "meant",
+    [
+        {"places": [{"name": "Bern"}, {"name": "5"}], "text": "5"},
+        {"deep": {"deep": {"text": "5"}}, "text": "true"},
+        {"table": [["1", " a\n"], ["</item>"]], "sizes": {"S": 5, "M": 5.5}},
+        {"any": {"item": 3, "more": [1, {"is": True}]}},
+        {"places": [], "table": [], "sizes": {}},
+        {"text": f"{NS}<item>a"},
+    ],
+)
+def test_lists_and_objects_between_tags_are_read_as_the_schema_has_them(meant: Arguments) -> None:
+    """However deep, with a tag within the same tag; empty ones, too. A text that says tags stays a text."""
+    tool = replace(FIRST, parameters=json.dumps(NESTED))
+    one, other = WRITERS["MiniMax-M3"]("first", meant), WRITERS["MiniMax-M3"]("first", {"text": "a"})
+    read = CallReader(BY_NAME["MiniMax-M3"], (tool,)).read(f"{one}\n{other}")
+    assert [call.arguments for call in read.calls] == [meant, {"text": "a"}]
+
+
+@pytest.mark.parametrize("value", [f"{NS}<item>", f"{NS}<item>a{NS}</item>a", f"{NS}<item>" * 999])
+def test_a_list_between_tags_that_does_not_end_is_no_argument(value: str) -> None:
+    tool = replace(FIRST, parameters=json.dumps(NESTED))
+    call = WRITERS["MiniMax-M3"]("first", {"text": "VALUE"}).replace("text>", "table>").replace("VALUE", value)
+    read = CallReader(BY_NAME["MiniMax-M3"], (tool,)).read(call)
+    assert read.calls == ()
+    assert "cannot be read" in (read.error or "")
 
 
 def test_a_call_without_its_first_marker_is_made_where_models_forget_that() -> None:
