@@ -13,7 +13,7 @@ import click
 from localspec.base.errors import UsageError
 from localspec.base.visible import visible_line
 from localspec.cli.options import Decorated, MarksChoice, command_line_settings, print_problems, reply_options
-from localspec.cli.report import print_news, remark
+from localspec.cli.report import closing_observers, print_news, remark
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
 
@@ -143,7 +143,7 @@ def _answer_lines(services: Services, chat_config: ChatConfig, options: LineOpti
     from localspec.runtime.remote.limits import remote_notes
     from localspec.store import Store
 
-    with closing(Store.open_or_memory()) as store, closing(Observers()) as observers:
+    with closing(Store.open_or_memory()) as store, closing_observers(Observers()) as observers:
         if store.notice:
             remark(store.notice)
         observers.watch(store)

@@ -120,6 +120,8 @@ def set_(name: str, value: str, pair: str | None) -> None:
     def refuse_mistake(changed: Config) -> None:
         for problem in _problems(changed):
             if problem.what.startswith(f"{known}: "):
+                if named.key == "pair":
+                    load_catalogue().find(str(wanted)).files()  # raises with the way to get it
                 raise UsageError(f"{problem.what.rstrip('.')}.", "The setting stays as it was.")
 
     written = write_value(named, wanted, pair, check=refuse_mistake)

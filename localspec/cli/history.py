@@ -96,6 +96,11 @@ def _say_what_was_left(all_n: int, shown_n: int) -> None:
 
 def _nothing(text: str | None, *, archived: bool, deleted: bool) -> str:
     if text is not None:
+        from localspec.store.filing import FilingFilter
+
+        if FilingFilter.parse(text)[0]:
+            more = "" if archived or deleted else " With is:any in the filter, archived ones are listed too."
+            return f"No conversation matches {text!r}.{more}"
         return f"No title has the letters of {text!r}. `localspec history search` looks into the messages."
     if archived and not deleted:
         return "The archive is empty. `localspec history archive ID` puts a conversation there."

@@ -60,7 +60,9 @@ def disagreements(
     from localspec.insight.stats.redaction import Redaction, read_rules
     from localspec.store.files import new_file
 
-    gathered = Disagreements(read_rules(rules) if rules else Redaction(), int(context_chars), drafter, pair_id)
+    gathered = Disagreements(
+        read_rules(rules) if rules else Redaction(), int(context_chars), drafter, pair_id, copied=bool(beginnings)
+    )
     with open_history() as store:
         ids = [store.find(each) for each in beginnings] or [each.heading.id for each in store.conversations()]
         with nullcontext(sys.stdout) if output is None else new_file(output) as stream:

@@ -38,6 +38,7 @@ def rm(services: Services, /, beginnings: Sequence[str], matching: str | None, f
             for conversation in found:
                 store.destroy(conversation)
             print("Deleted for good.")
+            _name_copies(store)
             _name_what_models_keep()
         else:
             store.delete(*found)
@@ -75,6 +76,14 @@ def _forget_what_was_typed(store: Store, conversation: str) -> None:
     except OSError as error:
         message, _ = refused(f"The messages that were sent are kept in {data} too, and stay there", error, "")
         raise StoreError(message, "Nothing was deleted; make the folder writable.") from None
+
+
+def _name_copies(store: Store) -> None:
+    """Name the copies of the whole history that a migration or damage left beside it."""
+    from localspec.store.opening import copies_of
+
+    for copy in copies_of(store.path) if store.path is not None else ():
+        print(f"An earlier copy of the history may contain what was deleted; to forget it, delete {copy}.")
 
 
 def _name_what_models_keep() -> None:

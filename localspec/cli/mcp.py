@@ -62,7 +62,10 @@ def list_(as_json: bool) -> None:
 def add(
     name: str, command: tuple[str, ...], url: str | None, variables: tuple[str, ...], headers: tuple[str, ...]
 ) -> None:
-    """Add a server to the settings file: localspec mcp add time uvx mcp-server-time."""
+    """Add a server to the settings file: localspec mcp add time uvx mcp-server-time.
+
+    After -- all belongs to COMMAND, also what is named like an option here: localspec mcp add NAME -- COMMAND --env X.
+    """
     from localspec.config import read_config
     from localspec.config.file import write_server
     from localspec.config.servers import WrongServer, parse_server
@@ -124,8 +127,10 @@ def import_(file: Path) -> None:
         if name in here:
             remark(f"{name} is here already, and stays as it is.")
             continue
-        write_server(name, server)
+        written = write_server(name, server)
         print(visible_line(f"{name}: {server.place}"))
+        if server.placeholder is not None:
+            remark(f"{name} has {server.placeholder}, which is not filled in here: write the value in {written.path}.")
     for each in wrong:
         remark(f"{each}. It is left out.")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +19,7 @@ from localspec.base.visible import visible, visible_line
 
 if TYPE_CHECKING:
     from localspec.insight.observers import Observer
+    from localspec.insight.observers.observers import Observers
 
 
 def show(error: LocalSpecError) -> int:
@@ -34,6 +37,16 @@ def print_news(observer: Observer, wait_s: float = 0.0) -> None:
     """Print new messages of an observer; waits at most so long for a pending evaluation."""
     for news in observer.news(wait_s):
         remark(news.text)
+
+
+@contextmanager
+def closing_observers(observers: Observers) -> Iterator[Observers]:
+    """Close observers at the end of a ``with``, and print what they met until then."""
+    try:
+        yield observers
+    finally:
+        observers.close()
+        print_news(observers)
 
 
 def from_click(error: click.ClickException, command: str = "localspec") -> LocalSpecError:

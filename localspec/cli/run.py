@@ -14,7 +14,7 @@ from localspec.base.errors import INTERRUPTED_EXIT_CODE, UsageError
 from localspec.base.visible import visible_line
 from localspec.cli.options import MarksChoice, command_line_settings, print_problems, reply_options
 from localspec.cli.prompt import own_prompt, read_prompt
-from localspec.cli.report import print_news, remark
+from localspec.cli.report import closing_observers, print_news, remark
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
 from localspec.cli.values import PathParam
@@ -161,7 +161,7 @@ def _reply(
     from localspec.insight.observers.observers import Observers
     from localspec.runtime.remote.limits import remote_notes
 
-    with closing(Observers()) as observers, closing(Status()) as status:
+    with closing_observers(Observers()) as observers, closing(Status()) as status:
         observers.use(chat_config)
         print_news(observers)
         with InProcessPair(services.open_pair, chat_config, lambda: status.show) as pair:

@@ -46,7 +46,7 @@ class Moment(click.ParamType[datetime]):
         return "WHEN"
 
 
-@click.command(short_help="Show how well speculation works, over all replies.")
+@click.command(short_help="Show how well speculation works, over all replies of the chat.")
 @click.option("--pair", "pair_id", metavar="ID", help="Count only replies of this pair.")
 @click.option("--since", type=Moment(), help="Count only replies since then: a date, or 12h, 7d, 4w ago.")
 @click.option("--by", type=click.Choice(BY), help="Compare groups of replies by this.")

@@ -13,6 +13,7 @@ import signal
 import sys
 import tempfile
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -72,8 +73,9 @@ class ChildWatch:
         return open_noting
 
     def _note(self, note: dict[str, str | None]) -> None:
-        os.ftruncate(self.note, 0)
-        os.pwrite(self.note, json.dumps(note).encode(), 0)
+        with suppress(OSError):  # without room a crash is explained without the names of the files
+            os.ftruncate(self.note, 0)
+            os.pwrite(self.note, json.dumps(note).encode(), 0)
 
     def _end_with_parent(self) -> None:
         os.read(self.parent, 1)

@@ -126,19 +126,27 @@ def write_value(
 def write_server(name: str, server: McpServer | None) -> Config:
     """Set an MCP server in the user's file, in place of one of that name, or take that out for None.
 
-    Returns the file as read again. Raises ConfigError.
+    With variables or headers, which are secrets, the file becomes readable by its owner alone. Returns the file as read
+    again. Raises ConfigError.
     """
     before = read_config().servers.get(name)
     own = () if before is None else (*reversed(before.values()), *((key,) for key in SERVER_KEYS))
     changes: dict[Names, Value | None] = {(SERVERS_TABLE, name, *key): None for key in own}
     changes |= {(SERVERS_TABLE, name, *key): value for key, value in (server.values() if server else {}).items()}
-    return _write(changes, dotted((SERVERS_TABLE, name)))
+    secret = server is not None and bool(server.env or server.headers)
+    return _write(changes, dotted((SERVERS_TABLE, name)), private=secret)
 
 
 def _write(
-    changes: Mapping[Names, Value | None], name: str, check: Callable[[Config], None] = lambda _: None
+    changes: Mapping[Names, Value | None],
+    name: str,
+    check: Callable[[Config], None] = lambda _: None,
+    *,
+    private: bool = False,
 ) -> Config:
     """Set values by their paths, or take them out for None, and read the file again.
+
+    A ``private`` file is readable by its owner alone from then on.
 
     Raises ConfigError, and what ``check`` raises.
     """
@@ -151,6 +159,9 @@ def _write(
             for place, value in changes.items():
                 text = with_value(text, place, value)
             check(_config_of(path, text, None))
+            if private:
+                path.touch(mode=0o600)
+                path.chmod(path.stat().st_mode & 0o700)
             replace_file(path, text.encode(mark))
         except (NotSafelyChanged, UnicodeError):
             raise ConfigError(

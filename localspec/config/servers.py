@@ -12,9 +12,10 @@ from typing import Any
 SERVERS_TABLE = "mcp"
 """The table of the file in which each server has a table of its own, by its name: ``[mcp.time]``."""
 SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
 _TEXTS = ("command", "cwd", "url")
 _MAPS = ("env", "headers")
-_IGNORED = ("type", "transport", "disabled", "autoApprove", "alwaysAllow", "timeout")
+_IGNORED = ("type", "transport", "disabled", "autoApprove", "alwaysAllow", "timeout", "gallery", "version")
 """Keys of other clients. Approvals of another program are none of ours."""
 SERVER_KEYS = (*_TEXTS, "args", *_MAPS, *_IGNORED)
 
@@ -36,6 +37,14 @@ class McpServer:
     def place(self) -> str:
         """The program and its arguments, quoted as for a shell, or the address; variables and headers are secrets."""
         return self.url or shlex.join((self.command or "", *self.args))
+
+    @property
+    def placeholder(self) -> str | None:
+        """The first value that another client would fill in, as ``${input:key}``; here it is taken as it stands."""
+        texts = (self.command or "", *self.args, *self.env.values(), self.cwd or "", self.url or "")
+        return next(
+            (found[0] for text in (*texts, *self.headers.values()) if (found := _PLACEHOLDER.search(text))), None
+        )
 
     def values(self) -> dict[tuple[str, ...], str | tuple[str, ...]]:
         """The values that are set, by their path below the server's table."""

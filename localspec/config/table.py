@@ -217,7 +217,7 @@ SETTINGS: tuple[Setting, ...] = (
         "speculation",
         "keep_caches",
         Flag(),
-        "Keep long conversations on this machine as the models read them, to return without reading",
+        "Keep what the models computed of long conversations on this machine, to return to one without reading it anew",
         "no",
         Applies.RELOAD,
     ),

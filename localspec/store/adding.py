@@ -10,6 +10,7 @@ from localspec.store import rows
 from localspec.store.database import Database, storable
 from localspec.store.documents import ConversationDocument
 from localspec.store.ids import Ids
+from localspec.store.replies import ReplyMetadata
 
 _OWN_ID = re.compile("[0-9a-f]{16}")
 
@@ -38,7 +39,7 @@ def add(database: Database, documents: Sequence[ConversationDocument], ids: Ids,
             if same is not None and not copies:
                 known.append(same)
                 continue
-            fresh = document if _is_free(database, document) else renamed(document, ids)
+            fresh = document if _is_free(database, document) else renamed(document, ids, copied=same is not None)
             if fresh is not document and not copies and not heading.source:
                 # A deleted conversation has the id: keep it as the source, to recognise this one in a later import.
                 fresh = replace(fresh, heading=replace(fresh.heading, source=heading.id or None))
@@ -49,17 +50,24 @@ def add(database: Database, documents: Sequence[ConversationDocument], ids: Ids,
     return Added(tuple(new), tuple(known))
 
 
-def renamed(document: ConversationDocument, ids: Ids) -> ConversationDocument:
-    """The conversation with new ids. Its replies count for no trial: the same evidence would count twice."""
+def renamed(document: ConversationDocument, ids: Ids, *, copied: bool) -> ConversationDocument:
+    """The conversation with new ids. Its replies count for no trial: the same evidence would count twice.
+
+    ``copied`` says that it is here already, so that its replies do not count in statistics either.
+    """
     new: dict[str | None, str | None] = {None: None}
     messages = []
     for message in document.messages:
         own = new[message.node.id] = ids()
         node = replace(message.node, id=own, parent=new[message.node.parent])
-        parts = tuple(replace(part, about=replace(part.about, trial=None, arm=None)) for part in message.parts)
+        parts = tuple(replace(part, about=_uncounted(part.about, copied=copied)) for part in message.parts)
         messages.append(replace(message, node=node, parts=parts))
     heading = replace(document.heading, id=ids(), leaf=new.get(document.heading.leaf))
     return ConversationDocument(heading, tuple(messages))
+
+
+def _uncounted(about: ReplyMetadata, *, copied: bool) -> ReplyMetadata:
+    return replace(about, trial=None, arm=None, copied=copied or about.copied)
 
 
 def _here(database: Database) -> dict[str, str]:

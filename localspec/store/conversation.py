@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -167,12 +168,14 @@ class StoredConversation:
 
     def rename(self, title: str) -> None:
         """Set the title; an empty one derives it from the first question again."""
+        self._take_over_heading()
         given = " ".join(title.split())
         question = next((node.content for node in self.tree.nodes if node.role is Role.USER), "")
         self._heading.change(replace(self.heading, title=given or title_of(question), title_given=bool(given)))
 
     def change_heading(self, change: Callable[[Heading], Heading]) -> None:
-        """Replace the heading by ``change`` of it."""
+        """Replace the heading by ``change`` of it, as it is in the store now."""
+        self._take_over_heading()
         self._heading.change(change(self.heading))
 
     def set_system(self, system: str | None) -> None:
@@ -231,6 +234,11 @@ class StoredConversation:
     def flush(self) -> bool:
         """Try again to store pending changes; True if all are stored."""
         return self._heading.flush()
+
+    def _take_over_heading(self) -> None:
+        # Gone or unreadable: the write that follows says so.
+        with suppress(StoreError, NotFoundError):
+            self._heading.take_over(rows.heading_of(self._database, self.id))
 
     def _shown_leaf(self) -> str | None:
         """The last message of the path; the leaf itself may have been deleted."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from localspec.base.errors import StoreError
 from localspec.store import rows
@@ -36,6 +36,16 @@ class HeadingWriter:
         """Replace the heading, here and in the store."""
         self.heading = heading
         self.write()
+
+    def take_over(self, stored: Heading) -> None:
+        """Take over what another program has changed in the store; what waits to be written here counts before it."""
+        if self._stored is None or not self.flush():
+            return
+        before = self._stored
+        names = (each.name for each in fields(Heading) if each.name != "leaf")
+        theirs = {name: getattr(stored, name) for name in names if getattr(self.heading, name) == getattr(before, name)}
+        self.heading = replace(self.heading, **theirs)
+        self._stored = replace(stored, leaf=before.leaf)
 
     def entitle(self, title: str) -> None:
         """Set a derived title, stored with the next write."""

@@ -1,7 +1,7 @@
 """The opening of the database file, in any state.
 
 A missing file is created. An old one is backed up and migrated. One of a newer LocalSpec, or one that cannot be
-written, is opened read-only. A damaged one is renamed, and a new one begun.
+written, is opened read-only. A damaged one is renamed, and what can be read of it is kept in a new one.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
+from localspec.base.amounts import number_of
 from localspec.base.errors import OWN_FOLDER, StoreError, explaining, refused
 from localspec.base.file_lock import folder_lock
 from localspec.store import sqlite_errors
+from localspec.store.salvage import salvage
 from localspec.store.schema import MIGRATIONS, Migration
 from localspec.store.timestamps import Clock
 
@@ -43,34 +45,88 @@ class Opened:
 
 def open_file(path: Path, clock: Clock, busy_s: float, migrations: Sequence[Migration] = MIGRATIONS) -> Opened:
     """Open the file. Raises StoreError if others use it longer than ``busy_s``, or it can be neither read nor made."""
+    before = _identity(path)
     try:
         return _open(path, busy_s, migrations)
     except sqlite3.Error as error:
         if not sqlite_errors.is_damage(error):
             raise sqlite_errors.translate(error, path) from error
-    aside = set_aside(path, clock)
+    notice = ""
+    with _creation_lock(path):
+        if before is not None and _identity(path) == before:  # no other program has set it aside meanwhile
+            notice = _begin_anew(path, clock, migrations)
     try:
         opened = _open(path, busy_s, migrations)
+        return replace(opened, notice=notice) if notice else opened
     except sqlite3.Error as error:
         raise sqlite_errors.translate(error, path) from error
-    notice = (
-        f"The file of conversations was damaged. It was renamed to {aside}, and a new one was begun. "
-        f"Much of it can often be recovered: sqlite3 {aside} .recover"
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _begin_anew(path: Path, clock: Clock, migrations: Sequence[Migration]) -> str:
+    """Set a damaged database aside, with what can be read of it in its place; returns the notice. Raises StoreError."""
+    aside = set_aside(path, clock)
+    conversations_n, messages_n = _recover(aside, path, migrations)
+    if conversations_n:
+        found = f"{number_of(conversations_n, 'conversation')} with {number_of(messages_n, 'message')}"
+        begun = f"a new one was begun with what could still be read: {found}. More can sometimes"
+    else:
+        begun = "a new one was begun. Much of it can often"
+    return (
+        f"The file of conversations was damaged. It was renamed to {aside}, and {begun} be recovered: "
+        f"sqlite3 {aside} .recover"
     )
-    return replace(opened, notice=notice)
+
+
+def _recover(aside: Path, path: Path, migrations: Sequence[Migration]) -> tuple[int, int]:
+    """Make a new database of what can be read; the numbers of conversations and messages, without any no file."""
+    found = 0, 0
+    if not _size(aside):
+        return found  # opened even to read, SQLite would delete its journal
+    unfinished = path.with_name(path.name + ".part")
+    with suppress(sqlite3.Error, OSError):
+        unfinished.unlink(missing_ok=True)
+        os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        with (
+            closing(_connect(_uri(aside, _mode_to_look(aside)), 0)) as damaged,
+            closing(_connect(_uri(unfinished, "rw"), 0)) as whole,
+        ):
+            _migrate(whole, None, migrations)
+            found = salvage(damaged, whole)
+        if found[0]:
+            unfinished.rename(path)
+            return found
+    with suppress(OSError):
+        unfinished.unlink(missing_ok=True)
+    return 0, 0
 
 
 def examine(path: Path, busy_s: float) -> str:
     """The notice that opening a file would give, empty if all is well. Nothing is changed. Raises StoreError."""
-    # Beside a file without a journal nobody writes it, and looking would leave an index.
-    mode = "ro" if _size(path.with_name(path.name + _JOURNAL)) else "ro&immutable=1"
     refusal = _refusal(path)
     try:
-        with closing(_connect(_uri(path, mode), busy_s)) as connection:
+        with closing(_connect(_uri(path, _mode_to_look(path)), busy_s)) as connection:
             version = version_of(connection)
     except sqlite3.Error as error:
         raise sqlite_errors.translate(error, path) from error
     return _why_read_only(path, version, len(MIGRATIONS), refusal)
+
+
+def _mode_to_look(path: Path) -> str:
+    # Beside a file without a journal nobody writes it, and looking would leave an index.
+    return "ro" if _size(path.with_name(path.name + _JOURNAL)) else "ro&immutable=1"
+
+
+def copies_of(path: Path) -> list[Path]:
+    """The files that earlier starts left beside a database: damaged ones, and copies before a migration."""
+    return sorted(path.parent.glob(f"{glob.escape(path.stem)}-*{path.suffix}"))
 
 
 def open_memory() -> sqlite3.Connection:
@@ -143,7 +199,7 @@ def _begin(path: Path, busy_s: float, migrations: Sequence[Migration]) -> Opened
 
 
 def _emptied(path: Path) -> str:
-    copies = sorted(map(str, path.parent.glob(f"{glob.escape(path.stem)}-*{path.suffix}")))
+    copies = [*map(str, copies_of(path))]
     earlier = f"Earlier conversations may be in {', '.join(copies)}." if copies else "There is no backup beside it."
     return (
         f"The file of conversations {path} was empty, as a crash of the system or a full disk can leave it, and a new "

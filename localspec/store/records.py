@@ -80,8 +80,8 @@ class ReplyRecord:
 def read_records(database: Database, after: int, since: datetime | None, where: RecordFilter) -> Iterator[ReplyRecord]:
     """The records after the place ``after`` of replies that have ended and left figures, oldest first.
 
-    Deleted replies do not count. Figures of an unfinished reply are added up from its rounds. Unreadable records are
-    skipped. Raises StoreError.
+    Deleted and copied replies do not count. Figures of an unfinished reply are added up from its rounds. Unreadable
+    records are skipped. Raises StoreError.
     """
     since_micros = 0 if since is None else to_micros(since)
     while page := database.query(_PAGE, (where.texts, after, where.trial, where.trial, since_micros, PAGE_N)):
@@ -97,9 +97,9 @@ def read_records(database: Database, after: int, since: datetime | None, where: 
 
 
 def _counts(run: ReplyRecord, trial: str | None) -> bool:
-    """True if the record has figures, or with a trial if it failed in that."""
+    """True if the record has figures and is no copy, or with a trial if it failed in that."""
     if trial is None:
-        return run.timings.rounds_n > 0
+        return run.timings.rounds_n > 0 and not run.about.copied
     return run.about.trial == trial and (run.timings.rounds_n > 0 or run.state is ReplyState.FAILED)
 
 

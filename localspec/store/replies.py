@@ -58,6 +58,8 @@ class ReplyMetadata:
     """The id of the trial that it counts for."""
     arm: Arm | None = None
     """Its side of the trial."""
+    copied: bool = False
+    """True of a reply that an import added once more: only the first counts in statistics."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,13 @@ from localspec.store.tree import ReplyState
 
 Data = Mapping[str, Any]
 
-_SELDOM = ("template", "trial", "arm")
-"""Fields of ``ReplyMetadata`` that are left out if they are None."""
+_SELDOM = ("template", "trial", "arm", "copied")
+"""Fields of ``ReplyMetadata`` that are left out if they are None or False."""
 
 
 def about_to_dict(about: ReplyMetadata) -> dict[str, Any]:
     """The JSON object of a reply's metadata."""
-    data = {name: value for name, value in asdict(about).items() if value is not None or name not in _SELDOM}
+    data = {name: value for name, value in asdict(about).items() if value or name not in _SELDOM}
     data["options"]["sampling"]["logit_bias"] = [
         # JSON has no infinity.
         [token, "ban" if bias == BANNED else bias]
@@ -48,6 +48,7 @@ def about_from_dict(data: Data) -> ReplyMetadata:
         template=data.get("template"),
         trial=data.get("trial"),
         arm=Arm(data["arm"]) if data.get("arm") else None,
+        copied=data.get("copied") is True,
     )
 
 

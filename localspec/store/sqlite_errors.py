@@ -67,7 +67,7 @@ def translate(error: sqlite3.Error, path: Path | None) -> StoreError:
                 marker(path).touch(mode=0o600)
         return StoreError(
             f"The file of conversations {place} is damaged.",
-            "Start LocalSpec again: it renames the damaged file and begins a new one.",
+            "Start LocalSpec again: it renames the damaged file and keeps what can be read.",
         )
     if isinstance(error, sqlite3.IntegrityError):
         return StoreError("Another program has deleted this conversation.", "Export it to keep what is shown.")

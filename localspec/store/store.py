@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,7 +19,7 @@ from localspec.store.conversation import StoredConversation
 from localspec.store.database import Database, storable
 from localspec.store.documents import ConversationDocument, Heading, ListedConversation
 from localspec.store.ids import Ids, abbreviated, new_id
-from localspec.store.opening import Opened, open_again, open_file, open_memory
+from localspec.store.opening import Opened, copies_of, open_again, open_file, open_memory
 from localspec.store.recorder import Monotonic
 from localspec.store.records import FIGURES, RecordFilter, ReplyRecord, read_records
 from localspec.store.recovery import finish_cut_off
@@ -43,7 +43,7 @@ def database_file() -> Path:
 class Store:
     """The conversations of one user. Thread-safe; ``close`` it at the end.
 
-    Methods that change a conversation that is not open raise StoreError on failure.
+    Methods that change a conversation raise StoreError on failure, also if another program has deleted it for good.
     """
 
     def __init__(
@@ -182,7 +182,8 @@ class Store:
 
     def rename(self, conversation: str, title: str) -> None:
         """As ``StoredConversation.rename``."""
-        held = self.open_conversation(conversation)
+        with _gone_is_told():
+            held = self.open_conversation(conversation)
         held.rename(title)
         if held.trouble is not None:
             raise held.trouble
@@ -196,7 +197,8 @@ class Store:
                 if held.trouble is not None:
                     raise held.trouble
                 continue
-            before = rows.heading_of(self._database, conversation)
+            with _gone_is_told():
+                before = rows.heading_of(self._database, conversation)
             if update := rows.update_heading(before, change(before)):
                 statements.append(update)
         self._database.run(statements)
@@ -211,7 +213,9 @@ class Store:
         self.change_headings(conversations, lambda heading: replace(heading, deleted=moment))
 
     def restore(self, *conversations: str) -> None:
-        """Undo ``delete``."""
+        """Undo ``delete``. Raises NotFoundError, having changed nothing, if one is gone for good."""
+        for conversation in conversations:
+            rows.heading_of(self._database, conversation)
         self.change_headings(conversations, lambda heading: replace(heading, deleted=None))
 
     def destroy(self, conversation: str) -> None:
@@ -257,6 +261,8 @@ class Store:
         folder = images_folder()
         if self.path is None or self.path.parent != folder.parent or not folder.exists():
             return
+        if any("-damaged-" in each.name for each in copies_of(self.path)):
+            return  # what is recovered of it later may name others
         # The index has the word of every reference; all texts would have to be read otherwise.
         found = self._database.query(
             """SELECT content FROM message WHERE role IN (?, ?)
@@ -272,3 +278,14 @@ class Store:
         if not self._readers:
             self._readers.append(Database(open_again(self.path, BUSY_S), self.path, "This connection only reads."))
         return self._readers[0]
+
+
+@contextmanager
+def _gone_is_told() -> Iterator[None]:
+    """Raise StoreError for a conversation that is not in the store any more."""
+    try:
+        yield
+    except NotFoundError:
+        raise StoreError(
+            "Another program has deleted a conversation for good; nothing was changed.", "Look at the list again."
+        ) from None

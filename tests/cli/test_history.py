@@ -83,6 +83,15 @@ def test_a_list_is_filtered_and_cut(localspec: Localspec, ids: tuple[str, str]) 
     assert [r["id"] for r in json.loads(localspec("history", "list", "--filter", "wsb", "--json").out)] == [ids[0]]
 
 
+def test_a_filter_of_places_that_keeps_nothing_says_what_else_it_may_look_through(
+    localspec: Localspec, ids: tuple[str, str]
+) -> None:
+    """It speaks of letters only if letters were asked for."""
+    assert "With is:any" in localspec("history", "list", "--filter", "folder:none").out
+    assert "is:any" not in localspec("history", "list", "--archived", "--filter", "tag:none").out
+    assert "No title has the letters" in localspec("history", "list", "--filter", "qqq").out
+
+
 def test_a_conversation_is_shown(localspec: Localspec, ids: tuple[str, str]) -> None:
     """The branch that was open last, one with a certain message, or all."""
     out = localspec("history", "show", ids[0][:8]).out
@@ -374,6 +383,14 @@ def test_what_was_typed_and_cannot_be_deleted_stops_the_deletion(
     done = localspec("history", "rm", *ids, "--forever", "--yes")
     assert (done.code, "Nothing was deleted" in done.err) == (11, True)
     assert all(each in localspec("history", "list", "--json").out for each in ids)
+
+
+def test_copies_that_keep_what_was_deleted_are_named(localspec: Localspec, ids: tuple[str, str]) -> None:
+    """Those that damage or a migration left beside the history."""
+    copy = database_file().with_name("history-before-v3.db")
+    copy.write_bytes(database_file().read_bytes())
+    assert str(copy) not in localspec("history", "rm", ids[0], "--yes").out
+    assert f"delete {copy}." in localspec("history", "rm", ids[1], "--forever", "--yes").out
 
 
 def test_a_damaged_file_is_told_on_the_side(localspec: Localspec, ids: tuple[str, str]) -> None:

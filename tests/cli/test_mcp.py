@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,6 +23,7 @@ from localspec.runtime.options import LoadOptions, Progress
 from tests.chat.test_active_reply import ScriptedPair
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
+from tests.config.support import configure
 from tests.line.test_terminal import ended
 from tests.terminal import Terminal
 from tests.tui.support import INFO
@@ -96,6 +98,37 @@ def test_a_file_without_servers_is_told_in_a_sentence(
     assert imported.code == 3
     assert said in imported.err
     assert "Errno" not in imported.err
+
+
+@pytest.mark.parametrize("before", [None, "# mine\n"], ids=["a new file", "one that others can read"])
+def test_settings_with_secrets_of_a_server_are_readable_by_their_owner_alone(
+    localspec: Localspec, before: str | None
+) -> None:
+    """Variables and headers are; a program and an address are not, and change nothing."""
+    if before is not None:
+        configure(before)
+        config_file().chmod(0o644)
+        assert localspec("mcp", "add", "time", "uvx", "mcp-server-time").code == 0
+        assert stat.S_IMODE(config_file().stat().st_mode) == 0o644
+    assert localspec("mcp", "add", "mail", "--env", "TOKEN=abc", "uvx", "mcp-mail").code == 0
+    assert stat.S_IMODE(config_file().stat().st_mode) == 0o600
+    assert config_file().read_text().startswith(before or "[mcp.mail]")
+
+
+def test_a_file_of_vs_code_is_imported_with_a_word_on_what_is_not_filled_in(
+    localspec: Localspec, tmp_path: Path
+) -> None:
+    """The keys that its gallery adds are passed over, and placeholders are taken as they stand."""
+    file = tmp_path / "mcp.json"
+    servers = {
+        "weather": {"type": "stdio", "command": "npx", "env": {"KEY": "${input:key}"}, "gallery": True},
+        "time": {"command": "uvx", "args": ["mcp-server-time"], "version": "1.0.0"},
+    }
+    file.write_text(json.dumps({"servers": servers, "inputs": [{"id": "key", "type": "promptString"}]}))
+    done = localspec("mcp", "import", file)
+    assert (done.code, done.out) == (0, "weather: npx\ntime: uvx mcp-server-time\n")
+    assert "weather has ${input:key}, which is not filled in here" in done.err
+    assert "time has" not in done.err
 
 
 @pytest.mark.parametrize("given", [("--tool", "get_time,calculate"), ("--tool", ""), ("--raw", "--tool", "get_time")])

@@ -124,6 +124,16 @@ def test_metrics_go_where_they_are_wanted(localspec: Localspec, replies: int, tm
     assert localspec("metrics", "--port", "70000").code == 2
 
 
+def test_disagreements_of_copies_are_exported_only_by_name(localspec: Localspec, replies: int, tmp_path: Path) -> None:
+    """Training data would have them twice."""
+    before = localspec("history", "disagreements").out
+    file = tmp_path / "all.json"
+    assert localspec("history", "export", "--all", "-o", file).code == 0
+    copies = json.loads(localspec("history", "import", file, "--copy", "--json").out)["imported"]
+    assert localspec("history", "disagreements").out == before != ""
+    assert len(localspec("history", "disagreements", *copies).out) == len(before)
+
+
 def test_disagreements_are_exported(localspec: Localspec, replies: int, tmp_path: Path) -> None:
     """A JSON object a line, in a file that only its owner reads and that was not there."""
     everything = localspec("history", "disagreements")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -220,6 +221,21 @@ def test_run_sends_a_trace_where_the_environment_says(localspec: Localspec, coll
     ]
     assert found.count("reply") == found.count("prompt") == 1
     assert found.count("verify") == found.count("commit") > 2
+
+
+@pytest.mark.parametrize("command", ["run", "chat"])
+def test_a_collector_that_refuses_is_told_at_the_end(
+    localspec: Localspec, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """Also of a single reply, whose spans are sent when the program ends."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{taken.getsockname()[1]}")
+        files = ("--target", "big.gguf", "--draft", "small.gguf")
+        said = ("hello there",) if command == "run" else ("--plain",)
+        done = localspec(command, *files, "--otel", *said, stdin=b"hello there\n")
+    assert done.code == 0
+    assert done.err.count("Traces of replies are not received.") == 1
 
 
 def test_nothing_is_sent_unasked(localspec: Localspec, collector: Collector) -> None:

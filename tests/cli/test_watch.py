@@ -13,6 +13,10 @@ from pathlib import Path
 import pytest
 
 from localspec.base.errors import EngineError, ModelFileError
+from localspec.cli.watch import ChildWatch
+from localspec.engine.cancel import Cancellation
+from localspec.runtime.options import LoadOptions
+from tests.cli.support import FakeWorld
 
 PATIENCE_S = 120.0
 SCRIPT = """
@@ -164,3 +168,13 @@ def test_ctrl_c_at_a_terminal_counts_once() -> None:
     os.close(here)
     assert process.wait(timeout=PATIENCE_S) == 130
     assert b"tokens/s" in seen
+
+
+def test_a_pair_is_loaded_where_there_is_no_room_to_note_its_files() -> None:
+    """The null device takes the place of the note then, and cannot be cut to a length."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    try:
+        opener = ChildWatch(nowhere, nowhere, nowhere).opener(FakeWorld().open_pair)
+        assert opener(LoadOptions(Path("big.gguf")), Cancellation(), None) is not None
+    finally:
+        os.close(nowhere)

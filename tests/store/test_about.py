@@ -99,5 +99,5 @@ def test_a_copy_of_a_conversation_counts_for_no_trial(store: Store) -> None:
     )
     for _ in range(3):
         store.add([replace(document, messages=messages)], copies=True)
-    assert len(list(store.runs())) == 18
+    assert len(list(store.runs())) == 6
     assert len(list(store.runs(where=RecordFilter(trial="0badcafe")))) == 6

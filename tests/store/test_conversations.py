@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from localspec.base.errors import NotFoundError, StoreError, UsageError
+from localspec.chat.undo import DeletedConversations
 from localspec.runtime.messages import Role
 from localspec.store import ReplyState, Store, abbreviated
 from localspec.store.store import KEPT
@@ -250,6 +252,49 @@ def test_two_programs_store_side_by_side(path: Path) -> None:
     two.pin(same.id, pinned=True)
     both = one.conversations()[0]
     assert (both.heading.title, both.heading.pinned, both.messages_n) == ("Renamed elsewhere", True, 3)
+    one.close()
+    two.close()
+
+
+def test_a_change_is_made_to_what_another_program_left(path: Path) -> None:
+    """Also where the conversation is open here, and was last seen as the change wants it."""
+    one, two = open_store(path, busy_s=5), open_store(path, first_id=500, busy_s=5)
+    thread = converse(one, ("Hello", "Yes."))
+    one.pin(thread.id, pinned=True)
+    one.rename(thread.id, "Mine")
+    two.pin(thread.id, pinned=False)
+    two.rename(thread.id, "Theirs")
+    assert one.conversations()[0].heading.pinned is False
+    one.pin(thread.id, pinned=True)
+    assert (thread.title, thread.heading.pinned) == ("Theirs", True)
+    one.rename(thread.id, "Mine")
+    (stored,) = two.conversations()
+    assert (stored.heading.title, stored.heading.pinned) == ("Mine", True)
+    one.close()
+    two.close()
+
+
+def test_changing_what_another_program_deleted_for_good_is_told(path: Path) -> None:
+    """Nothing is changed then, open here or not; and the deletions before it can be undone."""
+    one, two = open_store(path, busy_s=5), open_store(path, first_id=500, busy_s=5)
+    kept, gone = converse(one, ("Hello", "Yes.")), converse(one, ("Pears?", "Green."))
+    deleted = DeletedConversations(one)
+    deleted.delete(kept.id)
+    deleted.delete(gone.id)
+    two.destroy(gone.id)
+    changes: tuple[Callable[[], None], ...] = (
+        lambda: two.pin(kept.id, gone.id, pinned=True),
+        lambda: two.delete(gone.id),
+        lambda: two.rename(gone.id, "Fruit"),
+    )
+    for change in changes:
+        with pytest.raises(StoreError, match="for good"):
+            change()
+    assert not one.conversations(deleted=True)[0].heading.pinned
+    with pytest.raises(NotFoundError):
+        deleted.restore()
+    assert deleted.restore() is kept
+    assert [each.heading.id for each in one.conversations()] == [kept.id]
     one.close()
     two.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def test_what_is_here_is_not_added_again(store: Store, documents: list[Conversat
     again = read(tmp_path, to_json(documents))
     assert set(store.add(again).known) == {each.heading.id for each in documents}
     copies = store.add(again, copies=True)
-    assert [contents(store.document(new)) for new in copies.new] == [*map(contents, documents)]
+    assert [contents(store.document(new)) for new in copies.new] == [contents(_copied(each)) for each in documents]
     store.delete(documents[0].heading.id)
     (new,) = store.add(again[:1]).new
     assert new != documents[0].heading.id
@@ -343,6 +344,29 @@ def _ours() -> dict[str, Any]:
 
 
 OURS = _ours()
+
+
+def _copied(document: ConversationDocument) -> ConversationDocument:
+    messages = [
+        replace(each, parts=tuple(replace(part, about=replace(part.about, copied=True)) for part in each.parts))
+        for each in document.messages
+    ]
+    return replace(document, messages=tuple(messages))
+
+
+def test_a_copied_reply_counts_once_in_statistics(
+    store: Store, documents: list[ConversationDocument], tmp_path: Path
+) -> None:
+    """However often it is copied, and whichever of the conversations is exported and imported elsewhere."""
+    counted = [run.message for run in store.runs()]
+    again = read(tmp_path, to_json(documents))
+    copies = [new for _ in range(2) for new in store.add(again, copies=True).new]
+    assert counted == [run.message for run in store.runs()] != []
+    both = read(tmp_path, to_json([*documents, *map(store.document, copies)]))
+    other = open_store(tmp_path / "other.db", first_id=5000)
+    other.add(both)
+    assert {run.message for run in other.runs()} == set(counted)
+    other.close()
 
 
 def test_what_was_deleted_comes_back_once(store: Store, documents: list[ConversationDocument], tmp_path: Path) -> None:

@@ -83,6 +83,17 @@ def test_images_that_messages_name_outlive_a_start(tmp_path: Path) -> None:
     assert [image.path.exists() for image in (asked, seen, left)] == [True, True, False]
 
 
+def test_images_outlive_the_damage_of_what_names_them(tmp_path: Path) -> None:
+    """As long as the damaged file is there, from which messages may be recovered."""
+    image = keep_image(write_png(tmp_path / "a.png").read_bytes())
+    os.utime(image.path, (1, 1))
+    database_file().parent.mkdir(parents=True, exist_ok=True)
+    database_file().write_bytes(b"this is no database at all, " * 100)
+    open_store(database_file()).close()
+    open_store(database_file()).close()
+    assert image.path.exists()
+
+
 def test_a_step_that_fails_changes_nothing(path: Path) -> None:
     """The database stays at its version, and the next start tries again."""
 
@@ -168,6 +179,74 @@ def test_a_damaged_database_is_set_aside_whole(path: Path, kind: str) -> None:
     third = open_store(path)
     assert len(list(path.parent.glob("history-damaged-*.db"))) == 2, "the first is not overwritten"
     third.close()
+
+
+def _scribbled(path: Path, *texts: bytes) -> bytes:
+    """The database with every page scribbled over that has one of the texts."""
+    data = bytearray(path.read_bytes())
+    for start in range(4096, len(data), 4096):
+        if any(text in data[start : start + 4096] for text in texts):
+            data[start : start + 4096] = b"\xaa" * 4096
+    return bytes(data)
+
+
+def _grown(path: Path) -> None:
+    """Sixty conversations, of which none shares a page with the one ten further."""
+    store = open_store(path)
+    for n in range(60):
+        converse(store, (f"Question {n:02}: " + "why " * 200, f"Reply {n:02}: " + "so " * 200), ("And now?", "Later."))
+    store.close()
+
+
+@pytest.mark.parametrize("gone", [(20, 20), (0, 0), (0, 59), (59, 59), (20, 40)], ids=str)
+def test_what_can_be_read_of_a_damaged_database_is_kept(path: Path, gone: tuple[int, int]) -> None:
+    """Wherever it is damaged; with figures and search, and the shown path complete as far as there are messages."""
+    _grown(path)
+    damaged = _scribbled(path, *(f"{kind} {n:02}: ".encode() for n in gone for kind in ("Question", "Reply")))
+    path.write_bytes(damaged)
+    path.with_name("history.db-damaged").touch()
+    again = open_store(path, first_id=5000)
+    (aside,) = path.parent.glob("history-damaged-*.db")
+    assert aside.read_bytes() == damaged
+    kept = again.conversations()
+    assert f"what could still be read: {len(kept)} conversations with" in again.notice
+    texts = [node.content for each in kept for node in again.open_conversation(each.heading.id).path]
+    for n in range(60):
+        for kind in ("Question", "Reply"):
+            hurt = any(abs(n - each) < 10 for each in gone)
+            assert hurt or any(text.startswith(f"{kind} {n:02}: ") for text in texts)
+    assert len(list(again.runs())) > 60
+    assert again.search("why")
+    thread = converse(again, ("Hello", "Yes."))
+    again.close()
+    third = open_store(path)
+    assert (third.notice, third.document(thread.id).heading.title) == ("", "Hello")
+    assert not list(path.parent.glob("*.part"))
+    third.close()
+
+
+def test_a_damaged_database_is_set_aside_by_one_program_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another that met the damage too finds the new file, and leaves it where it is."""
+    path.parent.mkdir()
+    path.write_bytes(b"this is no database at all, " * 100)
+    lock, others = opening._creation_lock, list[Store]()
+
+    @contextmanager
+    def late(place: Path) -> Iterator[None]:
+        monkeypatch.setattr(opening, "_creation_lock", lock)
+        others.append(open_store(path, first_id=500))
+        with lock(place):
+            yield
+
+    monkeypatch.setattr(opening, "_creation_lock", late)
+    store = open_store(path)
+    assert "renamed to" in others[0].notice
+    assert store.notice == ""
+    converse(others[0], ("Hello", "Yes."))
+    assert len(store.conversations()) == 1
+    assert len(list(path.parent.glob("history-damaged-*.db"))) == 1
+    for each in (*others, store):
+        each.close()
 
 
 def test_damage_that_is_met_later_is_looked_into_at_the_next_start(path: Path) -> None:

@@ -77,7 +77,7 @@ class Observers:
         return news
 
     def close(self) -> None:
-        """Close all observers."""
+        """Close all observers; ``news`` then has what the last attempts to send traces met."""
         self._metering.close()
         self._end_tracing()
         if self._watch is not None:
@@ -111,6 +111,7 @@ class Observers:
     def _end_tracing(self) -> None:
         if self._tracing is not None:
             self._tracing.close()
+            self._news += self._tracing.news()
             self._tracing = None
 
     def _audit(self, chat_config: ChatConfig) -> None:

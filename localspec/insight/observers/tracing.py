@@ -87,8 +87,10 @@ class Tracing:
         sending = Thread(target=self._provider.shutdown, name="localspec-otel", daemon=True)
         sending.start()
         sending.join(_CLOSING_S)
-        self._exporter.shutdown()
-        if not sending.is_alive():
+        if sending.is_alive():
+            self._complaints.ends = True  # the SDK complains of what is sent after this
+            self._exporter.shutdown()
+        else:
             self._complaints.close()
 
 
@@ -106,9 +108,13 @@ class _Complaints(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.latest = ""
+        self.ends = False
+        """True if no further message counts."""
         logging.getLogger("opentelemetry").addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
+        if self.ends:
+            return
         first = record.getMessage().partition("\n")[0].strip()
         self.latest = shorten(first, _LONGEST, placeholder=" …").rstrip(".") + "."
 

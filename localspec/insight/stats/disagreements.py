@@ -67,6 +67,8 @@ class Disagreements:
     """Only proposals of this drafter; None for all."""
     pair_id: str | None = None
     """Only replies of this pair; None for all."""
+    copied: bool = True
+    """False to leave out replies that an import added once more."""
     withheld_n: int = 0
     """Records left out so far because a proposal or the target's token is part of redacted text."""
 
@@ -80,8 +82,9 @@ class Disagreements:
                     Message(each.role, self.redaction.clean(each.content))
                     for each in chat_messages(document.heading.system, before)
                 ]
-                for number in range(len(message.parts)):
-                    yield from self._of_part(document.heading.id, history, message, number)
+                for number, part in enumerate(message.parts):
+                    if self.copied or not part.about.copied:
+                        yield from self._of_part(document.heading.id, history, message, number)
 
     def _of_part(
         self, conversation: str, history: Sequence[Message], message: MessageDocument, number: int
