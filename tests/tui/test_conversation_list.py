@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Input, Markdown
 
@@ -291,6 +294,20 @@ async def test_words_behind_the_command_are_looked_for_at_once(store: Store) -> 
         await search_scarlet(pilot, engine)
         await pilot.press("s")
         await wait_until(pilot, lambda: pilot.app.screen.query_one(Input).value == "scarlets")
+
+
+async def test_words_typed_in_one_burst_leave_no_search_that_never_began(store: Store) -> None:
+    """Python warns of each, on the terminal, once the app has ended."""
+    engine = FakeEngine()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+            await search_scarlet(pilot, engine)
+            for letter in "scarlet":
+                pilot.app.post_message(Key(letter, letter))
+            await wait_until(pilot, lambda: pilot.app.screen.query_one(Input).value == "scarletscarlet")
+        gc.collect()
+    assert not [each for each in warned if issubclass(each.category, RuntimeWarning)]
 
 
 @pytest.mark.parametrize("width", [100, 60, 20])

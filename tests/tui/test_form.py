@@ -47,3 +47,19 @@ async def test_the_field_that_is_written_in_and_the_keys_are_on_the_screen(
                 assert app.screen.region.contains_region(widget.region), widget
             assert app.focused is not None
             assert app.focused.region.y in fields.region.line_range
+
+
+@pytest.mark.parametrize(("key", "text", "left"), [("", "one\ntwo", "one\ntwo"), ("ctrl+j", "", "\n")])
+async def test_a_paste_and_a_line_break_replace_what_is_selected(key: str, text: str, left: str) -> None:
+    """As letters do, and the cursor stands behind them."""
+    app = make_app(FakeEngine())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.push_screen(FormScreen("A form", "", {"field": "old words"}, lambda texts: None))
+        await wait_until(pilot, lambda: isinstance(app.focused, FormArea))
+        area = app.focused
+        assert isinstance(area, FormArea)
+        area.select_all()
+        app.post_message(events.Paste(text) if text else events.Key(key, None))
+        await wait_until(pilot, lambda: area.text == left)
+        assert area.selection.is_empty
+        assert area.cursor_at_end_of_text

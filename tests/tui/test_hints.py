@@ -37,6 +37,7 @@ from tests.tui.settings_support import chat_config
 from tests.tui.stats_support import full_store
 from tests.tui.support import (
     FakeEngine,
+    chat,
     hints,
     make_app,
     make_round,
@@ -47,6 +48,7 @@ from tests.tui.support import (
     say,
     send,
     session,
+    transcript_of,
     wait_until,
 )
 
@@ -300,3 +302,43 @@ async def test_the_row_of_keys_is_about_where_keys_go(store: Store) -> None:
         assert "Insert goes back to the prompt." in notice_text(pilot)
         await pilot.press("escape")
         await wait_until(pilot, lambda: "Enter send" in hints(pilot) and prompt_of(pilot).area.has_focus)
+
+
+async def click_on(pilot: Pilot[Any], selector: str, words: str) -> None:
+    """Click on these words in a row of the chat."""
+    row = chat(pilot).query_one(selector)
+    await pilot.pause()
+    await pilot.click(row, offset=(row.gutter.left + str(row.render()).index(words) + 1, 0))
+    await pilot.pause()
+
+
+async def test_a_click_on_a_hint_does_what_its_key_does() -> None:
+    """In the prompt and with a turn chosen; the key of a turn need not be pressed twice then."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await pilot.press("h", "i")
+        await click_on(pilot, "Hints", "Ctrl+J newline")
+        assert prompt_of(pilot).text == "hi\n"
+        await click_on(pilot, "Hints", "Enter send")
+        await wait_until(pilot, lambda: engine.prompts)
+        engine.reply("Hello.")
+        await wait_until(pilot, lambda: session(pilot).last is not None and not session(pilot).busy)
+        await click_on(pilot, "Hints", "F1 help")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, HelpScreen))
+        await pilot.press("escape", "alt+up")
+        await click_on(pilot, "Hints", "yy copy")
+        await wait_until(pilot, lambda: pilot.app.clipboard == "Hello.")
+        await click_on(pilot, "Hints", "leave")
+        assert transcript_of(pilot).selected is None
+
+
+async def test_a_click_on_the_way_to_the_newest_text_goes_there() -> None:
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(100, 20)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Hello", "Words. " * 400)
+        await pilot.press("pageup")
+        await wait_until(pilot, lambda: not transcript_of(pilot).following)
+        await click_on(pilot, "#notice-cue", "new")
+        await wait_until(pilot, lambda: transcript_of(pilot).following)

@@ -65,6 +65,19 @@ async def test_the_model_reads_what_the_transcript_shows_as_a_chip(tmp_path: Pat
         assert "milk" not in question
 
 
+async def test_a_command_takes_a_long_paste_whole() -> None:
+    """Its mark is for the screen."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(100, 30)) as pilot:
+        prompt = await loaded(pilot, engine)
+        prompt.set_text("/set system ")
+        pilot.app.post_message(Paste("Be brief. " * 400))
+        await wait_until(pilot, lambda: "[pasted text" in prompt.text)
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: not prompt.text)
+        assert session(pilot).thread.stored.heading.settings == {"reply.system": ("Be brief. " * 400).strip()}
+
+
 async def test_up_takes_back_a_message_that_waits(tmp_path: Path) -> None:
     """It leaves the screen and the queue, and can be sent again otherwise; the reply goes on."""
     engine = FakeEngine()

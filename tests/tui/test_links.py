@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -11,7 +14,7 @@ from textual.widgets import Markdown, OptionList
 
 from localspec.chat.text.links import Link, can_be_opened, links_of
 from localspec.store import Store
-from localspec.tui.screens.links import LinksScreen
+from localspec.tui.screens.links import LinksScreen, opened_link
 from localspec.tui.widgets.linked import linked
 from tests.tui.support import (
     FakeEngine,
@@ -87,12 +90,73 @@ def test_a_line_without_links_stays_as_it_is() -> None:
     assert linked(content) == content
 
 
-async def test_links_are_listed_and_copied(store: Store) -> None:
+class FakeWindow(webbrowser.BackgroundBrowser):
+    """A browser with a window of its own, as the browsers of a desktop are started."""
+
+    def __init__(self, *, opens: bool = True) -> None:
+        super().__init__("fake")
+        self.opened: list[str] = []
+        self.opens = opens
+
+    def open(self, url: str, new: int = 0, autoraise: bool = True) -> bool:
+        self.opened.append(url)
+        return self.opens
+
+
+class FakeText(webbrowser.GenericBrowser):
+    """A browser that runs in the terminal, as lynx does, while the app has left it."""
+
+    def __init__(self, left: Callable[[], bool]) -> None:
+        super().__init__("fake")
+        self.left = left
+
+    def open(self, url: str, new: int = 0, autoraise: bool = True) -> bool:
+        return self.left()
+
+
+@pytest.mark.parametrize("suspends", [True, False])
+async def test_a_browser_that_runs_in_the_terminal_has_it_alone(
+    suspends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until it is left; where the app cannot leave the terminal the browser is not started."""
+    app, left = make_app(FakeEngine()), False
+
+    @contextmanager
+    def suspend() -> Iterator[None]:
+        nonlocal left
+        left = True
+        yield
+        left = False
+
+    monkeypatch.setattr(webbrowser, "get", lambda: FakeText(lambda: left))
+    if suspends:
+        monkeypatch.setattr(app, "suspend", suspend)
+    async with app.run_test(size=(100, 30)):
+        note = opened_link(app, "https://a.org")
+    assert ("is opened" in note) is suspends
+    assert "https://a.org" in note
+    assert not left
+
+
+async def test_an_address_that_no_browser_opens_is_not_said_to_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither without a browser nor with one that cannot be started; the address can be marked in the note."""
+
+    def none() -> webbrowser.BaseBrowser:
+        raise webbrowser.Error("could not locate runnable browser")
+
+    app = make_app(FakeEngine())
+    async with app.run_test(size=(100, 30)):
+        for get in (none, lambda: FakeWindow(opens=False)):
+            monkeypatch.setattr(webbrowser, "get", get)
+            assert opened_link(app, "https://a.org") == "No browser could be started here; mark it here: https://a.org"
+
+
+async def test_links_are_listed_and_copied(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the chosen reply, or the last; Enter copies, and nothing was opened."""
-    engine = FakeEngine()
+    engine, window = FakeEngine(), FakeWindow()
+    opened = window.opened
+    monkeypatch.setattr(webbrowser, "get", lambda: window)
     async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
-        opened: list[str] = []
-        pilot.app.open_url = lambda url, **_: opened.append(url)  # type: ignore[method-assign]
         await ready(pilot, engine)
         await say(pilot, engine, "Where?", REPLY)
         await say(pilot, engine, "What?", "Nothing.")

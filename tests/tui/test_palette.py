@@ -7,18 +7,19 @@ from itertools import combinations
 from math import dist
 
 import pytest
+from rich.color import Color as RichColor
 from rich.color import ColorSystem
 from rich.style import Style
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
 from localspec.base.token_legend import MEANINGS
-from localspec.chat.tokens.marking import UNKNOWN, MarkMode, kinds_of
+from localspec.chat.tokens.marking import HEAT_KINDS, ROUND_KINDS, TARGET, UNKNOWN, MarkMode, kinds_of
 from localspec.engine.drafters import DrafterDeclaration, drafter_declarations
 from localspec.engine.events import Origin
 from localspec.tui.theme import DARK, LIGHT, OWN_THEMES, theme_for
 from localspec.tui.tokens import palette as palette_module
-from localspec.tui.tokens.palette import DRAFTER_MARKS, MIN_CONTRAST, contrast, palette_for
+from localspec.tui.tokens.palette import DRAFTER_MARKS, MIN_CONTRAST, Palette, contrast, palette_for
 from tests.tui.test_themes import SIXTEEN, in_256
 
 THEMES = [DARK, LIGHT, *(theme for theme in BUILTIN_THEMES.values() if not theme.ansi)]
@@ -74,10 +75,26 @@ def test_a_light_terminal_gets_the_light_theme() -> None:
     assert theme_for("auto", {}) == DARK.name
 
 
+COLOURLESS = [
+    *((mode, kind) for mode in (MarkMode.OFF, MarkMode.SUBTLE) for kind in kinds_of(mode)),
+    (MarkMode.ORIGIN, Origin.PLAIN),
+    (MarkMode.DRAFTER, TARGET),
+    (MarkMode.HEAT, HEAT_KINDS[0]),
+    (MarkMode.HEAT, UNKNOWN),
+    *((MarkMode.ROUNDS, kind) for kind in ROUND_KINDS[2:]),
+]
+"""The kinds that keep the colour of the text."""
 MARKED = [
-    *((mode, kind) for mode in MarkMode for kind in kinds_of(mode)),
+    *((mode, kind) for mode in MarkMode for kind in kinds_of(mode) if (mode, kind) not in COLOURLESS),
     *((MarkMode.DRAFTER, mark) for mark in DRAFTER_MARKS),
 ]
+
+
+def marked(palette: Palette, mode: MarkMode, kind: str) -> RichColor:
+    """The colour of a kind that has one."""
+    mark = palette.mark(mode, kind).color
+    assert mark is not None, (mode, kind)
+    return mark
 
 
 @pytest.fixture(autouse=True)
@@ -98,10 +115,10 @@ def test_every_mode_can_be_read_on_every_theme(theme: Theme) -> None:
     background = colour(theme, "background")
     palette = palette_for(background, dark=theme.dark)
     for mode, kind in MARKED:
-        mark = palette.mark(mode, kind).color
-        if mark is not None:
-            assert mark.triplet is not None
-            assert contrast(Color(*mark.triplet), background) >= MIN_CONTRAST, (mode, kind)
+        mark = marked(palette, mode, kind).triplet
+        assert mark is not None, (mode, kind)
+        assert contrast(Color(*mark), background) >= MIN_CONTRAST, (mode, kind)
+    assert all(palette.mark(mode, kind).color is None for mode, kind in COLOURLESS)
 
 
 @pytest.mark.parametrize("mode", [mode for mode in MarkMode if mode is not MarkMode.OFF])
@@ -136,10 +153,8 @@ def test_256_colours_are_as_readable(theme: Theme) -> None:
     background = Color.parse(str(theme.background))
     palette = palette_for(background, dark=theme.dark)
     for mode, kind in MARKED:
-        mark = palette.mark(mode, kind).color
-        if mark is not None:
-            ratio = contrast(in_256(Color(*mark.get_truecolor())), in_256(background))
-            assert ratio >= MIN_CONTRAST, (mode, kind)
+        mark = Color(*marked(palette, mode, kind).get_truecolor())
+        assert contrast(in_256(mark), in_256(background)) >= MIN_CONTRAST, (mode, kind)
 
 
 @pytest.mark.parametrize("terminal", SIXTEEN)
@@ -149,10 +164,9 @@ def test_a_terminal_s_own_sixteen_are_as_readable(terminal: str, dark: bool) -> 
     sixteen, background = SIXTEEN[terminal], Color.parse("#000000" if dark else "#ffffff")
     palette = palette_for(background, dark=dark, ansi=True)
     for mode, kind in MARKED:
-        mark = palette.mark(mode, kind).color
-        if mark is not None:
-            assert mark.number is not None
-            assert contrast(Color(*sixteen[mark.number]), background) >= MIN_CONTRAST, (mode, kind)
+        number = marked(palette, mode, kind).number
+        assert number is not None, (mode, kind)
+        assert contrast(Color(*sixteen[number]), background) >= MIN_CONTRAST, (mode, kind)
 
 
 def test_a_theme_that_is_insisted_on_stays_visible_in_sixteen_colours() -> None:
@@ -160,10 +174,8 @@ def test_a_theme_that_is_insisted_on_stays_visible_in_sixteen_colours() -> None:
     background = Color.parse(str(DARK.background))
     palette = palette_for(background, dark=True)
     for mode, kind in MARKED:
-        mark = palette.mark(mode, kind).color
-        if mark is not None:
-            nearest = mark.downgrade(ColorSystem.STANDARD).get_truecolor()
-            assert contrast(Color(*nearest), background) >= 3, (mode, kind)
+        nearest = marked(palette, mode, kind).downgrade(ColorSystem.STANDARD).get_truecolor()
+        assert contrast(Color(*nearest), background) >= 3, (mode, kind)
 
 
 SEEN_BY = {
@@ -199,8 +211,9 @@ def test_colour_blind_readers_tell_origins_apart(theme: Theme, reader: str) -> N
     palette = palette_for(Color.parse(str(theme.background)), dark=theme.dark)
     seen = []
     for origin in Origin:
-        mark = palette.style(origin).color
-        seen.append(Color(*mark.get_truecolor()) if mark is not None else Color.parse(str(theme.foreground)))
+        own = (MarkMode.ORIGIN, origin) in COLOURLESS
+        text = Color.parse(str(theme.foreground))
+        seen.append(text if own else Color(*marked(palette, MarkMode.ORIGIN, origin).get_truecolor()))
     for one, other in combinations(seen, 2):
         assert dist(lab(one, reader), lab(other, reader)) >= 15, (one, other)
 

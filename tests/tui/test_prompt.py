@@ -57,6 +57,31 @@ async def test_a_mark_goes_as_a_whole_and_can_be_unfolded(app: PromptApp) -> Non
         assert app.prompt.text == f"a{text[:-2]}"
 
 
+@pytest.mark.parametrize("lines_n", [15, 40])
+async def test_a_paste_that_fills_the_prompt_can_be_undone(app: PromptApp, lines_n: int) -> None:
+    """Folded at first or not; the cursor is back where it was, and redo brings the text again."""
+    text = "line\n" * lines_n
+    async with app.run_test() as pilot:
+        await pilot.press("a")
+        await paste(pilot, text)
+        before = "a"
+        if app.prompt.text != f"a{text}":
+            before = app.prompt.text
+            await pilot.press("tab")
+        for key, left in (("ctrl+z", before), ("ctrl+y", f"a{text}"), ("ctrl+z", before)):
+            await pilot.press(key)
+            await pilot.pause()
+            assert app.prompt.text == left
+            assert app.prompt.area.cursor_at_end_of_text
+
+
+async def test_a_line_break_replaces_what_is_selected(app: PromptApp) -> None:
+    """As a letter and a paste do."""
+    async with app.run_test() as pilot:
+        await pilot.press(*"ab", "shift+left", "ctrl+j", "c")
+        assert app.prompt.text == "a\nc"
+
+
 @pytest.mark.parametrize(
     ("keys", "left"),
     [

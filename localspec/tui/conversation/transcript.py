@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from textual import work
 from textual.containers import VerticalScroll
 from textual.geometry import Size
 from textual.message import Message
@@ -142,8 +143,9 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
             self.run_worker(self._formats.apply_deferred())
 
     def _reformat(self) -> None:
-        self.run_worker(self._show(), group="view", exclusive=True)
+        self._show()
 
+    @work(group="view", exclusive=True)
     async def _show(self) -> None:
         """Apply the format to all replies; the text the reader looks at stays in place."""
         place = self._place()

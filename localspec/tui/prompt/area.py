@@ -9,7 +9,7 @@ from textual import events
 from textual.binding import BindingType
 from textual.geometry import Region
 from textual.widgets import TextArea
-from textual.widgets.text_area import Edit, EditResult, Location
+from textual.widgets.text_area import Edit, EditResult, Location, Selection
 
 from localspec.base.visible import visible
 from localspec.chat.commands.writing import COMPLETE, EARLIER, LATER, NEWLINE, SEND
@@ -125,6 +125,16 @@ class BoundArea(TextArea, CommandTarget):
             if await self.app.run_action(active.binding.action, self):
                 event.stop()  # else it is another widget's, as Ctrl+C where nothing is selected here
 
+    def type_in(self, text: str) -> None:
+        """Write in place of what is selected, or else at the cursor, which goes behind it."""
+        if result := self._replace_via_keyboard(text, *self.selection):
+            self.move_cursor(result.end_location)
+
+    def _refresh_size(self) -> None:
+        """As Textual's (8.2), which during an undo still has the cursor on lines that are gone, and so ends the app."""
+        self.selection = Selection(*map(self.clamp_visitable, self.selection))
+        super()._refresh_size()
+
     @property
     def is_left(self) -> bool:
         """True once something else has the focus, also before this area is told."""
@@ -161,9 +171,8 @@ class PromptArea(BoundArea):
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
-        if result := self._replace_via_keyboard(self._owner.paste(event.text), *self.selection):
-            self.move_cursor(result.end_location)
-            self.focus()
+        self.type_in(self._owner.paste(event.text))
+        self.focus()
 
     @property
     def index(self) -> int:
@@ -186,7 +195,7 @@ class PromptArea(BoundArea):
 
     @handles(NEWLINE)
     def insert_newline(self) -> None:
-        self.insert("\n", maintain_selection_offset=False)
+        self.type_in("\n")
 
     @handles(EARLIER)
     def go_up(self) -> None:

@@ -58,7 +58,7 @@ def _split(name: str, command: str) -> list[str]:
 
 def _run(suspend: Suspend, command: list[str]) -> None:
     try:
-        with suspend(), _deaf_to_interrupts():
+        with suspend(), deaf_to_interrupts():
             code = _outcome(command)
     except SuspendNotSupported:
         raise InputError("The editor cannot have the terminal here.", _KEPT) from None
@@ -79,8 +79,8 @@ def _outcome(command: list[str]) -> int | OSError:
 
 
 @contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Ctrl-C is the editor's meanwhile. A handler, unlike being ignored, is not handed down to it."""
+def deaf_to_interrupts() -> Iterator[None]:
+    """Ctrl-C is the other program's meanwhile. A handler, unlike being ignored, is not handed down to it."""
     before = signal.signal(signal.SIGINT, lambda number, frame: None)
     try:
         yield

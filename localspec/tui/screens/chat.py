@@ -227,7 +227,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
             self._prompt.put_back([written])
             self._notices.say(refusal(text))
         else:
-            argument = command_parts(text)[1]
+            argument = command_parts(written.unfolded)[1]
             self._in_progress = written if argument else None
             await self.run_command(command, argument)
             self._in_progress = None

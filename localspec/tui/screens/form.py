@@ -35,7 +35,7 @@ class FormArea(BoundArea):
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
-        self.insert(cleaned(event.text)[0])
+        self.type_in(cleaned(event.text)[0])
 
 
 class FormScreen(RowModal[None], CommandTarget):
@@ -128,7 +128,7 @@ class FormScreen(RowModal[None], CommandTarget):
     def insert_newline(self) -> None:
         """Begin a new line in the field."""
         if isinstance(self.focused, FormArea):
-            self.focused.insert("\n")
+            self.focused.type_in("\n")
 
     @handles(places.FORM_EDITOR)
     def edit_outside(self) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import webbrowser
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
@@ -16,9 +17,13 @@ from localspec.chat.commands.places import IN_LINKS, LINK_BACK, LINK_COPY, LINK_
 from localspec.chat.text.links import Link
 from localspec.tui.keys.bindings import bindings_of, hint_line, key_of
 from localspec.tui.keys.handling import CommandTarget, handles
+from localspec.tui.prompt.editor import deaf_to_interrupts
 from localspec.tui.terminal.clipboard import Arrival, copied, copy
 from localspec.tui.textual_fixes.compositor import RowModal
 from localspec.tui.widgets.bar import ReadableBar
+
+_IN_TERMINAL = (webbrowser.GenericBrowser, webbrowser.Elinks)
+"""The kinds of browsers that may run in the terminal. Python's own module starts all of them in the same way."""
 
 
 class LinksScreen(RowModal[str], CommandTarget):
@@ -73,8 +78,7 @@ class LinksScreen(RowModal[str], CommandTarget):
 
     @handles(LINK_OPEN)
     def open(self) -> None:
-        self.app.open_url(self._marked.url)
-        self.dismiss(f"{self._marked.url} is opened in the browser.")
+        self.dismiss(opened_link(self.app, self._marked.url))
 
     @handles(LINK_BACK)
     def leave(self) -> None:
@@ -88,6 +92,23 @@ class LinksScreen(RowModal[str], CommandTarget):
 def copied_link(url: str, arrival: Arrival) -> str:
     """A note about a copied address; where the terminal may not take it, with the address to select by hand."""
     return copied(f"{url} is copied", arrival, f"mark it here: {url}" if arrival is Arrival.NOWHERE else "mark it here")
+
+
+def opened_link(app: App[Any], url: str) -> str:
+    """Open an address; returns a note. A browser without a window of its own gets the terminal until it is left."""
+    if app.is_web:
+        app.open_url(url)
+        return f"{url} is opened in the browser."
+    try:
+        browser = webbrowser.get()
+        if not isinstance(browser, _IN_TERMINAL) or isinstance(browser, webbrowser.BackgroundBrowser):
+            opened = browser.open(url)
+        else:
+            with app.suspend(), deaf_to_interrupts():
+                opened = browser.open(url)
+    except (webbrowser.Error, SuspendNotSupported):
+        opened = False
+    return f"{url} is opened in the browser." if opened else f"No browser could be started here; mark it here: {url}"
 
 
 def _row(link: Link) -> Content:

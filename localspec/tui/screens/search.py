@@ -6,6 +6,7 @@ import asyncio
 from functools import partial
 from typing import ClassVar
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
@@ -82,7 +83,7 @@ class SearchScreen(RowScreen[Hit | None], CommandTarget):
         self.query_one("#search-keys", Static).update(fitting(hints, 60))
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        self.run_worker(self._search(event.value), group="search", exclusive=True)
+        self._search(event.value)
 
     @handles(places.SEARCH_BACK)
     def leave(self) -> None:
@@ -106,6 +107,7 @@ class SearchScreen(RowScreen[Hit | None], CommandTarget):
         if self._list.highlighted is not None:
             self._list.highlighted = max(0, min(self._list.option_count - 1, self._list.highlighted + step))
 
+    @work(group="search", exclusive=True)
     async def _search(self, text: str) -> None:
         """Search and show the hits; a newer query cancels this one."""
         said = WHAT_TO_TYPE

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
+from localspec.chat.commands.moving import LATEST
 from localspec.chat.commands.watching import STOP
 from localspec.chat.session import ChatSession
 from localspec.chat.settings.preferences import Preferences
@@ -19,7 +21,7 @@ from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.tokens.palette import Palette
 from localspec.tui.widgets.hints import Hints
 from localspec.tui.widgets.live_line import LiveLine
-from localspec.tui.widgets.notice import Notice
+from localspec.tui.widgets.notice import CUE, Notice
 from localspec.tui.widgets.tour_line import TourLine
 
 
@@ -36,7 +38,7 @@ class Foot(Vertical):
         self, session: ChatSession, controller: PairController, palette: Callable[[], Palette], prompt: Prompt
     ) -> None:
         super().__init__(id="foot")
-        self.hints = Hints()
+        self.hints = Hints(prompt.area.run_command)
         self.tour = TourLine()
         self._session = session
         self._controller = controller
@@ -72,6 +74,11 @@ class Foot(Vertical):
     def point(self, *, to_newest: bool) -> None:
         """Point the way back to the newest text, or no more."""
         self._notice.cue("↓ new" if to_newest else "")
+
+    async def on_click(self, event: events.Click) -> None:
+        """Go to the newest text, where the way to it is pointed out."""
+        if event.widget is not None and event.widget.id == CUE:
+            await self._prompt.area.run_command(LATEST)
 
     def on_prompt_typed(self, event: Prompt.Typed) -> None:
         if self.notices.latest and event.text and event.by_hand:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
+from textual import events
 from textual.content import Content
 from textual.widgets import Static
 
@@ -23,8 +26,12 @@ class Hints(Static):
     Hints { height: 1; padding: 0 2; color: $quiet; text-wrap: nowrap; text-overflow: clip; }
     """
 
-    def __init__(self) -> None:
+    def __init__(self, run: Callable[[Command], Awaitable[None]]) -> None:
+        """``run`` carries out the command whose hint is clicked."""
         super().__init__("")
+        self._run = run
+        self._commands: dict[str, Command] = {}
+        """The commands by their hints; not all of these fit on the row."""
         self._weight = ""
         self._chosen = False
         self._stoppable = False
@@ -62,9 +69,16 @@ class Hints(Static):
     def on_resize(self) -> None:
         self._draw()
 
+    async def on_click(self, event: events.Click) -> None:
+        row, column = str(self.render()), event.x - self.gutter.left
+        for hint, command in self._commands.items():
+            if (start := row.find(hint)) >= 0 and start <= column < start + len(hint):
+                event.stop()
+                await self._run(command)  # here: a message that the foot has sent would end there
+
     def _draw(self) -> None:
-        pairs = [
-            (self._keymap.pressed(command) if self._chosen else label, command.title)
+        hinted = [
+            (self._keymap.pressed(command) if self._chosen else label, command.title, command)
             for command in CHAT.commands
             if command.hinted
             and command.in_turn is self._chosen
@@ -73,7 +87,10 @@ class Hints(Static):
             and (label := self._keymap.label(command))
         ]
         if self._chosen:
-            pairs = [(self._keymap.label(AGAIN), AGAIN.title), *pairs, (self._keymap.label(STOP), "leave")]
+            again, leave = (self._keymap.label(each) for each in (AGAIN, STOP))
+            hinted = [(again, AGAIN.title, AGAIN), *hinted, (leave, "leave", STOP)]
+        self._commands = {f"{key} {title}": command for key, title, command in hinted}
+        pairs = [(key, title) for key, title, _ in hinted]
         width = self.size.width
         if self._weight and width > _WEIGHT_WIDTH:
             hints = fitting(pairs, width, width - _WEIGHT_WIDTH)

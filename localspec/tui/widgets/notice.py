@@ -13,6 +13,8 @@ from textual.widgets import Static
 
 from localspec.base.visible import visible_line
 
+CUE = "notice-cue"
+"""The id of the way back to the newest text."""
 _MARGIN_CELLS = 2
 """Between a sentence and what stands beside it."""
 
@@ -33,7 +35,7 @@ class Notice(Horizontal):
     def __init__(self) -> None:
         super().__init__()
         self._text = Static("", id="notice-text")
-        self._cue = Static("", id="notice-cue")
+        self._cue = Static("", id=CUE)
         self._meter = Static("", id="notice-meter")
         self._long = Static("", id="notice-long")
         self._measured = ""
