@@ -193,23 +193,23 @@ def _groups(proc: Path, cgroups: Path) -> list[Path]:
 
 def _limited(group: Path) -> MachineMemory:
     """The limits of one control group, of version 2, else of version 1."""
-    for limit, usage, reclaimable in (
-        ("memory.max", "memory.current", "inactive_file"),
-        ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    for limit, usage, prefix in (
+        ("memory.max", "memory.current", ""),
+        ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
     ):
         try:
             physical = int((group / limit).read_text())
             used = int((group / usage).read_text())
         except (OSError, ValueError):  # no such file, or "max"
             continue
-        return MachineMemory(physical, max(0, physical - used + _reclaimable(group, reclaimable)))
+        return MachineMemory(physical, max(0, physical - used + _reclaimable(group, prefix)))
     return MachineMemory(None, None)
 
 
-def _reclaimable(group: Path, name: str) -> int:
-    """Bytes of cached file pages, which the system drops on demand."""
+def _reclaimable(group: Path, prefix: str) -> int:
+    """Bytes of cached file pages, which the system drops on demand; those of mapped weights count as active."""
     try:
         stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-        return int(stat.get(name, 0))
+        return sum(int(stat.get(f"{prefix}{name}_file", 0)) for name in ("active", "inactive"))
     except (OSError, ValueError):
         return 0

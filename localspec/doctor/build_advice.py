@@ -36,12 +36,10 @@ def advise(report: NativeReport, machine: Hardware, evaluation: Evaluation = _FI
     """The findings about the build, the greatest gain first; a single good one if there is no advice."""
     has_trap = "amx_int8" in machine.instruction_sets and (machine.gcc or "").startswith(("11.", "12.", "13."))
     flags = AMX_FLAGS if has_trap else ""
-    found = [
-        _broken(report, flags),
-        _fails(report, machine, evaluation, flags),
-        _cuda(report, machine, flags),
-        _rocm(report, machine),
-    ]
+    if report.problem:
+        hint = _build_hint(machine, "Build it on this machine.")
+        return [Finding(_AREA, PROBLEM, report.problem, hint, install_command(_gpu_arguments(machine), flags))]
+    found = (_fails(report, machine, evaluation, flags), _gpu(report, machine, flags))
     problems = [finding for finding in found if finding]
     fine = Finding(_AREA, OK, "llama.cpp was built for what this machine has.")
     return problems or [_processor(report, machine, flags) or fine]
@@ -64,40 +62,36 @@ def compiler_flags(flags: str) -> str:
     return f'CFLAGS="{flags}" CXXFLAGS="{flags}"'
 
 
-def _broken(report: NativeReport, flags: str) -> Finding | None:
-    if not report.problem:
-        return None
-    return Finding(_AREA, PROBLEM, report.problem, "Build it on this machine.", install_command(flags=flags))
+def _gpu_arguments(machine: Hardware) -> tuple[str, ...]:
+    return ("-DGGML_CUDA=on",) if machine.cuda else ("-DGGML_HIP=on",) if machine.rocm else ()
+
+
+def _build_hint(machine: Hardware, otherwise: str) -> str:
+    """The step before a build for the GPU; ``otherwise`` where its compiler is there."""
+    if machine.cuda and not machine.nvcc:
+        return "Install the CUDA toolkit (nvcc) first, then build."
+    if machine.rocm and not machine.cuda and not machine.hipcc:
+        return "Install ROCm (hipcc) first, then build; or build for Vulkan: docs/install.md has the command."
+    return otherwise
 
 
 def _fails(report: NativeReport, machine: Hardware, evaluation: Evaluation, flags: str) -> Finding | None:
     if not evaluation.problem:
         return None
-    gpu = ("-DGGML_CUDA=on",) if machine.cuda else ("-DGGML_HIP=on",) if machine.rocm else ()
     if _has(report, "AMX_INT8"):
         flags = flags or NO_AMX
-    command = install_command(gpu if report.offloads else (), flags)
+    command = install_command(_gpu_arguments(machine) if report.offloads else (), flags)
     return Finding(_AREA, PROBLEM, evaluation.problem, "Build it on this machine.", command)
 
 
-def _cuda(report: NativeReport, machine: Hardware, flags: str) -> Finding | None:
-    if not machine.cuda or report.offloads:
+def _gpu(report: NativeReport, machine: Hardware, flags: str) -> Finding | None:
+    arguments = _gpu_arguments(machine)
+    if not arguments or report.offloads:
         return None
-    first = "" if machine.nvcc else "Install the CUDA toolkit (nvcc) first, then build."
-    return Finding(
-        _AREA,
-        PROBLEM,
-        "There is an NVIDIA GPU, and llama.cpp was built without CUDA: everything runs on the CPU.",
-        first or "Build it with CUDA.",
-        install_command(("-DGGML_CUDA=on",), flags),
-    )
-
-
-def _rocm(report: NativeReport, machine: Hardware) -> Finding | None:
-    if not machine.rocm or machine.cuda or report.offloads:
-        return None
-    text = "There is an AMD GPU with its driver, and llama.cpp was built without ROCm: everything runs on the CPU."
-    return Finding(_AREA, PROBLEM, text, "Build it with ROCm.", install_command(("-DGGML_HIP=on",)))
+    name, gpu = ("CUDA", "an NVIDIA GPU") if machine.cuda else ("ROCm", "an AMD GPU with its driver")
+    text = f"There is {gpu}, and llama.cpp was built without {name}: everything runs on the CPU."
+    hint = _build_hint(machine, f"Build it with {name}.")
+    return Finding(_AREA, PROBLEM, text, hint, install_command(arguments, flags))
 
 
 def _processor(report: NativeReport, machine: Hardware, flags: str) -> Finding | None:

@@ -37,6 +37,9 @@ class Hardware:
     nvcc: bool
     """True with CUDA's compiler."""
     rocm: bool
+    """True with an AMD GPU and its driver."""
+    hipcc: bool
+    """True with ROCm's compiler."""
 
 
 def hardware(cpuinfo: Path = _CPUINFO, nvidia: Path = _NVIDIA, amd: Path = _AMD) -> Hardware:
@@ -50,6 +53,7 @@ def hardware(cpuinfo: Path = _CPUINFO, nvidia: Path = _NVIDIA, amd: Path = _AMD)
         cuda=nvidia.exists() or shutil.which("nvidia-smi") is not None,
         nvcc=shutil.which("nvcc") is not None or Path("/usr/local/cuda/bin/nvcc").exists(),
         rocm=amd.exists(),
+        hipcc=shutil.which("hipcc") is not None or Path("/opt/rocm/bin/hipcc").exists(),
     )
 
 

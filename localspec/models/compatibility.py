@@ -18,9 +18,9 @@ from localspec.gguf import GgufHeader, Vocabulary
 from localspec.gguf.dimensions import Hyperparameters
 from localspec.gguf.draft_heads import DRAFT, drafter_in_words, drafter_kind, target_sha256
 from localspec.gguf.vocabulary import as_llama_cpp
-from localspec.models.embedders import is_embedder
+from localspec.models.embedders import is_embedder, wordless
 from localspec.models.heads import head_misfit
-from localspec.models.projectors import is_projector
+from localspec.models.projectors import has_projector, is_projector
 
 MAX_SIZE_DIFFERENCE = 128
 """The largest accepted difference in vocabulary size; Qwen2.5's models differ by exactly that."""
@@ -58,10 +58,16 @@ def check_target(header: GgufHeader) -> None:
             f"{header.source} cannot be a target: it is a projector, which reads images for a model.",
             "Name it with --projector, and the model that it was made for with --target.",
         )
-    if is_embedder(header):
+    if kind := wordless(header):
+        use = "Passages of attached files are found with it, as long as it lies where it is. "
         raise ModelFileError(
-            f"{header.source} cannot be a target: it is an embedding model, which writes no text.",
-            "Passages of attached files are found with it, as long as it lies where it is. Choose a chat model.",
+            f"{header.source} cannot be a target: it is {kind}, which writes no text.",
+            f"{use if is_embedder(header) else ''}Choose a chat model.",
+        )
+    if has_projector(header):
+        raise ModelFileError(
+            f"{header.source} cannot be a target: its projector is in the same file, which llama.cpp cannot load.",
+            "Ollama makes such files. Look for the same model on the Hub, where the projector is a file of its own.",
         )
     if drafter_kind(header) != DRAFT:
         raise ModelFileError(
@@ -91,6 +97,11 @@ def judge_match(target: GgufHeader, draft: GgufHeader, target_path: Path | None 
     """
     if is_projector(target) or is_projector(draft):
         return Compatibility(f"the {'target' if is_projector(target) else 'draft'} is a projector, which reads images")
+    for header, role in ((target, "target"), (draft, "draft")):
+        if kind := wordless(header):
+            return Compatibility(f"the {role} is {kind}, which writes no text")
+        if has_projector(header):
+            return Compatibility(f"the {role} has its projector in the same file, which llama.cpp cannot load")
     if drafter_kind(target) != DRAFT:
         return Compatibility(f"the target is not a model of its own but {drafter_in_words(target)}")
     is_head = drafter_kind(draft) != DRAFT

@@ -16,7 +16,7 @@ EMBEDDING_ARCHITECTURES = {
     *("bert", "modern-bert", "nomic-bert", "nomic-bert-moe", "neo-bert", "jina-bert-v2", "jina-bert-v3", "eurobert"),
     "gemma-embedding",
 }
-_MEAN, _LAST = 1, 3
+_MEAN, _LAST, _RANK = 1, 3, 4
 """The pooling types that give one vector for a text go from mean to last; a reranker gives a score."""
 
 
@@ -33,6 +33,7 @@ _INSTRUCTIONS = (
     ("e5", Instructions("query: ", "passage: ")),
     ("qwen3", Instructions("Instruct: Find the passages that answer the question\nQuery: ")),
     ("gemma", Instructions("task: search result | query: ", "title: none | text: ")),
+    ("m3", Instructions()),
     ("arctic", Instructions("Represent this sentence for searching relevant passages: ")),
     ("bge", Instructions("Represent this sentence for searching relevant passages: ")),
 )
@@ -41,13 +42,26 @@ _INSTRUCTIONS = (
 
 def is_embedder(header: GgufHeader) -> bool:
     """True for a model that gives a vector for a text."""
-    pooling = header.integer(f"{header.architecture}.pooling_type")
+    pooling = _pooling(header)
     if pooling is not None:
         return _MEAN <= pooling <= _LAST
     return header.architecture in EMBEDDING_ARCHITECTURES
+
+
+def wordless(header: GgufHeader) -> str:
+    """The kind of a model that reads text and writes none, with its article; empty for any other file."""
+    if is_embedder(header):
+        return "an embedding model"
+    if _pooling(header) == _RANK:
+        return "a reranker"
+    return "an encoder" if header.architecture in EMBEDDING_ARCHITECTURES else ""
 
 
 def instructions(header: GgufHeader) -> Instructions:
     """The instructions that the model was trained with."""
     words = set(re.findall(r"[a-z]+\d*", f"{header.architecture} {header.name or ''} {header.source}".lower()))
     return next((found for word, found in _INSTRUCTIONS if word in words), Instructions())
+
+
+def _pooling(header: GgufHeader) -> int | None:
+    return header.integer(f"{header.architecture}.pooling_type")

@@ -28,7 +28,8 @@ _STATE_COPIES = 2
 _F32_BYTES, _F16_BYTES = 4, 2
 _HIDDEN_ROWS = 2 * BATCH_TOKENS + BATCH_TOKENS
 """Rows of hidden states for a head: those that the backend keeps, and the buffer that llama.cpp gives a batch in."""
-_BLOCK = re.compile(r"blk\.(\d+)\.")
+BLOCK = re.compile(r"blk\.(\d+)\.")
+"""The beginning of the name of a layer's tensor, with the number of the layer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ def layer_weights(parts: Sequence[GgufHeader], n_layers: int) -> LayerWeights:
     embedding, layers, tied = 0, [0] * (n_layers + 1), 0
     tensors = [tensor for part in parts for tensor in part.tensors]
     for tensor in tensors:
-        block = _BLOCK.match(tensor.name)
+        block = BLOCK.match(tensor.name)
         if block:
             layers[min(int(block[1]), n_layers)] += tensor.size_bytes
         elif tensor.name.startswith("output"):

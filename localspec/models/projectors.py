@@ -32,14 +32,20 @@ _UNSUPPORTED = {"hunyuanvl", "deepseek4v"}
 _NEEDS_SECTIONS = {"glm4", "glm4moe"}
 """Architectures that end the process over an image if their file was made without multimodal positions."""
 _DEEPSTACK = re.compile(r"v\.deepstack\.(\d+)\.")
-_QUANTISATION = re.compile(r"[-._]?\b(?:bf16|f16|f32|q\d[a-z0-9_]*|iq\d[a-z0-9_]*)\b", re.IGNORECASE)
-_ANY_MODEL = {"", "model"}
-"""Names of projectors that do not tell the model."""
+_NO_NAME = re.compile(
+    r"mmproj[-._]?(?:model(?![a-z0-9]))?|[-._]?(?<![a-z0-9])(?:bf16|f16|f32|i?q\d[a-z0-9_]*)(?![a-z0-9])"
+)
+"""The parts of a projector's name that do not tell the model: the word itself, and the quantisation."""
 
 
 def is_projector(header: GgufHeader) -> bool:
     """True for a file that makes rows of images or sounds, and is no model of its own."""
     return header.architecture == _ARCHITECTURE
+
+
+def has_projector(header: GgufHeader) -> bool:
+    """True for a model with its projector in the same file, as Ollama makes some, which llama.cpp refuses to load."""
+    return not is_projector(header) and any(tensor.name.startswith("v.blk.") for tensor in header.tensors)
 
 
 def at_once(projector: GgufHeader) -> bool:
@@ -100,7 +106,7 @@ def choose_projector(target: str, files: Mapping[str, int]) -> str | None:
     One that names the model comes before one that names none, then a smaller one.
     """
     named = [name for name in files if _may_belong(name, Path(target))]
-    return min(named, key=lambda name: (_base(name) in _ANY_MODEL, files[name]), default=None)
+    return min(named, key=lambda name: (not _base(name), files[name]), default=None)
 
 
 def _fits(target: GgufHeader, projector: Path) -> bool:
@@ -111,15 +117,12 @@ def _fits(target: GgufHeader, projector: Path) -> bool:
 
 
 def _may_belong(name: str, target: Path) -> bool:
-    if "mmproj" not in name.lower() or not name.endswith(".gguf"):
-        return False
-    base = _base(name)
-    return base in _ANY_MODEL or base in target.stem.lower()
+    return "mmproj" in name.lower() and name.lower().endswith(".gguf") and _base(name) in target.stem.lower()
 
 
 def _base(name: str) -> str:
-    """The name of a projector without the word itself and its quantisation."""
-    return _QUANTISATION.sub("", Path(name).stem.lower().replace("mmproj", "", 1)).strip("-._")
+    """The model in the name of a projector; empty if it names none."""
+    return _NO_NAME.sub("", Path(name).stem.lower()).strip("-._")
 
 
 def _kind(projector: GgufHeader) -> str:

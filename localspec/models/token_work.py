@@ -14,9 +14,8 @@ from typing import Any
 from localspec.gguf import GgufHeader
 from localspec.gguf.dimensions import Hyperparameters
 from localspec.gguf.tensors import TENSOR_TYPES
-from localspec.models.memory_estimate import ContextShape, cache_bytes
+from localspec.models.memory_estimate import BLOCK, ContextShape, cache_bytes
 
-_BLOCK = re.compile(r"blk\.(\d+)\.")
 _EXPERTS = "_exps."
 _EMBEDDING, _OUTPUT = "token_embd.weight", "output.weight"
 _LOOKED_UP = (_EMBEDDING, "per_layer_token_embd.weight", "position_embd.weight")
@@ -83,7 +82,7 @@ def token_work(parts: Sequence[GgufHeader], layers: range | None = None) -> Toke
     tensors = {tensor.name: tensor for part in parts for tensor in part.tensors}
     dense, experts = Counter[str](), Counter[str]()
     for name, tensor in tensors.items():
-        block = _BLOCK.match(name)
+        block = BLOCK.match(name)
         if name in _LOOKED_UP and not (name == _EMBEDDING and _OUTPUT not in tensors):
             continue
         if (block and int(block[1]) not in chosen) or tensor.type_id not in TENSOR_TYPES:

@@ -6,6 +6,7 @@ import dataclasses
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
 from localspec.doctor.hardware import Hardware
 from localspec.doctor.native_probe import NativeReport
 
-PLAIN = Hardware("Linux", "x86_64", "Test CPU", ("avx2",), "13.2.0", cuda=False, nvcc=False, rocm=False)
+PLAIN = Hardware("Linux", "x86_64", "Test CPU", ("avx2",), "13.2.0", cuda=False, nvcc=False, rocm=False, hipcc=False)
 BUILT = NativeReport(version="1", system_info="CPU : AVX = 1 | AVX2 = 1 | ", threads=2)
 FOR_AMX = f'CFLAGS="{AMX_FLAGS}" CXXFLAGS="{AMX_FLAGS}" '
 AMX = ("avx2", "amx_int8")
@@ -45,9 +46,11 @@ def test_a_gpu_that_is_used_is_none() -> None:
 
 
 def test_an_amd_gpu_is_built_for_with_rocm() -> None:
-    (finding,) = advice(rocm=True)
+    (finding,) = advice(rocm=True, hipcc=True)
 
     assert (finding.level, "-DGGML_HIP=on" in finding.command) == (PROBLEM, True)
+    assert "hipcc" not in finding.hint
+    assert "hipcc" in advice(rocm=True)[0].hint
 
 
 WITH_AMX = dataclasses.replace(BUILT, system_info=BUILT.system_info + "AMX_INT8 = 1 | ")
@@ -102,6 +105,18 @@ def test_a_library_that_does_not_load_is_built_anew() -> None:
 
     assert (finding.level, finding.text) == (PROBLEM, "llama.cpp cannot be loaded: x.")
     assert finding.command
+    assert "CMAKE_ARGS" not in finding.command
+
+
+@pytest.mark.parametrize(
+    ("gpu", "argument"), [({"cuda": True, "nvcc": True}, "-DGGML_CUDA=on"), ({"rocm": True}, "-DGGML_HIP=on")]
+)
+def test_a_library_that_does_not_load_is_built_for_the_gpu(gpu: dict[str, Any], argument: str) -> None:
+    """A missing CUDA library may be the reason: nothing is known of the build then."""
+    (finding,) = advice(NativeReport("llama.cpp cannot be loaded: libcudart.so.12: no such file."), **gpu)
+
+    assert finding.text.startswith("llama.cpp cannot be loaded")
+    assert argument in finding.command
 
 
 @pytest.mark.parametrize("pip", [True, False])

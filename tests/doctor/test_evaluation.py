@@ -18,7 +18,7 @@ from localspec.doctor.native_probe import NativeReport
 from tests.builtin import open_target
 
 BUILT = NativeReport(version="1", library="/lib.so", system_info="CPU : AVX2 = 1 | ", threads=2)
-PLAIN = Hardware("Linux", "x86_64", "Test CPU", ("avx2",), "13.2.0", cuda=False, nvcc=False, rocm=False)
+PLAIN = Hardware("Linux", "x86_64", "Test CPU", ("avx2",), "13.2.0", cuda=False, nvcc=False, rocm=False, hipcc=False)
 CRASHED = Evaluation("llama.cpp loads, but does not evaluate a small model: it crashed.")
 
 

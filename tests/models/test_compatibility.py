@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from localspec.base.errors import PairMismatchError
 from localspec.gguf import GgufHeader, parse_header
 from localspec.models.compatibility import check_match, judge_match
+from localspec.models.embedders import Instructions, instructions
 from tests import gguf_files as gf
 
 TOKENS = (*gf.TOKENS, *(f"t{i}" for i in range(40)))
@@ -209,3 +210,9 @@ def test_a_state_that_cannot_be_taken_back_is_a_warning() -> None:
             told = [warning for warning in verdict.warnings if "recurrent state" in warning]
             assert verdict.fits
             assert [warning.split(" has a")[0] for warning in told] == ([f"The {who}"] if whose else [])
+
+
+def test_an_embedding_model_is_given_its_own_makers_instructions() -> None:
+    """BGE M3 was trained without, unlike the other models of that name."""
+    assert instructions(header("bge-m3-Q8_0.gguf")) == Instructions()
+    assert instructions(header("bge-large-en-v1.5-q4_k_m.gguf")).question

@@ -461,7 +461,7 @@ class TestMemory:
         (proc / "self" / "cgroup").write_text("0::/a/b\n")
         (groups / "a" / "memory.max").write_text("500000\n")
         (groups / "a" / "memory.current").write_text("300000\n")
-        (groups / "a" / "memory.stat").write_text("anon 1\ninactive_file 100000\n")
+        (groups / "a" / "memory.stat").write_text("anon 1\ninactive_file 60000\nactive_file 40000\n")
         (groups / "a" / "b" / "memory.max").write_text("max\n")
         (groups / "a" / "b" / "memory.current").write_text("300000\n")
         assert memory(proc, groups) == MachineMemory(500000, 300000)
@@ -473,7 +473,8 @@ class TestMemory:
         (proc / "meminfo").write_text("MemTotal: 1000 kB\nMemAvailable: 900 kB\n")
         (proc / "self" / "cgroup").write_text("5:cpu:/x\n4:memory:/host/path\n0::/\n")
         (groups / "memory" / "memory.limit_in_bytes").write_text("400000\n")
-        (groups / "memory" / "memory.usage_in_bytes").write_text("100000\n")
+        (groups / "memory" / "memory.usage_in_bytes").write_text("200000\n")
+        (groups / "memory" / "memory.stat").write_text("active_file 1\ntotal_active_file 100000\n")
         assert memory(proc, groups) == MachineMemory(400000, 300000)
 
     def test_a_system_that_tells_nothing_bounds_nothing(self, tmp_path: Path) -> None:

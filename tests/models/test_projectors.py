@@ -9,7 +9,7 @@ import pytest
 from localspec.base.errors import ModelFileError
 from localspec.gguf import read_header
 from localspec.models.compatibility import check_target, judge_match
-from localspec.models.projectors import at_once, find_projector, is_projector, projector_misfit
+from localspec.models.projectors import at_once, choose_projector, find_projector, is_projector, projector_misfit
 from tests.tiny_heads import write_mtp_target
 from tests.tiny_models import WIDTH, write_tiny
 from tests.tiny_projectors import KINDS, write_projector
@@ -48,3 +48,19 @@ def test_a_projector_is_found_beside_its_model(tmp_path: Path) -> None:
     own = write_projector(tmp_path / "Tiny-VL-4B.mmproj-Q8_0.gguf")
     assert find_projector(target) == own
     assert find_projector(tmp_path / "missing" / "x.gguf") is None
+
+
+@pytest.mark.parametrize(
+    ("projector", "target"),
+    [
+        ("Owner_Tiny-VL-GGUF_mmproj-model-f16.gguf", "Owner_Tiny-VL-GGUF_Tiny-VL-Q4_K_M.gguf"),
+        ("Owner_Tiny-VL-GGUF_mmproj-Tiny-VL-Q8_0.gguf", "Owner_Tiny-VL-GGUF_Tiny-VL-Q4_K_M.gguf"),
+        ("Owner_Tiny-VL-GGUF_mmproj-BF16.gguf", "Owner_Tiny-VL-GGUF_Tiny-VL-UD-Q4_K_XL.gguf"),
+        ("mmproj_f16.gguf", "model.gguf"),
+        ("MMPROJ-F16.GGUF", "TINY.GGUF"),
+    ],
+)
+def test_a_projector_is_known_by_its_name_in_the_folders_of_other_programs(projector: str, target: str) -> None:
+    """llama.cpp's cache is one flat folder, where names begin with their repository."""
+    assert choose_projector(target, {projector: 1}) == projector
+    assert choose_projector("Owner_Other-GGUF_Other-Q4_K_M.gguf", {f"Owner_Tiny-GGUF_{projector}": 1}) is None

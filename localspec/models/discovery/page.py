@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
 
 from localspec.base.errors import DownloadError, NotFoundError
 from localspec.models.discovery.search import HubModel, described
@@ -19,7 +18,7 @@ from localspec.models.pairs.description import Expect, PairDescription, describe
 from localspec.models.pairs.expectation import READABLE_PER_SECOND
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.recommendation import MOST_FROM_RAM_BYTES, reads_quickly
-from localspec.models.pairs.split_files import is_later_part, parts_of
+from localspec.models.pairs.split_files import is_later_part, names_of
 from localspec.models.pairs.suitability import AMBER, GREEN
 
 RULE = "the largest that fits, up to Q6_K, whose text can hardly be told from the original's"
@@ -84,7 +83,7 @@ def _is_valid(file: str) -> bool:
 
 
 def _quantisation(repository: Repository, file: str, model: HubModel, room: Room, expect: Expect) -> Quantisation:
-    parts = [part.as_posix() for part in parts_of(Path(PurePosixPath(file)))]
+    parts = names_of(file)
     sizes = [repository.sizes.get(part) for part in parts]
     whole = None if None in sizes else sum(size or 0 for size in sizes)
     target = ModelFile(

@@ -45,7 +45,8 @@ def _only_model(repository: Repository) -> str:
     if not models:
         raise missing_file(None, repository)
     if len(models) > 1:
-        known = _quantisations(models) or models[:8]
+        known = _quantisations(models)
+        known = known if len(known) > 1 else models[:8]
         raise UsageError(
             f"{repository.name} has several models.",
             f"Name one: {repository.name}:{known[0]}, or {', '.join(known[1:])}.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from localspec.base.errors import NotFoundError
 from localspec.gguf import GgufHeader
@@ -14,7 +14,7 @@ from localspec.models.download.remote_file import RemoteFile
 from localspec.models.download.remote_header import read_remote_header
 from localspec.models.pairs.pair import ModelFile
 from localspec.models.pairs.references import OF_HUB, Resolved, resolve_file
-from localspec.models.pairs.split_files import parts_of
+from localspec.models.pairs.split_files import names_of
 
 
 def resolve(text: str, context: DownloadContext) -> Resolved:
@@ -32,11 +32,10 @@ def resolve(text: str, context: DownloadContext) -> Resolved:
             raise
     repository = context.with_retries(lambda: context.hub.repository(reference["repo"]))
     file = choose_file(repository, reference["file"])
-    parts = [part.as_posix() for part in parts_of(Path(PurePosixPath(file)))]
-    remotes = [context.with_retries(partial(context.hub.file, repository, part)) for part in parts]
+    remotes = [context.with_retries(partial(context.hub.file, repository, part)) for part in names_of(file)]
     header = read_remote_header(remotes[0], context)
     size = sum(remote.size_bytes for remote in remotes)
-    return Resolved(_model(remotes[0], header, size, alone=len(parts) == 1), Path(file), header, size)
+    return Resolved(_model(remotes[0], header, size, alone=len(remotes) == 1), Path(file), header, size)
 
 
 def _model(remote: RemoteFile, header: GgufHeader, whole_bytes: int, *, alone: bool) -> ModelFile:

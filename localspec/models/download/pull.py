@@ -23,7 +23,7 @@ from localspec.models.download.remote_header import read_remote_header
 from localspec.models.heads import mtp_fault
 from localspec.models.pairs.pair import ModelFile, Pair, Proof
 from localspec.models.pairs.proofs import add_proof
-from localspec.models.pairs.split_files import is_later_part, parts_of
+from localspec.models.pairs.split_files import is_later_part, names_of, parts_of
 from localspec.models.projectors import check_projector, is_projector
 
 
@@ -91,9 +91,9 @@ class Planner:
         repository = self._repository(model.repo, model.revision)
         if repository.renamed:
             notes.append(f"{repository.name} is now called {repository.current_name}.")
-        names = parts_of(Path(PurePosixPath(model.file)))
+        names = names_of(model.file)
         for name in names:
-            remote = self.context.with_retries(partial(self.context.hub.file, repository, name.as_posix()))
+            remote = self.context.with_retries(partial(self.context.hub.file, repository, name))
             _check_facts(model, remote, alone=len(names) == 1)
             yield remote
 

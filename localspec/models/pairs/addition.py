@@ -19,12 +19,12 @@ from localspec.models.pairs.draft_size import LARGEST, SMALLEST, draft_distance,
 from localspec.models.pairs.pair import Pair
 from localspec.models.pairs.references import Resolved
 from localspec.models.pairs.scan import FOLDER
+from localspec.models.pairs.schema import PAIR_ID
 from localspec.models.pairs.split_files import parts_of, stem
 from localspec.models.pairs.stores import Found
 from localspec.models.pairs.user_pairs import append_pair
 from localspec.models.projectors import check_projector
 
-_ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _MIN_NAME_CHARS = 3
 """Shorter names in headers are ignored: converters write a letter where they know none."""
 
@@ -156,7 +156,7 @@ def _check_context(resolved: Resolved) -> None:
 
 def _checked_id(wanted: str, catalogue: Catalogue) -> str:
     """The id that a person wants. Raises UsageError if it cannot be one, or is taken."""
-    if not _ID.fullmatch(wanted):
+    if not PAIR_ID.fullmatch(wanted):
         raise UsageError(
             f"{wanted!r} cannot be an id.",
             "Give --id lower-case letters, digits, '.', '-' and '_', beginning with one.",

@@ -17,7 +17,7 @@ from localspec.models.pairs.catalogue import load_catalogue
 from localspec.models.pairs.disk import is_file, is_folder
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.scan import FOLDER, ScannedModel, each_once, scan
-from localspec.models.pairs.split_files import stem
+from localspec.models.pairs.split_files import called
 from localspec.models.pairs.stores.found import Found, in_folder
 from localspec.models.pairs.user_pairs import append_pairs, is_utf8
 
@@ -84,9 +84,10 @@ def remember_opened(target: Path, draft: Path | None) -> Pair | None:
         )
         for path, header in zip(paths, headers, strict=True)
     ]
+    names = [called(path, header.name) for path, header in zip(paths, headers, strict=True)]
     pair = Pair(
-        id=free_id(str(paths[0]), {pair.id for pair in catalogue}),
-        title=" + ".join(stem(str(path)) for path in paths),
+        id=free_id(names[0], {pair.id for pair in catalogue}),
+        title=" + ".join(names),
         target=models[0],
         draft=models[1] if len(models) > 1 else None,
         drafter=drafter_kind(headers[-1]) if len(headers) > 1 else DRAFT,
@@ -126,10 +127,10 @@ def _refusal(model: ScannedModel, known: str | None) -> str:
 
 
 def _pair(target: ScannedModel, draft: ScannedModel | None, ids: set[str]) -> Pair:
-    models = [target] if draft is None else [target, draft]
+    names = [called(model.path, model.title) for model in (target, draft) if model is not None]
     return Pair(
-        id=free_id(str(target.path), ids),
-        title=" + ".join(stem(str(model.path)) for model in models),
+        id=free_id(names[0], ids),
+        title=" + ".join(names),
         target=_file(target),
         draft=None if draft is None else _file(draft),
         drafter=DRAFT if draft is None else draft.drafter,

@@ -10,13 +10,13 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from localspec.base.file_lock import folder_lock
 from localspec.base.paths import user_paths
 from localspec.base.shared_file import replace_file
 from localspec.models.pairs.pair import ModelFile, Pair, Proof
-from localspec.models.pairs.split_files import parts_of
+from localspec.models.pairs.split_files import names_of
 
 
 def proofs_file() -> Path:
@@ -62,10 +62,9 @@ def proved(pair: Pair, proofs: Mapping[str, Proof]) -> Pair:
 def _proved(model: ModelFile, proofs: Mapping[str, Proof]) -> ModelFile:
     if model.repo is None:
         return model
-    names = [part.as_posix() for part in parts_of(Path(PurePosixPath(model.file)))]
-    found = [proofs.get(f"{model.repo}/{name}") for name in names]
+    found = [proofs.get(f"{model.repo}/{name}") for name in names_of(model.file)]
     known = [proof for proof in found if proof is not None]
-    if len(known) < len(names):
+    if len(known) < len(found):
         return model
     proof = known[0]
     if len(known) > 1:  # a checksum covers one file

@@ -10,6 +10,7 @@ from localspec.base.errors import NotFoundError, UsageError
 from localspec.base.paths import expanded
 from localspec.gguf import GgufHeader
 from localspec.models.pairs.disk import may_exist
+from localspec.models.pairs.hub_cache import commit_of
 from localspec.models.pairs.pair import ModelFile
 from localspec.models.pairs.scan import find_names
 from localspec.models.pairs.split_files import read_parts
@@ -84,7 +85,7 @@ def _resolved(path: Path, found: Found | None = None) -> Resolved:
         file=file or str(path),
         path=None if of_hub else path,
         repo=repo or None,
-        revision=_commit(path) if of_hub else None,
+        revision=commit_of(path, file) if of_hub else None,
         # The entry of a split model names its first file and has the size of that one.
         size_bytes=header.size_bytes,
         architecture=header.architecture,
@@ -94,8 +95,3 @@ def _resolved(path: Path, found: Found | None = None) -> Resolved:
         verified=True,
     )
     return Resolved(model, path, header, size, tuple(rest))
-
-
-def _commit(path: Path) -> str | None:
-    parts = path.parts
-    return parts[parts.index("snapshots") + 1] if "snapshots" in parts else None

@@ -19,7 +19,7 @@ from localspec.models.pairs.leftovers import UNFINISHED, find_leftovers
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.split_files import parts_of
 from localspec.models.pairs.state import HERE, state_of
-from localspec.models.pairs.user_pairs import own_pairs, remove_pair
+from localspec.models.pairs.user_pairs import check_removable, own_pairs, remove_pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,13 @@ def plan_removal(pair_id: str) -> Removal:
 
 
 def carry_out(removal: Removal) -> None:
-    """Carry out a plan. Raises ConfigError for a file that cannot be removed.
+    """Carry out a plan. Raises ConfigError for a file or a table that cannot be removed.
 
-    The table goes last: on a full disk it cannot be written before there is room.
+    The table goes last: on a full disk it cannot be written before there is room. Where it could not be removed
+    anyway, nothing is.
     """
+    if removal.table:
+        check_removable(removal.pair.id)
     delete((*removal.names, *removal.blobs))
     for name in removal.names:
         _remove_empty(name.parent)

@@ -15,13 +15,13 @@ from localspec.base.shared_file import resolved
 from localspec.gguf import GgufHeader, Vocabulary
 from localspec.gguf.draft_heads import DRAFT, drafter_kind
 from localspec.models.compatibility import judge_match
-from localspec.models.embedders import EMBEDDER, is_embedder
+from localspec.models.embedders import EMBEDDER, is_embedder, wordless
 from localspec.models.pairs.draft_size import draft_distance, is_draft_size
 from localspec.models.pairs.pair import Pair
 from localspec.models.pairs.split_files import read_parts
 from localspec.models.pairs.stores import STORES, Found
 from localspec.models.pairs.stores.found import in_folder
-from localspec.models.projectors import is_projector
+from localspec.models.projectors import has_projector, is_projector
 
 DEADLINE_S = 30.0
 """The time limit for reading headers; later files are listed as not read."""
@@ -174,8 +174,12 @@ def _read(found: Found, groups: _Groups) -> ScannedModel:
         return ScannedModel(found.path, found.store, found.name, str(error))
     if is_projector(header):
         return ScannedModel(found.path, found.store, found.name, "It is a projector, which reads images for a model.")
-    if is_embedder(header):
-        return ScannedModel(found.path, found.store, found.name, EMBEDDER, architecture=header.architecture)
+    if kind := wordless(header):
+        problem = EMBEDDER if is_embedder(header) else f"It is {kind}, which writes no text."
+        return ScannedModel(found.path, found.store, found.name, problem, architecture=header.architecture)
+    if has_projector(header):
+        problem = "Its projector is in the same file, as Ollama makes some, which llama.cpp cannot load."
+        return ScannedModel(found.path, found.store, found.name, problem)
     if not header.vocabulary.tokens:
         return ScannedModel(found.path, found.store, found.name, "It has no vocabulary, so it is not a chat model.")
     fingerprint = header.fingerprint

@@ -21,7 +21,7 @@ from localspec.base.visible import shortened
 from localspec.gguf.draft_heads import DRAFT, DRAFTERS
 from localspec.models.pairs.pair import ModelFile, Pair, RecommendedSampling
 
-_ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
+PAIR_ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _REPO = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 MOST_BYTES = 4_000_000
@@ -75,7 +75,7 @@ def _pair(fields: _Fields, locate: Callable[[str], Path], shipped: bool) -> Pair
     heads = fields.table("heads")
     sampling = fields.table("sampling")
     pair = Pair(
-        id=fields.needed_text("id", _ID, "lower-case letters, digits, '.', '-' and '_'"),
+        id=fields.needed_text("id", PAIR_ID, "lower-case letters, digits, '.', '-' and '_'"),
         title=fields.needed_text("title"),
         target=_model(target, locate, shipped),
         draft=None if draft is None else _model(draft, locate, shipped),

@@ -8,7 +8,8 @@ from pathlib import Path, PurePath
 from localspec.base.errors import ModelFileError
 from localspec.gguf import GgufHeader, read_header
 
-_SPLIT = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
+_SPLIT = re.compile(r"-(\d{5})(-of-(\d{5})\.gguf)$", re.IGNORECASE)
+_BLOB = re.compile(r"sha256-[0-9a-f]{64}")
 MAX_PARTS = 1000
 """A name with more parts is not taken for that of a split model."""
 
@@ -16,10 +17,15 @@ MAX_PARTS = 1000
 def parts_of(path: Path) -> list[Path]:
     """The paths of all files of the model whose first is ``path``; they need not exist."""
     split = _SPLIT.search(path.name)
-    if not split or int(split[1]) != 1 or not 1 <= int(split[2]) <= MAX_PARTS:
+    if not split or int(split[1]) != 1 or not 1 <= int(split[3]) <= MAX_PARTS:
         return [path]
     stem = path.name[: split.start()]
-    return [path.with_name(f"{stem}-{number:05}-of-{split[2]}.gguf") for number in range(1, int(split[2]) + 1)]
+    return [path.with_name(f"{stem}-{number:05}{split[2]}") for number in range(1, int(split[3]) + 1)]
+
+
+def names_of(file: str) -> list[str]:
+    """The names in a repository of all files of the model whose first is ``file``."""
+    return list(map(str, parts_of(Path(file))))
 
 
 def read_parts(path: Path) -> list[GgufHeader]:
@@ -45,6 +51,17 @@ def _check_name(first: GgufHeader, named_n: int) -> None:
 def stem(file: str) -> str:
     """The name of a file without folders, ``.gguf`` and the number of a part."""
     return re.sub(r"(?i)(-\d{5}-of-\d{5})?\.gguf$", "", PurePath(file).name)
+
+
+def called(path: Path, title: str | None) -> str:
+    """The name of a model for people: of its file, or, where that says nothing, of its folder or in its header.
+
+    Jan calls every file ``model.gguf``, and Ollama's have checksums for names; ``title`` is from the header.
+    """
+    name = stem(path.name)
+    if _BLOB.fullmatch(name):
+        return title or name
+    return path.parent.name or name if name.lower() == "model" else name
 
 
 def is_later_part(name: str) -> bool:

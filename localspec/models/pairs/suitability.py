@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from localspec.models.fit import Room
 from localspec.models.pairs.estimate import Estimate
@@ -32,17 +32,26 @@ def judge_fit(need: Estimate | None, room: Room) -> Suitability:
     """Green: it fits free memory. Amber: it can be loaded, but is slow or displaces other programs. Red: it cannot."""
     if need is None:
         return Suitability(UNKNOWN, None, None, "The size of one of its files is not known.")
-    device_bytes, held = room.device_bytes, _in_ram(need, room)
+    device_bytes = room.device_bytes
     if device_bytes is None:
+        return _in_ram(need, room)
+    if need.total <= device_bytes and not room.device_shares_ram:
+        return Suitability(GREEN, need.total, device_bytes, "It fits the free memory of the GPU.")
+    held = _in_ram(need, room) if room.device_shares_ram else _beside_gpu(need, room, device_bytes)
+    if need.total <= device_bytes or held.colour == RED:
         return held
-    if need.total > device_bytes:
-        # A GPU that shares the system's memory may use a part of it, on a Mac about two thirds.
-        owner = "of the GPU" if not room.device_shares_ram else "that the GPU may use"
-        reason = f"It is larger than the free memory {owner}: some layers stay on the CPU, which is slower."
-        return held if held.colour == RED else Suitability(AMBER, need.total, device_bytes, reason)
-    if room.device_shares_ram:
-        return held
-    return Suitability(GREEN, need.total, device_bytes, "It fits the free memory of the GPU.")
+    # A GPU that shares the system's memory may use a part of it, on a Mac about two thirds.
+    owner = "of the GPU" if not room.device_shares_ram else "that the GPU may use"
+    reason = f"It is larger than the free memory {owner}: some layers stay on the CPU, which is slower."
+    return Suitability(AMBER, need.total, device_bytes, reason)
+
+
+def _beside_gpu(need: Estimate, room: Room, device_bytes: int) -> Suitability:
+    """As ``_in_ram``, of the share of the layers that a full GPU leaves to the CPU."""
+    share = 1 - device_bytes / need.total
+    weights, cache, compute = (round(part * share) for part in (need.weights, need.cache, need.compute))
+    held = _in_ram(Estimate(weights, cache, compute, need.from_headers), room)
+    return replace(held, need_bytes=need.total, room_bytes=(held.room_bytes or 0) + device_bytes)
 
 
 def _in_ram(need: Estimate, room: Room) -> Suitability:

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from localspec.models.pairs.disk import matching
 from localspec.models.pairs.hub_cache import cached_files, repo_folder
 from localspec.models.pairs.pair import ModelFile
-from localspec.models.pairs.split_files import parts_of
+from localspec.models.pairs.split_files import names_of
 
 PART_SUFFIX = ".localspec.part"
 """The suffix of a partial file, after the name of its blob."""
@@ -41,7 +41,7 @@ def unfinished(model: ModelFile) -> Unfinished:
     """The download of a model that is not complete here; complete files of a split model count as arrived."""
     if model.repo is None:
         return Unfinished()
-    names = [part.as_posix() for part in parts_of(Path(PurePosixPath(model.file)))]
+    names = names_of(model.file)
     if len(names) == 1:
         return _largest(_parts(model.repo, model.file, model.sha256))
     found = [_largest([*_whole(model.repo, name), *_parts(model.repo, name)]) for name in names]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import re
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -57,11 +59,28 @@ def remove_pair(pair_id: str) -> None:
         _remove(pair_id)
 
 
+def check_removable(pair_id: str) -> None:
+    """Raise ConfigError if the table of a pair cannot be removed, be it for want of rights or for how it is written."""
+    with _locked():
+        _without(pair_id)
+        try:
+            tempfile.TemporaryFile(dir=resolved(own_file()).parent).close()
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+
+
 def _remove(pair_id: str) -> None:
+    if (rest := _without(pair_id)) is not None:
+        _replace(*rest)
+
+
+def _without(pair_id: str) -> tuple[str, tuple[Pair, ...]] | None:
+    """The text of the file without a pair, and its other pairs; None if it has no such pair. Raises ConfigError."""
     before = own_pairs()
     index = next((n for n, pair in enumerate(before) if pair.id == pair_id), None)
     if index is None:
-        return
+        return None
     lines = _text().splitlines(keepends=True)
     starts = [number for number, line in enumerate(lines) if _HEADER.match(line)]
     if len(starts) != len(before):
@@ -71,7 +90,7 @@ def _remove(pair_id: str) -> None:
     # Comments directly above the next table belong to that one.
     while end < len(lines) and end > start + 1 and lines[end - 1].startswith("#"):
         end -= 1
-    _replace("".join(lines[:start] + lines[end:]), (*before[:index], *before[index + 1 :]))
+    return "".join(lines[:start] + lines[end:]), (*before[:index], *before[index + 1 :])
 
 
 def _text() -> str:

@@ -19,7 +19,7 @@ from tests.cli.conftest import Localspec
 from tests.gguf_files import write
 from tests.hub import HubServer, Refuse
 from tests.models.download.support import World
-from tests.models.pairs.support import BIG, OTHER_TOKENS, SMALL, model_bytes
+from tests.models.pairs.support import BIG, OTHER_TOKENS, SMALL, in_ollama, model_bytes
 
 TARGET = "Maker/Fam-8B-GGUF:Fam-8B-Q4_0.gguf"
 
@@ -139,6 +139,20 @@ def test_a_folder_is_added_with_the_best_drafts_in_it(localspec: Localspec, tmp_
     before = own_file().read_bytes()
     assert localspec("pairs", "add", tmp_path / "models").code == NotFoundError.exit_code, "they are known"
     assert own_file().read_bytes() == before
+
+
+def test_a_pair_of_files_whose_names_say_nothing_is_called_after_folder_or_header(
+    localspec: Localspec, tmp_path: Path
+) -> None:
+    """Jan calls every file ``model.gguf``, and Ollama has checksums for names."""
+    write(tmp_path / "models" / "Fam-8B" / "model.gguf", BIG)
+    write(tmp_path / "models" / "Fam-1B" / "model.gguf", SMALL)
+    done = localspec("pairs", "add", tmp_path / "models")
+    assert done.code == 0, done.err
+    assert {pair.id: pair.title for pair in own_pairs()} == {"fam-8b": "Fam-8B + Fam-1B", "fam-1b": "Fam-1B"}
+    pair = remember_opened(in_ollama(tmp_path / "ollama", "fam", "8b", BIG), None)
+    assert pair is not None
+    assert (pair.id, pair.title) == ("test-model", "Test model")
 
 
 def test_a_file_that_is_named_several_times_becomes_one_pair(localspec: Localspec, tmp_path: Path) -> None:

@@ -148,6 +148,7 @@ def test_a_repository_stands_for_the_only_model_in_it() -> None:
     [
         (FILES, None, UsageError, "Name one: O/N:F16, or Q4_K_M, Q8_0, UD-Q2_K_XL, UD-Q4_K_M."),
         (repository("one.gguf", "two.gguf"), None, UsageError, "Name one: O/N:one.gguf, or two.gguf."),
+        (repository("a-Q4_0.gguf", "b-Q4_0.gguf"), None, UsageError, "Name one: O/N:a-Q4_0.gguf, or b-Q4_0.gguf."),
         (repository("README.md"), None, NotFoundError, "no GGUF files at all"),
         (FILES, "Q6_K", NotFoundError, "It has F16, Q4_K_M, Q8_0, UD-Q2_K_XL, UD-Q4_K_M."),
         (FILES, "M-Q4_K_M.gguf", NotFoundError, "Did you mean N-Q4_K_M.gguf"),

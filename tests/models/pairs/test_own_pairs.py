@@ -55,6 +55,14 @@ def plain(pair_id: str, file: str = "/x.gguf") -> Pair:
 # Adding
 
 
+def test_the_revision_is_the_commit_wherever_the_cache_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder above may be called as one in the cache, as where a file system keeps snapshots."""
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "snapshots" / "daily"))
+    in_hub("Owner/Name", "sub/x.gguf", SMALL, commit="f" * 40)
+
+    assert resolve_file("Owner/Name:sub/x.gguf").model.revision == "f" * 40
+
+
 def test_a_pair_is_written_down_and_found_again(big: Path, small: Path) -> None:
     pair, file = add_pair(resolve_file(str(big)), resolve_file(str(small)))
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from huggingface_hub import scan_cache_dir
 
-from localspec.base.errors import NotFoundError, UsageError
+from localspec.base.errors import ConfigError, NotFoundError, UsageError
 from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.leftovers import UNFINISHED, UNUSED, find_leftovers
@@ -172,6 +173,25 @@ def test_on_a_full_disk_the_files_make_room_for_the_table(monkeypatch: pytest.Mo
 
     assert not blob.exists()
     assert [pair.id for pair in own_pairs()] == ["two"]
+
+
+def test_files_stay_where_the_table_cannot_be_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Because of how it is written, or of where."""
+    files = two_pairs()
+    text = own_file().read_text()
+    own_file().write_text(text.replace('id = "one"', 'id = "one"\nnote = """\n[[pairs]]\n"""'))
+    with pytest.raises(ConfigError, match="cannot be changed safely"):
+        carry_out(plan_removal("one"))
+    own_file().write_text(text)
+
+    def read_only(**options: Any) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", read_only)
+    with pytest.raises(ConfigError, match="read-only"):
+        carry_out(plan_removal("one"))
+    assert here(*files) == [True] * 3
+    assert [pair.id for pair in own_pairs()] == ["one", "two"]
 
 
 def test_an_unfinished_download_of_it_is_told_of() -> None:

@@ -11,11 +11,11 @@ import pytest
 
 from localspec.base.errors import ModelFileError
 from localspec.gguf import read_header
-from localspec.models.compatibility import check_target
+from localspec.models.compatibility import check_target, judge_match
 from localspec.models.pairs.scan import find_files, scan
-from localspec.models.pairs.split_files import read_parts
+from localspec.models.pairs.split_files import is_later_part, parts_of, read_parts
 from localspec.models.pairs.stores import STORES, Found
-from tests.gguf_files import write
+from tests.gguf_files import Plain, Tensor, model, write
 from tests.models.pairs.support import BIG, OTHER_TOKENS, SMALL, in_hub, in_ollama, model_bytes
 from tests.tiny_models import write_tiny
 
@@ -195,6 +195,46 @@ def test_a_broken_file_is_listed_with_its_reason(tmp_path: Path) -> None:
     assert all(problems.values())
 
 
+@pytest.mark.parametrize(
+    ("pooling", "architecture", "kind"),
+    [
+        (1, "bert", "embedding model"),
+        (3, "llama", "embedding model"),
+        (4, "bert", "reranker"),
+        (4, "llama", "reranker"),
+        (0, "bert", "encoder"),
+    ],
+)
+def test_a_model_that_writes_no_text_is_no_target_and_no_draft(
+    tmp_path: Path, pooling: int, architecture: str, kind: str
+) -> None:
+    """Its vocabulary may be a chat model's, and its size that of a draft, as those of Qwen3's are."""
+    metadata: dict[str, Plain] = {"general.architecture": architecture, f"{architecture}.pooling_type": pooling}
+    files = {"big.gguf": BIG, "small.gguf": model_bytes(400, metadata=metadata)}
+    groups, pairs = scanned(tmp_path, files)
+    big, small = (read_header(tmp_path / "m" / name) for name in files)
+
+    assert groups == {"big.gguf": 0, "small.gguf": None}
+    assert pairs == []
+    assert judge_match(big, small).reason.endswith(f"{kind}, which writes no text")
+    with pytest.raises(ModelFileError, match=f"{kind}, which writes no text"):
+        check_target(small)
+
+
+def test_a_model_with_its_projector_in_one_file_is_listed_with_the_reason(tmp_path: Path) -> None:
+    """Ollama keeps models that see so; llama.cpp refuses tensors that it does not know."""
+    tensors = (Tensor("token_embd.weight", (8, 12)), Tensor("v.blk.0.attn_q.weight", (8, 8)))
+    path = in_ollama(tmp_path / ".ollama" / "models", "gemma3", "4b", model(tensors=tensors))
+
+    found = scan(find_files((), environ_of(tmp_path)))
+
+    assert [(each.name, "in the same file" in each.problem) for each in found.models] == [("gemma3:4b", True)]
+    header = read_header(path)
+    with pytest.raises(ModelFileError, match="its projector is in the same file"):
+        check_target(header)
+    assert judge_match(header, header).reason.startswith("the target has its projector in the same file")
+
+
 def test_a_model_in_parts_counts_as_one(tmp_path: Path) -> None:
     """Of its files only the first has metadata; a later one alone is no target."""
     (tmp_path / "m").mkdir()
@@ -220,6 +260,13 @@ def test_a_model_in_parts_is_known_by_the_names_of_its_files(tmp_path: Path) -> 
     with pytest.raises(ModelFileError, match=r"renamed\.gguf is the first of 2 files") as caught:
         read_parts(renamed)
     assert "NAME-00001-of-00002.gguf" in caught.value.hint
+
+
+def test_a_model_in_parts_may_have_a_name_in_capitals(tmp_path: Path) -> None:
+    first, later = (tmp_path / f"X-0000{number}-OF-00002.GGUF" for number in (1, 2))
+
+    assert parts_of(first) == [first, later]
+    assert (is_later_part(first.name), is_later_part(later.name)) == (False, True)
 
 
 def test_what_there_is_no_time_for_is_listed_as_not_read(tmp_path: Path) -> None:
