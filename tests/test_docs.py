@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
 import click
 import pytest
+from platformdirs.macos import MacOS
+from platformdirs.unix import Unix
 
 from localspec.engine.events import DrafterFailure, Finished, FinishReason, Round, Started, ToolCall
 from localspec.engine.tally import Tally
@@ -165,6 +168,27 @@ def test_the_pair_in_the_guide_is_valid(tmp_path: Path, monkeypatch: pytest.Monk
     config.mkdir(parents=True)
     (config / "pairs.toml").write_text(example, encoding="utf-8")
     assert load_catalogue().find("my-pair").title == "Qwen3 8B + 0.6B"
+
+
+def test_the_page_on_installing_names_every_extra() -> None:
+    """As ``pyproject.toml`` has them."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    section = text_of(DOCS / "install.md").partition("\n## Extras\n")[2].partition("\n    ")[0]
+    assert set(re.findall(r"`(\w+)`", section)) == set(extras)
+
+
+@pytest.mark.parametrize("system", [Unix, MacOS])
+def test_the_page_on_installing_names_all_folders_to_remove(
+    system: type[Unix | MacOS], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of each system, where no variable of the environment moves them."""
+    for kind in ("CONFIG", "DATA", "STATE"):
+        monkeypatch.delenv(f"XDG_{kind}_HOME", raising=False)
+    folders = system("localspec", appauthor=False)
+    section = text_of(DOCS / "install.md").partition("\n## Update and remove\n")[2].partition("\n## ")[0]
+    named = [Path(path).expanduser() for path in re.findall(r"`(~/[^`]+)`", section)]
+    for folder in (folders.user_config_path, folders.user_data_path, folders.user_log_path):
+        assert any(folder.is_relative_to(each) for each in named), folder
 
 
 def test_the_changelog_describes_this_version() -> None:
