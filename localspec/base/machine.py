@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from localspec.base.control_groups import CGROUPS, groups
+
 _PROC = Path("/proc")
 _POWER = Path("/sys/class/power_supply")
-_CGROUPS = Path("/sys/fs/cgroup")
 _BUSY_COLUMNS = (1, 3, 6, 7)
 """Columns of /proc/stat: programs of ordinary priority, the system, and interrupts of both kinds.
 
@@ -36,9 +37,9 @@ class MachineMemory:
     """The amount that can be allocated now without swapping or killing."""
 
 
-def memory(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> MachineMemory:
+def memory(proc: Path = _PROC, cgroups: Path = CGROUPS) -> MachineMemory:
     """RAM, bounded by the limits of every container this process runs in."""
-    limits = [_system(proc), *(_limited(group) for group in _groups(proc, cgroups))]
+    limits = [_system(proc), *(_limited(group) for group in groups("memory", proc, cgroups))]
     return MachineMemory(
         min((limit.physical for limit in limits if limit.physical is not None), default=None),
         min((limit.available for limit in limits if limit.available is not None), default=None),
@@ -172,23 +173,6 @@ def _pages() -> int | None:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return None
-
-
-def _groups(proc: Path, cgroups: Path) -> list[Path]:
-    """The folders of this process's control groups and of all their parents."""
-    try:
-        lines = [line.split(":", 2) for line in (proc / "self" / "cgroup").read_text().splitlines()]
-    except OSError:
-        return []
-    found: list[Path] = []
-    for _, controllers, path in (line for line in lines if len(line) == 3):
-        if controllers and "memory" not in controllers.split(","):
-            continue
-        root = cgroups / "memory" if controllers else cgroups
-        inside = root / path.strip("/")
-        # In a container the path may be the host's, of which only the root exists.
-        found += [folder for folder in (inside, *inside.parents) if folder == root or root in folder.parents]
-    return found
 
 
 def _limited(group: Path) -> MachineMemory:

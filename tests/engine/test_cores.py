@@ -8,6 +8,8 @@ import pytest
 
 from localspec.engine.backends.llama.cores import physical_cores
 
+CORES = "localspec.engine.backends.llama.cores"
+
 
 class TestCores:
     def test_threads_of_one_core_count_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,15 +18,16 @@ class TestCores:
             folder = tmp_path / f"cpu{processor}" / "topology"
             folder.mkdir(parents=True)
             (folder / "thread_siblings_list").write_text(siblings + "\n")
-        monkeypatch.setattr("localspec.engine.backends.llama.cores._allowed_processors", lambda: {0, 1, 2, 3})
-        assert physical_cores(tmp_path, tmp_path / "none") == 2
-        monkeypatch.setattr("localspec.engine.backends.llama.cores._allowed_processors", lambda: {0, 2})
-        assert physical_cores(tmp_path, tmp_path / "none") == 1
+        monkeypatch.setattr(f"{CORES}.processor_quota", lambda: None)
+        monkeypatch.setattr(f"{CORES}._allowed_processors", lambda: {0, 1, 2, 3})
+        assert physical_cores(tmp_path) == 2
+        monkeypatch.setattr(f"{CORES}._allowed_processors", lambda: {0, 2})
+        assert physical_cores(tmp_path) == 1
 
-    @pytest.mark.parametrize(("quota", "cores"), [("max 100000", 8), ("250000 100000", 2), ("50000 100000", 1)])
-    def test_a_containers_quota_bounds_them(
-        self, quota: str, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize(("quota", "cores"), [(None, 8), (2.5, 2), (0.5, 1), (16.0, 8)])
+    def test_a_quota_bounds_them(
+        self, quota: float | None, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("localspec.engine.backends.llama.cores._allowed_processors", lambda: set(range(8)))
-        (tmp_path / "cpu.max").write_text(quota)
-        assert physical_cores(tmp_path, tmp_path / "cpu.max") == cores
+        monkeypatch.setattr(f"{CORES}._allowed_processors", lambda: set(range(8)))
+        monkeypatch.setattr(f"{CORES}.processor_quota", lambda: quota)
+        assert physical_cores(tmp_path) == cores

@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from localspec.base.control_groups import processor_quota
+
 _SYSFS = Path("/sys/devices/system/cpu")
-_CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
-def physical_cores(sysfs: Path = _SYSFS, quota: Path = _CGROUP_QUOTA) -> int:
+def physical_cores(sysfs: Path = _SYSFS) -> int:
     """Physical cores this process may run on: two threads of one core only get in each other's way.
 
-    Bounded by the affinity mask and by a container's quota. Where the system tells nothing of its
+    Bounded by the affinity mask and by the quotas of containers and services. Where the system tells nothing of its
     topology, logical processors count.
     """
     allowed = _allowed_processors()
     cores = {_siblings(sysfs, processor) for processor in allowed}
-    return max(1, min(len(cores), _quota_cores(quota, len(cores))))
+    quota = processor_quota()
+    return max(1, len(cores) if quota is None else min(len(cores), int(quota)))
 
 
 def _allowed_processors() -> set[int]:
@@ -32,12 +34,3 @@ def _siblings(sysfs: Path, processor: int) -> str:
         return (sysfs / f"cpu{processor}" / "topology" / "thread_siblings_list").read_text().strip()
     except OSError:
         return str(processor)
-
-
-def _quota_cores(quota: Path, unlimited: int) -> int:
-    """Whole cores' worth of time a container gives."""
-    try:
-        limit, period = quota.read_text().split()
-        return int(limit) // int(period)
-    except (OSError, ValueError, ZeroDivisionError):
-        return unlimited
