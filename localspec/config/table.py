@@ -217,7 +217,7 @@ SETTINGS: tuple[Setting, ...] = (
         "speculation",
         "keep_caches",
         Flag(),
-        "Keep what the models computed of long conversations on this machine, to return to one without reading it anew",
+        "Keep long conversations on this machine as the models computed them, to return to one without reading it",
         "no",
         Applies.RELOAD,
     ),

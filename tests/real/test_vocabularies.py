@@ -8,7 +8,7 @@ import subprocess
 import sys
 from array import array
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -36,7 +36,9 @@ class Both:
 
 
 def both(path: Path) -> Both:
-    return Both(load_vocabulary(path), read_header(path))
+    """The vocabulary of a file, as that of a model that writes text: an encoder is refused whatever its vocabulary."""
+    header = read_header(path)
+    return Both(load_vocabulary(path), replace(header, metadata={**header.metadata, "general.architecture": "llama"}))
 
 
 @cache
