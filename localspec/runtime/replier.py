@@ -22,7 +22,7 @@ from localspec.engine.loop import Request, generate
 from localspec.engine.model import Model
 from localspec.engine.settings import BANNED
 from localspec.engine.tally import Tally
-from localspec.runtime.calls.recipient import ASKED, without_recipient
+from localspec.runtime.calls.message_heads import ASKED, CHANNEL, without_format, without_recipient
 from localspec.runtime.calls.reply import ReplyCalls
 from localspec.runtime.inspector import Inspector
 from localspec.runtime.messages import Infill, Prompt, ReplyOptions, TokenIds
@@ -156,7 +156,10 @@ class Replier:
         if calls is not None:
             request.written_out = {**request.written_out, **calls.written_out}
         events = generate(self._target, drafters, request, self.cancel)
-        events = without_recipient(events) if asked else events
+        if asked:
+            events = without_recipient(events)
+        if CHANNEL in request.written_out.values():
+            events = without_format(events)
         return calls.follow(events) if calls is not None else events
 
     def _calls(self, prompt: Prompt, options: ReplyOptions, ready: RenderedPrompt, prefix: str) -> ReplyCalls | None:

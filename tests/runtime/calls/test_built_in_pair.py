@@ -91,6 +91,21 @@ def test_tags_around_reasoning_that_are_control_tokens_are_shown(
         assert (reasoning.text, reasoning.closed) == ("", True)
 
 
+@pytest.mark.parametrize("tools", [(), TOOLS])
+def test_an_answer_in_a_channel_has_no_format_before_it(
+    tools: tuple[Tool, ...], pair: InspectablePair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With tools and without, so that it is not taken for reasoning."""
+    options = ReplyOptions(Sampling(temperature=0), max_tokens=6, tools=tools)
+    asked = (Message(Role.USER, "Tell me a story about a fox."),)
+    ids = [token.id for token in follow(pair, asked, options).tokens[:4]]
+    written = dict(zip(ids, (b"<|channel|>", b"final", b" json", b"<|message|>"), strict=True))
+    monkeypatch.setattr("localspec.runtime.replier.tags_in", lambda controls, ends: written)
+    told = follow(pair, asked, options)
+    assert len(told.tokens) == 6
+    assert told.text.startswith("<|channel|>final<|message|>")
+
+
 def test_the_built_in_pair_calls_the_tool_of_the_tour(pair: InspectablePair) -> None:
     """After the story that the tour begins with, as it is sampled there."""
     (step,) = [step for step in STEPS if step.tools]

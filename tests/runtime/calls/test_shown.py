@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from localspec.engine.events import Finished, FinishReason, Round, ToolCall
 from localspec.engine.text import Utf8Stream
 from localspec.runtime.calls.form import CallForm
+from localspec.runtime.calls.message_heads import without_format, without_recipient
 from localspec.runtime.calls.prompt import said
-from localspec.runtime.calls.recipient import without_recipient
 from localspec.runtime.calls.reply import ReplyCalls
 from localspec.runtime.calls.syntax import HERMES, CallSyntax
 from localspec.runtime.reasoning import TAGS, Reasoning, begun_by, tags_in
@@ -105,6 +105,26 @@ def test_a_recipient_is_no_part_of_what_is_said(parts: Sequence[str], shown: Seq
     assert [event.tokens[0].text for event in rounds if isinstance(event, Round)] == list(shown)
     assert isinstance(finished, Finished)
     assert finished.text == "".join(shown)
+
+
+@pytest.mark.parametrize(
+    ("parts", "shown"),
+    [
+        (("<|channel|>", "final", " ", "<|constrain|>", "json", "<|message|>", "{}"), "<|channel|>final<|message|>{}"),
+        (("<|channel|>", "fin", "al json", "<|message|>", "a final word"), "<|channel|>final<|message|>a final word"),
+        (("<|channel|>", "final", "<|message|>", "<|constrain|>", "json"), None),
+        (("<|channel|>", "commentary to=functions.first ", "<|constrain|>", "json", "<|message|>", "{}"), None),
+        (("<|channel|>", "analysis", "<|message|>", "final json"), None),
+        (("final json", "<|message|>"), None),
+    ],
+)
+def test_an_answer_begins_behind_its_channel_whatever_its_format(parts: Sequence[str], shown: str | None) -> None:
+    """So that it is told apart from the reasoning; heads of calls and all that is said stay as they are."""
+    *rounds, finished = without_format(events_of(HERMES, parts))
+    assert isinstance(finished, Finished)
+    assert finished.text == ("".join(parts) if shown is None else shown)
+    texts = [event.tokens[0].text for event in rounds if isinstance(event, Round)]
+    assert ("".join(texts), len(texts)) == (finished.text, len(parts))
 
 
 def test_reasoning_is_told_apart_by_the_tags_of_its_model() -> None:
