@@ -95,7 +95,7 @@ class EngineError(LocalSpecError):
     """An engine that cannot be started or died, or an RPC or MCP server that does not answer."""
 
     exit_code = 8
-    meaning = "the engine, or an RPC, MCP or --connect server, did not start, stopped, or is silent"
+    meaning = "the engine or a server did not start, stopped, or is silent"
 
 
 class ConfigError(LocalSpecError):
