@@ -1,0 +1,50 @@
+"""Tests of what is looked for in a damaged database; ``test_opening`` has what is found in real ones."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from typing import Any, cast
+
+import pytest
+
+from localspec.store import salvage
+from localspec.store.opening import open_memory
+
+_LAST = 2**60
+
+
+class Torn:
+    """A connection of which the first and the last row of each table can be read, and none by its number."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.numbers: list[int] = []
+        self._connection = connection
+
+    def execute(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[Any]:
+        found = self._connection.execute(query, parameters)
+        if "rowid = ?" in query:
+            self.numbers += parameters
+            raise sqlite3.DatabaseError
+        return _first_alone(found) if "ORDER BY rowid" in query else found
+
+
+def _first_alone(rows: Iterator[Any]) -> Iterator[Any]:
+    yield from islice(rows, 1)
+    raise sqlite3.DatabaseError
+
+
+def test_the_search_for_rows_ends_whatever_number_a_row_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A damaged page may tell any, and between two rows all numbers are tried."""
+    monkeypatch.setattr(salvage, "_GAP_N", 50)
+    with closing(open_memory()) as damaged, closing(open_memory()) as whole:
+        for table, columns in (("conversation", "title, updated"), ("message", "conversation, role, content")):
+            values = "'', 1" if table == "conversation" else "'c1', 'user', ''"
+            for number in (1, 2, _LAST):
+                row = f"({number}, '{table[0]}{number}', 1, {values})"
+                damaged.execute(f"INSERT INTO {table} (number, id, created, {columns}) VALUES {row}")
+        torn = Torn(damaged)
+        assert salvage.salvage(cast("sqlite3.Connection", torn), whole) == (1, 2)
+    assert torn.numbers == [*range(2, 52)] * 2 + [*range(1, 51)] * 2, "the other two tables are empty"
