@@ -240,7 +240,7 @@ class ContinuousBatch:
         return bool(whole)
 
     def _lacking(self, network: BatchNetwork[Any, Any], asking: Sequence[_Turn]) -> dict[_Turn, int]:
-        """The turns to go by now, with the number of tokens to evaluate for each.
+        """The turns to evaluate now, each with the number of tokens that it lacks.
 
         Of readers whose texts begin alike the first reads; the others wait, and take over what it has read.
         """

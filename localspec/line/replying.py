@@ -16,7 +16,7 @@ from localspec.store import Node
 
 
 def say(state: State, text: str) -> Turn:
-    """A message with the files that are attached, stored; its turn is to be answered, and nothing is attached then."""
+    """Store a message with the attached files, which are then attached no more; returns the turn to answer."""
     attached = {each.path: each for each in state.attached}.values()
     files = fitted(attached, state.chat.pair.info.n_ctx) if attached else ()
     state.meaning.learn(*search_of(files, text))

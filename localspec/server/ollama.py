@@ -36,12 +36,9 @@ from localspec.server.streaming import StreamResponse
 
 MEDIA_TYPE = "application/x-ndjson"
 VERSION = "0.14.0"
-"""The first of Ollama that has all of its APIs that are here, those of OpenAI and Anthropic among them.
-
-Some clients want a recent one.
-"""
+"""The version of Ollama whose APIs these are, Anthropic's among them; some clients refuse older ones."""
 _NO_TIME = re.compile(r"-?0+(\.0*)?[a-zµ]*")
-"""A time to keep a model that asks to have it unloaded."""
+"""The values of ``keep_alive`` that ask to unload a model: zero, in any unit."""
 _MOST_CALLS = 128
 """The most calls of a message: each is looked for in the results."""
 

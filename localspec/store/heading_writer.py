@@ -38,7 +38,7 @@ class HeadingWriter:
         self.write()
 
     def take_over(self, stored: Heading) -> None:
-        """Take over what another program has changed in the store; what waits to be written here counts before it."""
+        """Adopt other programs' changes to the stored heading; own changes that wait to be written come first."""
         if self._stored is None or not self.flush():
             return
         before = self._stored

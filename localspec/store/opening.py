@@ -63,6 +63,7 @@ def open_file(path: Path, clock: Clock, busy_s: float, migrations: Sequence[Migr
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
+    """The device and the number of a file, which stay when it is written and change when it is replaced."""
     try:
         found = path.stat()
     except OSError:
@@ -86,7 +87,10 @@ def _begin_anew(path: Path, clock: Clock, migrations: Sequence[Migration]) -> st
 
 
 def _recover(aside: Path, path: Path, migrations: Sequence[Migration]) -> tuple[int, int]:
-    """Make a new database of what can be read; the numbers of conversations and messages, without any no file."""
+    """Copy what can be read into a new file at ``path``; returns the numbers of conversations and messages.
+
+    If there is nothing, no file is made.
+    """
     found = 0, 0
     if not _size(aside):
         return found  # opened even to read, SQLite would delete its journal

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 _TABLES = ("conversation", "message", "reply", "chunk")
 _GAP_N = 100_000
-"""Numbers in succession without a readable row, after which none is looked for: a damaged row may have any number."""
+"""The search ends after so many numbers in succession without a readable row: a damaged row may have any number."""
 _MEND = (
     "DELETE FROM message WHERE role NOT IN ('user', 'assistant', 'system', 'tool')",
     """INSERT INTO conversation (id, title, created, updated)

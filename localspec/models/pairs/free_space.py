@@ -24,7 +24,7 @@ def reserve_bytes(folder: Path) -> int:
 
 
 def _usage(folder: Path) -> tuple[int, int] | None:
-    """All and the free bytes of the disk of the nearest existing parent."""
+    """The total and the free bytes of the disk of the nearest existing parent."""
     for place in (folder, *folder.parents):
         try:
             usage = shutil.disk_usage(place)

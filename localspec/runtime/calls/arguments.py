@@ -113,7 +113,7 @@ def _nested(text: str, at: int, closing: str, mark: str, schema: Any, root: Any,
         if inner is None:
             value_end = text.find(end, opened.end())
             if value_end < 0:
-                raise ValueError(f"<{name}> in it does not end")
+                raise ValueError("a tag in it does not end")
             inner = typed(text[opened.end() : value_end], types_of(part, root)), value_end + len(end)
         found.append((name, inner[0]))
         at = inner[1]

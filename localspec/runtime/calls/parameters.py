@@ -45,7 +45,7 @@ class Parameter:
     schema: Mapping[str, Any]
     """The JSON Schema of the value, as llguidance takes it."""
     part: Any = None
-    """The same as the tool has it."""
+    """The same in the tool's own words, with references that lead elsewhere in its schema."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ def _other(connection: Connection, wanted: str) -> OpenAIPair:
 
 
 def _models(connection: Connection) -> tuple[list[dict[str, Any]], str]:
-    """The models that a server with OpenAI's API lists, each with its ``id``, and the path that the API is below.
+    """The models that a server with OpenAI's API lists, each with its ``id``, and the path of the API.
 
     An address with a path may be the API's own, in which another version stands, or none.
     """

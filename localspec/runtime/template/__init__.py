@@ -154,7 +154,7 @@ class _RenderOptions:
 
 
 _STOPPED = "(stopped)"
-"""The answer of a model to results that it did not reply to."""
+"""The answer that stands in for one to results which the model never answered."""
 _RUNTIME_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """The errors that a program in a template can run into."""
 
@@ -178,7 +178,7 @@ def _folded(messages: Sequence[Message]) -> list[Message] | None:
 
 
 def _in_turns(messages: Sequence[Message]) -> list[Message]:
-    """The conversation with questions that follow each other as one, and an answer before one that follows results.
+    """The conversation with questions in a row merged, and an answer put between results and a question.
 
     Some templates take no other: after calls that were stopped, they would refuse the conversation for good.
     """

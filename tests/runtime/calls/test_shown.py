@@ -155,13 +155,6 @@ def test_what_the_reply_shows_of_control_tokens() -> None:
     ("name", "thought", "end", "answer"),
     [
         ("gpt-oss", "<|channel|>analysis<|message|>Hm.", "<|end|>", "<|channel|>final<|message|>Yes."),
-        (
-            "gpt-oss",
-            "<|channel|>analysis<|message|>Hm.",
-            "<|end|>",
-            "<|channel|>final <|constrain|>json<|message|>Yes.",
-        ),
-        ("gpt-oss", "<|channel|>analysis<|message|>Hm.", "<|end|>", "<|channel|>final json<|message|>Yes."),
         ("Muse", " to=self<|message|>Hm.", "<|eom|>", " to=user<|message|>Yes."),
     ],
 )
