@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 import socket
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +55,35 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
+@pytest.fixture(scope="session")
+def numbered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Folders with numbers; pytest's own looks through the names of all earlier ones, thousands, for each."""
+    root = tmp_path_factory.mktemp("tests")
+    return (root / str(number) for number in count())
+
+
+@pytest.fixture
+def own_folder(numbered: Iterator[Path]) -> Path:
+    """The folder of everything that one test writes."""
+    folder = next(numbered)
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+@pytest.fixture
+def tmp_path(own_folder: Path, request: pytest.FixtureRequest) -> Path:
+    """As pytest's, in the folder of the test."""
+    path = own_folder / (re.sub(r"\W", "_", request.node.name)[:30] + "0")
+    path.mkdir(mode=0o700)
+    return path
+
+
 @pytest.fixture(autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_home(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep the developer's own files out, and the test's files in a folder of their own."""
-    home = tmp_path_factory.mktemp("home")
+    home = own_folder / "home"
+    home.mkdir(mode=0o700)
+    monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("LOCALSPEC_HOME", str(home / "localspec"))
     monkeypatch.setenv("HF_HOME", str(home / "hub"))
     for name in (
@@ -65,6 +92,10 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
         "HF_ENDPOINT",
         "HF_TOKEN",
         "HF_HUB_OFFLINE",
+        "LLAMA_CACHE",
+        "OLLAMA_MODELS",
+        "XDG_CACHE_HOME",
+        "XDG_DATA_HOME",
         "NO_COLOR",
         "LOCALSPEC_DEBUG",
     ):

@@ -33,6 +33,7 @@ class Terminal:
         )
         os.close(slave)
         self.painted = b""
+        self.is_closed = False
 
     def type(self, text: str | bytes) -> None:
         """Send keys; reads what is painted while the program does not take them."""
@@ -49,10 +50,10 @@ class Terminal:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def wait_for(self, text: str, timeout_s: float) -> float:
-        """Read until ``text`` is painted; seconds it took. Raises TimeoutError."""
+        """Read until ``text`` is painted; seconds it took. Raises TimeoutError, at once where the program has ended."""
         begun, wanted, at = time.perf_counter(), text.encode(), len(self.painted)
         while wanted not in self.painted[at:]:
-            if not self.read(min(0.5, timeout_s)) and time.perf_counter() - begun > timeout_s:
+            if not self.read(min(0.5, timeout_s)) and (self.is_closed or time.perf_counter() - begun > timeout_s):
                 raise TimeoutError(f"{text!r} was not painted within {timeout_s} s, but {self.painted[-400:]!r}")
         return time.perf_counter() - begun
 
@@ -63,6 +64,7 @@ class Terminal:
         try:
             self.painted += os.read(self._master, 65536)
         except OSError:  # the program has ended and its side is closed
+            self.is_closed = True
             return False
         return True
 

@@ -118,7 +118,7 @@ class StoredConversation:
         """Begin a reply to a question, by default the current leaf; a further reply becomes a sibling."""
         parent = self._shown_leaf() if under is None else under
         node = Node(self._ids(), parent, Role.ASSISTANT, "", self._clock(), state=ReplyState.WRITING)
-        return self._record(node, 0, about, rows.insert_node(self.id, node))
+        return self._record(node, 0, about, *self._insert(node))
 
     def continue_reply(self, node_id: str, about: ReplyMetadata) -> Recorder:
         """Continue a reply where it stopped; new text is appended, and it becomes the leaf.
@@ -250,8 +250,13 @@ class StoredConversation:
         if role is Role.USER and not self.heading.title_given and not len(self.tree):
             self._heading.entitle(title_of(text))
         self._add(node)
-        self._heading.write(rows.insert_node(self.id, node))
+        self._heading.write(*self._insert(node))
         return node
+
+    def _insert(self, node: Node) -> tuple[Statement, ...]:
+        """The statements that store a new message, and undo that another program has deleted the conversation."""
+        undeleting = (rows.undelete(self.id),) if self.heading.deleted is None else ()
+        return *undeleting, rows.insert_node(self.id, node)
 
     def _record(self, node: Node, part: int, about: ReplyMetadata, *before: Statement) -> Recorder:
         if node.id in self.tree:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from localspec.base.amounts import number_of
@@ -310,9 +311,21 @@ def _tried(path: Path, mode: str, locking: str, busy_s: float) -> sqlite3.Connec
     return connection
 
 
+class _Connection(sqlite3.Connection):
+    """A connection that raises sqlite3.Error for every damage, also where SQLite's message quotes it."""
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        try:
+            return super().execute(*arguments)
+        except UnicodeDecodeError as error:
+            raise sqlite3.DatabaseError("malformed: its schema is not UTF-8") from error
+
+
 def _connect(name: str, busy_s: float) -> sqlite3.Connection:
     """A connection with explicit transactions, which several threads may share, one at a time."""
-    connection = sqlite3.connect(name, timeout=busy_s, isolation_level=None, check_same_thread=False, uri=True)
+    connection = sqlite3.connect(
+        name, timeout=busy_s, isolation_level=None, check_same_thread=False, uri=True, factory=_Connection
+    )
     connection.execute("PRAGMA foreign_keys = ON")
     return connection
 

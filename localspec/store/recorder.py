@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from localspec.base.errors import LocalSpecError, StoreError
+from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, Round, Started
 from localspec.engine.tally import Tally
 from localspec.store import provenance
@@ -27,7 +27,7 @@ Ended = Callable[[Node], tuple[Statement, ...]]
 
 
 class Recorder:
-    """Records the events of one reply. Never raises for a fault of the disk: see ``trouble``."""
+    """Records the events of one reply. Never raises for a fault of the disk: see ``Store.trouble``."""
 
     def __init__(self, write_queue: WriteQueue, node: Node, part: int, monotonic: Monotonic, ended: Ended) -> None:
         """``node`` is the message before the reply; new text is appended to its content."""
@@ -48,11 +48,6 @@ class Recorder:
     def message(self) -> str:
         """The id of the message."""
         return self.node.id
-
-    @property
-    def trouble(self) -> StoreError | None:
-        """The reason why writes are pending; they are tried again with every write."""
-        return self._write_queue.trouble
 
     @property
     def ended(self) -> bool:

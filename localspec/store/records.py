@@ -14,7 +14,7 @@ from localspec.engine.timings import Timings
 from localspec.store import provenance
 from localspec.store.database import Database, Row, loaded
 from localspec.store.replies import ReplyMetadata
-from localspec.store.replies_json import about_from_dict, finished_from_dict, started_from_dict
+from localspec.store.replies_json import MALFORMED, about_from_dict, finished_from_dict, started_from_dict
 from localspec.store.timestamps import from_micros, to_micros
 from localspec.store.tree import ReplyState
 
@@ -106,7 +106,7 @@ def _counts(run: ReplyRecord, trial: str | None) -> bool:
 def _readable(row: Row, *, rounds: bool) -> ReplyRecord | None:
     try:
         return _run(row, rounds=rounds)
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except MALFORMED:
         return None
 
 

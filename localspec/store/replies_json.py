@@ -20,6 +20,8 @@ from localspec.store.tree import ReplyState
 
 Data = Mapping[str, Any]
 
+MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
+"""The errors of this module for JSON of another form, as a damaged file may have it."""
 _SELDOM = ("template", "trial", "arm", "copied")
 """Fields of ``ReplyMetadata`` that are left out if they are None or False."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 from localspec.base.errors import LocalSpecError, NotFoundError
+from localspec.config import Value
 from localspec.config.lookup import valid_settings
 from localspec.engine.events import Finished, Round, Started
 from localspec.engine.wire import event_to_dict
@@ -18,6 +18,7 @@ from localspec.store.database import Database, Row, Statement, loaded, storable
 from localspec.store.documents import ConversationDocument, Heading, ListedConversation, MessageDocument
 from localspec.store.replies import ReplyPart
 from localspec.store.replies_json import (
+    MALFORMED,
     about_from_dict,
     about_to_dict,
     error_from_dict,
@@ -35,7 +36,7 @@ _CHUNKS = "(SELECT content FROM chunk WHERE message = m.id ORDER BY number)"
 _LAST_PART = "FROM reply WHERE message = m.id ORDER BY part DESC LIMIT 1"
 _NODES = f"""
     SELECT m.id, m.parent, m.role, m.created, m.deleted, (SELECT state {_LAST_PART}), m.call,
-        (SELECT begin + max(0, json_extract(finished, '$.said_n')) {_LAST_PART}),
+        (SELECT begin + max(0, iif(json_valid(finished), json_extract(finished, '$.said_n'), NULL)) {_LAST_PART}),
         m.content || coalesce((SELECT group_concat(content, '') FROM {_CHUNKS}), '')
     FROM message m WHERE m.conversation = ? ORDER BY m.number
 """
@@ -78,6 +79,11 @@ def update_heading(before: Heading, now: Heading) -> Statement | None:
         return None
     columns = ", ".join(f"{name} = ?" for name in changed)
     return f"UPDATE conversation SET {columns} WHERE id = ?", (*changed.values(), now.id)
+
+
+def undelete(conversation: str) -> Statement:
+    """The statement that restores a deleted conversation."""
+    return "UPDATE conversation SET deleted = NULL WHERE id = ?", (conversation,)
 
 
 def insert_node(conversation: str, node: Node) -> Statement:
@@ -191,15 +197,15 @@ def nodes_of(database: Database, conversation: str) -> list[Node]:
 def parts_of(database: Database, node: Node) -> tuple[ReplyPart, ...]:
     """The parts of a reply; empty if no model wrote it."""
     texts = {node.id: node.content}
-    return _parts(database, "reply.message = ?", node.id, texts, provenance.rounds_of).get(node.id, ())
+    return _parts(database, "reply.message = ?", node.id, texts, tolerant=False).get(node.id, ())
 
 
 def document_of(database: Database, conversation: str) -> ConversationDocument:
-    """A whole conversation, without rounds that cannot be read. Raises NotFoundError."""
+    """A whole conversation, without rounds and parts of replies that cannot be read. Raises NotFoundError."""
     heading = heading_of(database, conversation)
     nodes = nodes_of(database, conversation)
     texts = {node.id: node.content for node in nodes}
-    parts = _parts(database, "message.conversation = ?", conversation, texts, _readable_rounds)
+    parts = _parts(database, "message.conversation = ?", conversation, texts, tolerant=True)
     return ConversationDocument(heading, tuple(MessageDocument(node, parts.get(node.id, ())) for node in nodes))
 
 
@@ -213,19 +219,17 @@ def insert_document(document: ConversationDocument) -> list[Statement]:
 
 
 def _parts(
-    database: Database,
-    where: str,
-    value: str,
-    texts: dict[str, str],
-    read_rounds: Callable[[bytes, str], tuple[Round, ...]],
+    database: Database, where: str, value: str, texts: dict[str, str], *, tolerant: bool
 ) -> dict[str, tuple[ReplyPart, ...]]:
+    """The parts of replies by message. Raises ValueError for damaged ones, unless it is ``tolerant`` of them."""
     found: defaultdict[str, list[ReplyPart]] = defaultdict(list)
     for message, _, state, begin, about, started, rounds, finished, error in database.query(
         _PARTS.format(where=where), (value,)
     ):
         stored = provenance.record(_chunks(database, message)) if state == ReplyState.WRITING else rounds
-        found[message].append(
-            ReplyPart(
+        read_rounds = _readable_rounds if tolerant else provenance.rounds_of
+        try:
+            part = ReplyPart(
                 about=about_from_dict(json.loads(about)),
                 state=ReplyState(state),
                 begin=begin,
@@ -234,7 +238,11 @@ def _parts(
                 finished=finished_from_dict(loaded(finished)),
                 error=error_from_dict(loaded(error)),
             )
-        )
+        except MALFORMED as fault:
+            if not tolerant:
+                raise ValueError(f"a part of a stored reply is damaged: {fault}") from fault
+        else:
+            found[message].append(part)
     return {message: tuple(parts) for message, parts in found.items()}
 
 
@@ -267,11 +275,19 @@ def _heading(row: Row) -> Heading:
         deleted=_moment(deleted),
         leaf=leaf,
         source=source,
-        settings=valid_settings(loaded(settings)),
+        settings=_settings(settings),
         folder=folder,
         tags=tuple(tags.split()),
         archived=bool(archived),
     )
+
+
+def _settings(stored: str | None) -> dict[str, Value]:
+    """The valid settings in a column of JSON; none if it is damaged."""
+    try:
+        return valid_settings(loaded(stored))
+    except ValueError:
+        return {}
 
 
 def _moment(micros: int | None) -> Any:

@@ -39,6 +39,8 @@ def salvage(damaged: sqlite3.Connection, whole: sqlite3.Connection) -> tuple[int
     whole.execute("BEGIN")
     for table in _TABLES:
         columns = _shared_columns(table, damaged, whole)
+        if not columns:
+            continue  # no row of it can be read
         names = ", ".join(("rowid", *columns))
         insert = f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({', '.join('?' * (len(columns) + 1))})"
         for row in _rows(damaged, f"SELECT {names} FROM {table} NOT INDEXED"):

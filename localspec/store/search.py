@@ -18,7 +18,7 @@ from datetime import datetime
 from localspec.store import rows
 from localspec.store.database import Database, Row, storable
 from localspec.store.filing import FilingFilter
-from localspec.store.replies_json import finished_from_dict
+from localspec.store.replies_json import MALFORMED, finished_from_dict
 from localspec.store.snippets import Snippet, fold, literal, pattern, snippet
 from localspec.store.timestamps import from_micros, to_micros
 
@@ -165,7 +165,10 @@ def _messages(database: Database, numbers: Sequence[int], patterns: Sequence[re.
         AND part = (SELECT max(part) FROM reply WHERE message = id) WHERE number IN ({_places(numbers)})"""
     texts = {}
     for number, text, begin, finished in database.query(sql, numbers):
-        reply = finished_from_dict(json.loads(finished)) if finished else None
+        try:
+            reply = finished_from_dict(json.loads(finished)) if finished else None
+        except MALFORMED:
+            reply = None
         if reply is not None and reply.said_n is not None:
             text = text[: begin + max(0, reply.said_n)]
             text += "".join(f"\n{call.name} {call.arguments}" for call in reply.calls)

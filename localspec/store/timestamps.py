@@ -10,6 +10,8 @@ Clock = Callable[[], datetime]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_FIRST, _LAST = ((datetime(year, 7, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND for year in (1, 9999))
+"""The range of times, in microseconds since 1970: those that are times in every zone."""
 
 
 def now() -> datetime:
@@ -23,13 +25,13 @@ def to_micros(moment: datetime) -> int:
 
 
 def from_micros(micros: int) -> datetime:
-    """The time of microseconds since 1970."""
-    return _EPOCH + micros * _MICROSECOND
+    """The time of microseconds since 1970; the nearest there is for those that only a damaged row has."""
+    return _EPOCH + min(max(micros, _FIRST), _LAST) * _MICROSECOND
 
 
 def from_seconds(seconds: float) -> datetime:
     """The time of seconds since 1970. Raises ValueError or OverflowError if it is out of range."""
-    return from_micros(round(seconds * 1e6))
+    return _in_range(round(seconds * 1e6))
 
 
 def to_iso(moment: datetime) -> str:
@@ -38,9 +40,15 @@ def to_iso(moment: datetime) -> str:
 
 
 def from_iso(text: str) -> datetime:
-    """The time of an ISO 8601 text, in UTC if it has no zone. Raises ValueError."""
+    """The time of an ISO 8601 text, in UTC if it has no zone. Raises ValueError or OverflowError."""
     moment = datetime.fromisoformat(text)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return _in_range(to_micros(moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment))
+
+
+def _in_range(micros: int) -> datetime:
+    if not _FIRST <= micros <= _LAST:
+        raise OverflowError("out of range")
+    return from_micros(micros)
 
 
 def local_time(moment: datetime) -> str:

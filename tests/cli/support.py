@@ -6,8 +6,7 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 from localspec.base.errors import LocalSpecError
 from localspec.cli import main
@@ -24,6 +23,11 @@ from localspec.runtime.messages import Message, ReplyOptions
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_info import PairInfo
 from tests.fakes import PieceVocab, ScriptedDrafter, TableModel
+
+if TYPE_CHECKING:  # not for every program that a test starts
+    import pytest
+
+    from localspec.doctor.native_probe import NativeReport
 
 PIECES = (b"", b"one ", b"two ", "drei\u00df ".encode(), b"\xf0\x9f", b"\x90\xa2", b"\n", b"end.")
 END = 0
@@ -77,6 +81,13 @@ def guesses(target: TableModel, context: Sequence[int]) -> list[int]:
     return ahead[len(context) :]
 
 
+def fake_probe() -> NativeReport:
+    """A report on llama.cpp that nobody asked."""
+    from localspec.doctor.native_probe import NativeReport
+
+    return NativeReport(version="1.2.3", threads=1)
+
+
 @dataclass(slots=True)
 class FakeWorld:
     """Stands behind the command line; what happened can be looked at afterwards."""
@@ -99,7 +110,11 @@ class FakeWorld:
 
     def services(self) -> Services:
         return Services(
-            self.open_pair, self.screens.append, lambda: self.terminal, measure_kernels=lambda threads: None
+            self.open_pair,
+            self.screens.append,
+            lambda: self.terminal,
+            probe_native=fake_probe,
+            measure_kernels=lambda threads: None,
         )
 
 
@@ -145,9 +160,11 @@ def run_command(
 ) -> Done:
     """Run ``localspec ARGUMENTS`` in this process."""
     monkeypatch.setattr("sys.stdin", _Stdin(io.BytesIO(stdin), encoding="utf-8"))
-    with pytest.raises(SystemExit) as exit_:
+    code = None
+    try:
         main([str(argument) for argument in arguments], services=services)
+    except SystemExit as exit_:
+        code = exit_.code
     out, err = capsys.readouterr()
-    code = exit_.value.code
     assert isinstance(code, int)
     return Done(code, out, err)

@@ -256,6 +256,18 @@ def test_two_programs_store_side_by_side(path: Path) -> None:
     two.close()
 
 
+def test_a_new_message_brings_a_conversation_back_that_another_program_deleted(path: Path) -> None:
+    """It would be gone for good a month later, with all that was said in the meantime."""
+    one, two = open_store(path, busy_s=5), open_store(path, first_id=500, busy_s=5)
+    thread = converse(one, ("Hello", "Yes."))
+    for write in (lambda: thread.ask("Going on?"), lambda: thread.begin_reply(ABOUT)):
+        two.delete(thread.id)
+        write()
+        assert [each.heading.id for each in two.conversations()] == [thread.id]
+    one.close()
+    two.close()
+
+
 def test_a_change_is_made_to_what_another_program_left(path: Path) -> None:
     """Also where the conversation is open here, and was last seen as the change wants it."""
     one, two = open_store(path, busy_s=5), open_store(path, first_id=500, busy_s=5)

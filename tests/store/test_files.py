@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from dataclasses import replace
+from datetime import timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def test_images_go_with_the_conversation(store: Store, tmp_path: Path, monkeypat
     reference = keep_image(write_png(tmp_path / "cat.png").read_bytes())
     said = converse(store, (f"{image_block('my cat.png', reference)}What is this?", "A cat."))
     document = store.document(said.id)
-    write_new(document, tmp_path / "said.md")
+    write_new([document], tmp_path / "said.md")
     link = f"![my cat.png](<said-images/{reference.sha256[:12]}.png>)\n\nWhat is this?"
     assert link in (tmp_path / "said.md").read_text()
     assert (tmp_path / "said-images" / f"{reference.sha256[:12]}.png").read_bytes() == reference.read()
@@ -133,6 +134,7 @@ def test_anything_malformed_is_refused_whole(
         (("content", 7), "conversations[0].messages[1].content is a whole number, not text"),
         (("content", "else"), "messages[1].reply[0].rounds have tokens that are not the text of the message"),
         (("created", "soon"), "conversations[0].messages[1].created is not a time: 'soon'"),
+        (("created", "0001-01-01T00:00:00Z"), "created is not a time: '0001-01-01T00:00:00Z'"),
         (("parent", "nobody"), "is not a tree: the message"),
         (("reply", [{"state": "writing"}]), "messages[1].reply[0].state is 'writing': wait for the end"),
         (("reply", [{"state": "done", "begin": "x"}]), "messages[1].reply[0] is not a part of a reply"),
@@ -158,6 +160,17 @@ def test_a_round_without_tokens_is_refused(tmp_path: Path) -> None:
         read(tmp_path, data)
 
 
+@pytest.mark.parametrize("micros", [-(2**62), -62_135_596_800_000_000, 253_402_300_799_000_000, 2**62])
+def test_a_time_and_settings_that_are_none_keep_no_conversation_from_being_shown(store: Store, micros: int) -> None:
+    """As a damaged row may have one, or one at the very end that is no time in other zones."""
+    converse(store, ("Hello", "Yes."))
+    store._database.run([("UPDATE conversation SET updated = ?, settings = '{'", (micros,))])
+    (listed,) = store.conversations()
+    assert listed.heading.settings == {}
+    for hours in (-12, 14):
+        assert listed.heading.updated.astimezone(timezone(timedelta(hours=hours)))
+
+
 def test_rounds_that_cannot_be_read_keep_no_conversation_from_being_exported(store: Store) -> None:
     """As a newer LocalSpec may have written them: the text and the figures are there."""
     thread = converse(store, ("Hello", "Yes."))
@@ -167,6 +180,22 @@ def test_rounds_that_cannot_be_read_keep_no_conversation_from_being_exported(sto
         assert (document.messages[1].node.content, part.rounds) == ("Yes. ", ())
         assert part.finished is not None
         assert "tokens" in to_markdown(document)
+
+
+@pytest.mark.parametrize(
+    "finished", ["{", "[]", '{"event": "done"}', '{"event": "done", "reason": "stop", "timings": 3}']
+)
+def test_the_text_of_a_reply_is_found_and_exported_though_its_figures_are_damaged(store: Store, finished: str) -> None:
+    """Here as elsewhere one reply keeps no other from being seen."""
+    thread = converse(store, ("Hello", "Yes."), ("Again", "Yes, certainly."))
+    first = thread.path[1].id
+    store._database.run([("UPDATE reply SET finished = ? WHERE message = ?", (finished, first))])
+    assert {hit.message for hit in store.search("yes")} == {first, thread.path[3].id}
+    document = store.document(thread.id)
+    assert [len(message.parts) for message in document.messages] == [0, 0, 0, 1]
+    assert "Yes." in to_markdown(document)
+    with pytest.raises(ValueError, match="damaged"):
+        thread.reply(first)
 
 
 def test_nothing_is_half_imported(store: Store, documents: list[ConversationDocument]) -> None:

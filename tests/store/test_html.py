@@ -143,4 +143,5 @@ def test_every_colour_can_be_read(colours: dict[str, str], theme: object) -> Non
 
 def test_it_is_written_by_its_ending(store: Store, tmp_path: Path) -> None:
     talk = converse(store, ("Why?", "Because."))
-    assert write_new(talk.document(), tmp_path / "talk.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    page = write_new([talk.document()], tmp_path / "talk.html")
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")

@@ -19,13 +19,19 @@ import pytest
 from localspec.base.errors import EngineError, StoreError
 from localspec.runtime.images import image_block, keep_image
 from localspec.runtime.messages import ToolCall
-from localspec.store import Store, database_file, opening, sqlite_errors
+from localspec.store import Store, database_file, opening, salvage, sqlite_errors
 from localspec.store.opening import back_up, open_file
 from localspec.store.schema import MIGRATIONS
 from tests.store.support import ABOUT, FakeTime, converse, open_store
 from tests.tiny_projectors import write_png
 
 CLOCK = FakeTime().now
+
+
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search for rows of a damaged file ends sooner: no test has many."""
+    monkeypatch.setattr(salvage, "_GAP_N", 1000)
 
 
 def test_only_the_owner_can_read_it(path: Path) -> None:
@@ -153,7 +159,7 @@ def test_a_migration_that_was_rolled_back_fails_with_its_own_error(path: Path) -
         open_file(path, CLOCK, 0, (full,))
 
 
-@pytest.mark.parametrize("kind", ["text", "cut short", "scribbled over"])
+@pytest.mark.parametrize("kind", ["text", "cut short", "scribbled over", "no longer UTF-8"])
 def test_a_damaged_database_is_set_aside_whole(path: Path, kind: str) -> None:
     """Under a name that is told; a new one is begun."""
     store = open_store(path)
@@ -163,6 +169,7 @@ def test_a_damaged_database_is_set_aside_whole(path: Path, kind: str) -> None:
         "text": b"this is no database at all, " * 100,
         "cut short": path.read_bytes()[:5000],
         "scribbled over": path.read_bytes()[:100] + b"\xaa" * 4000 + path.read_bytes()[4100:],
+        "no longer UTF-8": path.read_bytes().replace(b"CREATE TABLE chunk", b"CREATE T\xaaBLE chunk"),
     }[kind]
     path.write_bytes(damaged)
     path.with_name("history.db-wal").write_bytes(b"the journal")

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from localspec.engine.events import DrafterFailure, Round
 from localspec.store import provenance
-from tests.store.support import ROUNDS, round_of
+from tests.store.strategies import ROUNDS
+from tests.store.support import round_of
 
 
 def text_of(rounds: list[Round]) -> str:

@@ -36,6 +36,25 @@ def _first_alone(rows: Iterator[Any]) -> Iterator[Any]:
     raise sqlite3.DatabaseError
 
 
+class NoDatabase:
+    """A connection to a file that is no database."""
+
+    def __init__(self) -> None:
+        self.asked_n = 0
+
+    def execute(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[Any]:
+        self.asked_n += 1
+        raise sqlite3.DatabaseError
+
+
+def test_a_file_that_is_no_database_is_not_searched_for_rows() -> None:
+    """A program that starts beside one waits for nothing."""
+    damaged = NoDatabase()
+    with closing(open_memory()) as whole:
+        assert salvage.salvage(cast("sqlite3.Connection", damaged), whole) == (0, 0)
+    assert damaged.asked_n == 4, "the columns of each table, and no row of them"
+
+
 def test_the_search_for_rows_ends_whatever_number_a_row_has(monkeypatch: pytest.MonkeyPatch) -> None:
     """A damaged page may tell any, and between two rows all numbers are tried."""
     monkeypatch.setattr(salvage, "_GAP_N", 50)

@@ -157,37 +157,39 @@ ONCE = (
 MARKING = [mode for mode in MarkMode if mode is not MarkMode.OFF]
 
 
-@pytest.mark.parametrize("mode", MARKING)
 @pytest.mark.parametrize("look", [DARK.name, LIGHT.name, "ansi-dark", NO_COLOR])
-async def test_a_mark_reads_as_in_the_token_view(mode: MarkMode, look: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_mark_reads_as_in_the_token_view(look: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Word by word, in headings, lists, quotes, tables, code and links alike: the same colour and the same cues."""
     theme, engine = theme_of(look, monkeypatch), LookingEngine()
     app = make_app(engine)
     app.theme = theme
     async with app.run_test(size=SIZE) as pilot:
         await reply(pilot, engine)
-        await press_until(pilot, mode)
-        await marked(pilot, mode)
-        await hold_still(pilot)
-        in_markdown = looks(pilot)
-        await pilot.press("ctrl+t")
-        await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.display)
-        in_tokens = looks(pilot)
-        assert {word: in_markdown[word] for word in ONCE} == {word: in_tokens[word] for word in ONCE}
+        for mode in MARKING:
+            await press_until(pilot, mode)
+            await marked(pilot, mode)
+            await hold_still(pilot)
+            in_markdown = looks(pilot)
+            await pilot.press("ctrl+t")
+            await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.display)
+            in_tokens = looks(pilot)
+            assert {word: in_markdown[word] for word in ONCE} == {word: in_tokens[word] for word in ONCE}, mode
+            await pilot.press("ctrl+t")
+            await wait_until(pilot, lambda: not views(pilot)[0].reply.tokens.display)
 
 
-@pytest.mark.parametrize("mode", MARKING)
 @pytest.mark.parametrize("theme", [DARK.name, LIGHT.name])
-async def test_marked_markdown_can_be_read(mode: MarkMode, theme: str) -> None:
+async def test_marked_markdown_can_be_read(theme: str) -> None:
     """On the ground of code, too."""
     engine = LookingEngine()
     app: Any = make_app(engine)
     app.theme = theme
     async with app.run_test(size=SIZE) as pilot:
         await reply(pilot, engine)
-        await press_until(pilot, mode)
-        markdown = await marked(pilot, mode)
-        assert not faint(app, within=markdown.region)
+        for mode in MARKING:
+            await press_until(pilot, mode)
+            markdown = await marked(pilot, mode)
+            assert not faint(app, within=markdown.region), mode
 
 
 async def test_markdown_is_clean_until_marks_are_asked_for_and_again_without_them() -> None:

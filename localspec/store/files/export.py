@@ -1,9 +1,9 @@
-"""The export of a conversation into a new file, in the format of the file's suffix."""
+"""The export of conversations, as text or into a new file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -43,26 +43,34 @@ def kind_of(path: Path) -> str:
     return kind
 
 
-def write_new(document: ConversationDocument, path: Path) -> Path:
-    """Export a conversation and return the path, with ``~`` expanded; see ``kind_of`` for the format.
+def text_of(documents: Iterable[ConversationDocument], kind: str) -> Iterator[str]:
+    """The text of conversations in a format, piece by piece."""
+    match kind:
+        case "json":
+            yield to_json(list(documents)) + "\n"
+        case "html":
+            yield to_html(list(documents))
+        case "ndjson":
+            for document in documents:
+                yield from (f"{line}\n" for line in to_ndjson(document))
+        case _:
+            for number, document in enumerate(documents):
+                yield ("\n---\n\n" if number else "") + to_markdown(document)
+
+
+def write_new(documents: Iterable[ConversationDocument], path: Path, kind: str | None = None) -> Path:
+    """Export conversations into a new file and return its path, with ``~`` expanded; see ``kind_of`` for the format.
 
     Raises UsageError if the file exists or its suffix is unknown, OutputError if it cannot be written.
     """
-    match kind_of(path):
-        case "json":
-            text = to_json([document]) + "\n"
-        case "html":
-            text = to_html([document])
-        case "ndjson":
-            text = "".join(f"{line}\n" for line in to_ndjson(document))
-        case _:
-            text = to_markdown(document)
-    whole = expanded(path)
-    try:
-        with new_file(whole) as file:
-            file.write(with_images_beside(text, whole) if kind_of(path) == _MARKDOWN else text)
-    except ValueError as error:  # an impossible name
-        raise OutputError(f"{path} cannot be written: {error}.", "Choose another file.") from None
+    kind, whole = kind or kind_of(path), expanded(path)
+    text = text_of(documents, kind)
+    with ExitStack() as opened:
+        try:
+            file = opened.enter_context(new_file(whole))
+        except ValueError as error:  # an impossible name
+            raise OutputError(f"{path} cannot be written: {error}.", "Choose another file.") from None
+        file.writelines([with_images_beside("".join(text), whole)] if kind == _MARKDOWN else text)
     return whole
 
 
