@@ -106,7 +106,7 @@ def _answer(
     *,
     in_order: bool,
 ) -> None:
-    from localspec.server.batch.answering import answer_batch
+    from localspec.server.batch.run import answer_batch
 
     def take(result: BatchResult) -> None:
         results.add(result)

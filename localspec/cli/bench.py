@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _FILE = PathParam(dir_okay=False)
 _FROM_1 = ValueParam(Number(1, whole=True))
+_TOKENS = ValueParam(Number(4, whole=True))
+"""From ``insight.bench.run.FEWEST_TOKENS`` on, which is not loaded for the help."""
 _REPEATS = ValueParam(Number(1, 1000, whole=True))
 
 
@@ -73,7 +75,7 @@ _REPEATS = ValueParam(Number(1, 1000, whole=True))
     metavar="NAME",
     help="Only ask prompts of this subject; may be given several times (shipped: code, prose, chat, json, long, copy).",
 )
-@click.option("--tokens", type=_FROM_1, default=48, help="Let replies be this long (default: 48).")
+@click.option("--tokens", type=_TOKENS, default=48, help="Let replies be this long (default: 48).")
 @click.option("--repeats", type=_REPEATS, default=4, help="Ask everything this many times (default: 4).")
 @click.option(
     "--minutes",

@@ -129,7 +129,7 @@ def open_chat(
 
 def _why_plain() -> str:
     if sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
-        return "This terminal cannot be drawn on: every line is answered in plain text."
+        return "This terminal, or standard error, cannot be drawn on: every line is answered in plain text."
     return "No terminal: every line of the input is answered in plain text."
 
 

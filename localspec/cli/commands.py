@@ -26,6 +26,17 @@ from localspec.cli.stats import stats
 from localspec.cli.trials import trials
 from localspec.cli.verify import verify
 
+_HELP = """Chat with a local model, made fast by speculative decoding.
+
+Without a command this opens the chat, on the built-in pair unless the options name another. Without a terminal it
+answers the lines of its input in plain text.
+
+\b
+  localspec pairs list                  pairs for this machine
+  localspec run "Why is the sky blue?"  one reply on standard output
+  localspec serve                       the pairs for other programs
+"""
+
 
 class LocalSpecGroup(SectionedCommand, click.Group):
     """A group whose help ends with completion, environment variables and exit codes."""
@@ -42,6 +53,7 @@ class LocalSpecGroup(SectionedCommand, click.Group):
 
 @click.group(
     cls=LocalSpecGroup,
+    help=_HELP,
     invoke_without_command=True,
     context_settings={"help_option_names": list(HELP_OPTIONS), "max_content_width": 100},
 )
@@ -49,11 +61,7 @@ class LocalSpecGroup(SectionedCommand, click.Group):
 @click.version_option(__version__, message="localspec %(version)s")
 @click.pass_context
 def localspec(context: click.Context, /, **given: Any) -> None:
-    """Chat with a local model, made fast by speculative decoding.
-
-    Without a command this opens the chat, on the built-in pair unless the options name another. Without a
-    terminal it answers the lines of its input in plain text.
-    """
+    """The command without a sub-command: the chat."""
     if context.invoked_subcommand is None:
         open_chat(context.obj, **given)
     else:

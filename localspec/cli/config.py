@@ -169,7 +169,7 @@ def edit() -> None:
     """Open the file in $VISUAL or $EDITOR, and check it afterwards."""
     from localspec.config import config_file
 
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    editor = (os.environ.get("VISUAL") or os.environ.get("EDITOR") or "").strip() or "vi"
     file = config_file()
     with explaining(ConfigError, f"{file} cannot be written", OWN_FOLDER):
         if not file.exists():

@@ -34,14 +34,22 @@ def main(arguments: Sequence[str] | None = None, *, services: Services | None = 
 
 def _complete() -> NoReturn:
     """Answer the shell that completes a command line, and exit."""
-    from click.shell_completion import FishComplete, add_completion_class
+    from click.shell_completion import FishComplete, ZshComplete, add_completion_class
 
     class WholeDescriptions(FishComplete):
         """click's, whose script cuts a description at its first comma."""
 
         source_template = FishComplete.source_template.replace('string split ","', 'string split --max 1 ","')
 
+    class LoadingCompletion(ZshComplete):
+        """click's, whose script fails where nothing has loaded zsh's system of completion, as by default on macOS."""
+
+        source_template = ZshComplete.source_template.replace(
+            "\n", "\n(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }\n", 1
+        )
+
     add_completion_class(WholeDescriptions)
+    add_completion_class(LoadingCompletion)
     sys.exit(localspec.main(prog_name="localspec", complete_var=_COMPLETION_VARIABLE))
 
 

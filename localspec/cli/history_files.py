@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,9 +14,6 @@ from localspec.base.errors import UsageError
 from localspec.cli.history_store import matching, meant, open_history, to_new_file
 from localspec.cli.report import remark
 from localspec.cli.values import PathParam
-
-if TYPE_CHECKING:
-    from localspec.store import ConversationDocument
 
 FORMATS = ("markdown", "html", "json", "ndjson")
 
@@ -43,46 +39,18 @@ def export(
     if ways_n != 1:
         message = "Conversations are named in two ways." if ways_n else "No conversation was named to export."
         raise UsageError(message, "Give IDs, --all or --matching, one of them.")
-    kind = kind or _kind_of(output)
+    from localspec.store.files import text_of, write_new
+
     with open_history() as store:
         ids = [each.heading.id for each in store.conversations()] if everything else meant(store, beginnings, matching)
         if not ids:
             remark("There are no conversations to export.")
-        text = _written((store.document(each) for each in ids), kind)
+        documents = (store.document(each) for each in ids)
         if output is None:
-            sys.stdout.writelines(text)
+            sys.stdout.writelines(text_of(documents, kind or "markdown"))
         else:
-            from localspec.store.files import new_file, with_images_beside
-
-            with new_file(output) as file:
-                if kind == "markdown":
-                    text = iter([with_images_beside("".join(text), output)])
-                file.writelines(text)
-            print(f"{number_of(len(ids), 'conversation')} written to {output}.", file=sys.stderr)
-
-
-def _kind_of(output: Path | None) -> str:
-    """The format by the suffix of the file. Raises UsageError for an unknown suffix."""
-    from localspec.store.files import kind_of
-
-    return kind_of(output) if output is not None else "markdown"
-
-
-def _written(documents: Iterator[ConversationDocument], kind: str) -> Iterator[str]:
-    from localspec.store.files import to_html, to_json, to_markdown, to_ndjson
-
-    if kind == "json":
-        yield to_json(list(documents)) + "\n"
-        return
-    if kind == "html":
-        yield to_html(list(documents))
-        return
-    for number, document in enumerate(documents):
-        if kind == "ndjson":
-            yield from (f"{line}\n" for line in to_ndjson(document))
-        else:
-            yield "\n---\n\n" if number else ""
-            yield to_markdown(document)
+            written = write_new(documents, output, kind)
+            print(f"{number_of(len(ids), 'conversation')} written to {written}.", file=sys.stderr)
 
 
 @click.command("import", short_help="Read conversations from LocalSpec, ChatGPT or LM Studio.")
@@ -98,7 +66,7 @@ def import_(files: Sequence[Path], copies: bool, as_json: bool) -> None:
     from localspec.store.files import read_conversations
 
     documents = [document for file in files for document in read_conversations(file)]
-    with open_history(make=True) as store:
+    with open_history(make=True, change=True) as store:
         added = store.add(documents, copies=copies)
     if as_json:
         print(json.dumps({"imported": list(added.new), "known": list(added.known)}, indent=2))

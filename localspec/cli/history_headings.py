@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("words", metavar="[TITLE...]", nargs=-1)
 def rename(beginning: str, words: Sequence[str]) -> None:
     """Call the conversation ID by this TITLE; without one it gets its own, made from the first question."""
-    with open_history() as store:
+    with open_history(change=True) as store:
         conversation = store.find(beginning)
         store.rename(conversation, " ".join(words))
         print(visible_line(f"The title is: {store.open_conversation(conversation).title}"))
@@ -60,13 +60,15 @@ def file(
 
     if folder is None and not tags and not untags:
         raise UsageError("There is nothing to change.", "Give --folder, --tag or --untag.")
+    if folder is not None and not folder_name(folder):
+        raise UsageError("--folder is empty.", f"--folder {NONE} takes them out of theirs.")
 
     def filed(heading: Heading) -> Heading:
         own = (set(heading.tags) - set(tag_names(untags))) | set(tag_names(tags))
         into = heading.folder if folder is None else "" if folder == NONE else folder_name(folder)
         return replace(heading, folder=into, tags=tag_names(own))
 
-    with open_history() as store:
+    with open_history(change=True) as store:
         found = meant(store, beginnings, matching)
         store.change_headings(found, filed)
         for conversation in found:
@@ -86,7 +88,7 @@ def archive(beginnings: Sequence[str], matching: str | None, off: bool) -> None:
 
 def _change(beginnings: Sequence[str], matching: str | None, change: Callable[[Heading], Heading], done: str) -> None:
     """Change the headings of the conversations that are meant, and say what was done with each."""
-    with open_history() as store:
+    with open_history(change=True) as store:
         found = meant(store, beginnings, matching)
         store.change_headings(found, change)
         for conversation in found:

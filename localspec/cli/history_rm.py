@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.pass_obj
 def rm(services: Services, /, beginnings: Sequence[str], matching: str | None, forever: bool, yes: bool) -> None:
     """Delete the conversations ID. For 30 days `localspec history restore` brings them back."""
-    with open_history() as store:
+    with open_history(change=True) as store:
         found = meant(store, beginnings, matching, deleted=None if forever else False)
         for conversation in found:
             print(visible_line(f"{conversation[:8]}  {store.open_conversation(conversation).title}"))
@@ -40,6 +40,7 @@ def rm(services: Services, /, beginnings: Sequence[str], matching: str | None, f
             print("Deleted for good.")
             _name_copies(store)
             _name_what_models_keep()
+            _name_audit_log()
         else:
             store.delete(*found)
             short = store.short_ids(deleted=True)
@@ -52,7 +53,7 @@ def rm(services: Services, /, beginnings: Sequence[str], matching: str | None, f
 @click.argument("beginnings", metavar="ID", nargs=-1, required=True)
 def restore(beginnings: Sequence[str]) -> None:
     """Bring the deleted conversation ID back; `localspec history list --deleted` shows them."""
-    with open_history() as store:
+    with open_history(change=True) as store:
         found = dict.fromkeys(store.find(each, deleted=True) for each in beginnings)
         for conversation in found:
             store.restore(conversation)
@@ -92,3 +93,16 @@ def _name_what_models_keep() -> None:
         folder = user_paths().data / name
         if folder.is_dir() and any(folder.iterdir()):
             print(f"The files of {option} may contain words of what was deleted; to forget them, delete {folder}.")
+
+
+def _name_audit_log() -> None:
+    """Name the log that the settings have replies written to."""
+    from localspec.config import read_config, setting
+
+    config = read_config()
+    named = config.values.get("audit.audit_log")
+    log = None if named is None else setting("audit_log").kind.resolve(named, config.path.parent)
+    if log is not None and log.exists():
+        print(
+            f"The audit log may contain words of what was deleted; to forget them, delete {log} and older parts of it."
+        )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from localspec.base.errors import NotFoundError, UsageError
+from localspec.base.errors import NotFoundError, StoreError, UsageError
 from localspec.cli.report import remark
 from localspec.cli.values import PathParam
 
@@ -19,15 +19,18 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @contextmanager
-def open_history(*, make: bool = False) -> Iterator[Store]:
+def open_history(*, make: bool = False, change: bool = False) -> Iterator[Store]:
     """The user's conversations; a remark is printed about a fault of their file.
 
-    Where there is no file the store is empty and in memory, unless ``make`` wants one.
+    Where there is no file the store is empty and in memory, unless ``make`` wants one. Raises StoreError if they are to
+    ``change`` and can only be read.
     """
     from localspec.store import Store, database_file
 
     store = Store.open() if make or database_file().exists() else Store.in_memory()
     try:
+        if change and store.read_only:
+            raise StoreError(store.notice, "Nothing was changed.")
         if store.notice:
             remark(store.notice)
         yield store

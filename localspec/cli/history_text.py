@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 from localspec.base.amounts import number_of
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.base.visible import visible, visible_line
-from localspec.cli.tables import DIM, coloured
+from localspec.cli.tables import DIM, coloured, width
 from localspec.runtime.messages import Role, ToolCall
 from localspec.store import Hit, Node, ReplyState, StoredConversation, Tree
 from localspec.store.files.markdown import SPEAKERS
@@ -32,9 +31,9 @@ _WIDEST = 100
 def cut(line: str) -> str:
     """A line cut to the width of the terminal, if there is one."""
     line = visible_line(line)
-    if not sys.stdout.isatty() or _cells(line) <= (width := shutil.get_terminal_size().columns):
+    if not sys.stdout.isatty() or _cells(line) <= (room := width()):
         return line
-    while _cells(line) >= width:
+    while _cells(line) >= room:
         line = line[:-1]
     return f"{line}…"
 
@@ -107,12 +106,12 @@ def _called(call: ToolCall) -> str:
 
 def wrapped(text: str) -> Iterator[str]:
     """Lines broken at words to the width of the terminal; code in fences, and output into a pipe, unchanged."""
-    width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else 0
+    room = min(width(), _WIDEST) if sys.stdout.isatty() else 0
     fenced = False
-    for line in (visible(text) if width else text).split("\n"):
+    for line in (visible(text) if room else text).split("\n"):
         fence = line.lstrip().startswith(("```", "~~~"))
         fenced ^= fence
-        yield from [line] if fenced or fence or not width else broken(line, width)
+        yield from [line] if fenced or fence or not room else broken(line, room)
 
 
 def broken(line: str, width: int) -> Iterator[str]:

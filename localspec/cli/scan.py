@@ -27,7 +27,7 @@ _NO_PAIR = "No two of them make a pair: a draft has its target's vocabulary, and
 @click.argument("folders", metavar="[FOLDER]...", nargs=-1, type=PathParam())
 @click.option("--json", "as_json", is_flag=True, help="Write models and possible pairs as a JSON object.")
 def scan(folders: tuple[Path, ...], as_json: bool) -> None:
-    """Find models on this machine: in the caches of the Hub, LM Studio, Ollama, llama.cpp and Jan, and in FOLDERs.
+    """Find models on this machine: of the Hub, LM Studio, Ollama, llama.cpp, Jan and GPT4All, and in FOLDERs.
 
     Only headers are read; nothing is copied, moved or deleted. Models of one group have one vocabulary.
     """
@@ -40,7 +40,8 @@ def scan(folders: tuple[Path, ...], as_json: bool) -> None:
         return
     if not found.models:
         named = ", nor in the folders that were named" if folders else ""
-        print(f"There are no GGUF files in the caches of the Hub, LM Studio, Ollama, llama.cpp and Jan{named}.")
+        programs = "the Hub, LM Studio, Ollama, llama.cpp, Jan and GPT4All"
+        print(f"There are no GGUF files in the caches of {programs}{named}.")
         return
     _print(found)
 

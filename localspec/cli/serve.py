@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from localspec.server.serving import ServerOptions
 
 LOOPBACK, PORT = "127.0.0.1", 8484
-_ORIGIN = re.compile(r"https?://(?:[^\s/:\[\]]+|\[[0-9a-fA-F:.]+\])(?::\d{1,5})?", re.IGNORECASE)
-"""RFC 6454: a scheme, a host and a port, and no path."""
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^\s/:\[\]]+|\[[0-9a-fA-F:.]+\])(?::\d{1,5})?", re.IGNORECASE)
+"""RFC 6454: a scheme, which extensions and apps have of their own, a host and a port, and no path."""
 OF_CHATS = ("connect", "system", "persona", "tool", "mcp", "tool_folder", "max_calls", "call_timeout")
 """Settings without effect on the answers to requests, which bring what they say with them."""
 _LEFT_RUNNING = """\b

@@ -71,7 +71,9 @@ def _measure_kernels(threads: int) -> MeasuredKernels | None:
 def _has_terminal() -> bool:
     if os.environ.get("TEXTUAL_DRIVER"):  # Textual draws elsewhere, as in a browser
         return True
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    # It reads standard input and draws on standard error; what goes to standard output is for a reader of lines.
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    return all(each is not None and each.isatty() for each in streams) and os.environ.get("TERM") != "dumb"
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,10 @@ def verify(
     if report.verdict is CheckOutcome.FAIL:
         raise CheckFailedError("Speculation changes replies here.", "Please report it, with what --out FILE writes.")
     if report.verdict is CheckOutcome.OPEN:
-        raise CheckFailedError("Too little was tested to show anything.", "Choose a fixed --depth above 0.")
+        raise CheckFailedError(
+            "Too little was tested to show anything.",
+            "The checks say why; a --depth above 0, more --tokens or a larger --ctx may help.",
+        )
 
 
 def _plan(chat_config: ChatConfig, prompt_list: Any, depth: int | None, tokens: int, samples: int) -> ExaminationPlan:

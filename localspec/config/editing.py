@@ -18,9 +18,12 @@ def with_value(text: str, path: Path, value: Value | None) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     found = [entry for entry in statements(text) if isinstance(entry, Statement)]
     own = [entry for entry in found if entry.key and entry.path == path]
-    if len(own) > 1:
+    holders = [entry for entry in found if entry.key and entry.path == path[: len(entry.path)]]
+    if len(holders) > 1:
         raise NotSafelyChanged
-    if value is None:
+    if holders and not own:
+        changed = _within(text, found, holders[0], path, value, newline)
+    elif value is None:
         changed = _without(text, found, own[0], newline) if own else text
     elif own:
         changed = text[: own[0].value_start] + literal(value) + text[own[0].value_end :]
@@ -38,6 +41,28 @@ def _without(text: str, found: list[Statement], own: Statement, newline: str) ->
         return text[: own.start] + text[own.end :]
     before = text[: mates[0].start]
     return (before.removesuffix(newline) if before.endswith(newline * 2) else before) + text[own.end :]
+
+
+def _within(text: str, found: list[Statement], own: Statement, path: Path, value: Value | None, newline: str) -> str:
+    """``text`` with a value set, or taken out for None, in an inline table, which goes with its last value."""
+    written = text[own.value_start : own.value_end]
+    changed = _changed(tomllib.loads(f"table = {written}")["table"], path[len(own.path) :], value)
+    if "\n" in written:  # in an array, where comments may stand
+        raise NotSafelyChanged
+    if not changed:
+        return _without(text, found, own, newline)
+    return text[: own.value_start] + literal(changed) + text[own.value_end :]
+
+
+def _changed(table: object, path: Path, value: object) -> dict[str, object]:
+    """A table with a value set, or taken out for None, with the tables that this leaves empty."""
+    if not isinstance(table, dict):
+        raise NotSafelyChanged
+    name, *rest = path
+    if rest:
+        value = _changed(table.get(name, {}), tuple(rest), value) or None
+    changed = {**table, name: value}
+    return {each: kept for each, kept in changed.items() if kept is not None}
 
 
 def _inserted(text: str, found: list[Statement], path: Path, value: str, newline: str) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.base.paths import user_paths
 from localspec.base.plugins import plugin_files
-from localspec.base.toml_text import toml_string
+from localspec.base.toml_text import toml_name, toml_string
 from localspec.base.visible import shortened
 from localspec.config.texts import read_setting, read_text
 
@@ -455,7 +455,7 @@ def literal(value: object) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(literal, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{name} = {literal(each)}' for name, each in value.items())}}}"
+        return f"{{ {', '.join(f'{toml_name(name)} = {literal(each)}' for name, each in value.items())} }}"
     if isinstance(value, date | time):
         return value.isoformat()
     return toml_string(value) if isinstance(value, str) else repr(value)

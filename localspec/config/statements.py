@@ -11,11 +11,10 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from localspec.config.kinds import literal
+from localspec.base.toml_text import toml_name
 
 _HEADER = re.compile(r"[ \t]*\[")
 _PART = r"(?:[A-Za-z0-9_-]+|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*')"
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _KEY = re.compile(rf"[ \t]*(?P<key>{_PART}(?:[ \t]*\.[ \t]*{_PART})*)[ \t]*=[ \t]*")
 _STRING = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!"")|""(?!"))*"{3,5}|\'\'\'(?:[^\']|\'(?!\'\')|\'\'(?!\'))*\'{3,5}'
@@ -98,7 +97,7 @@ def dotted(names: Path) -> str:
     >>> dotted(("pair", "qwen2.5-7b", "depth"))
     'pair."qwen2.5-7b".depth'
     """
-    return ".".join(name if _BARE.fullmatch(name) else literal(name) for name in names)
+    return ".".join(map(toml_name, names))
 
 
 def _flat(path: Path, value: object) -> Iterator[tuple[Path, object]]:

@@ -32,7 +32,7 @@ from localspec.chat.compose.history import PromptHistory
 from localspec.chat.compose.message import WrittenMessage
 from localspec.config import setting
 from localspec.config.file import write_value
-from localspec.models.pairs.user_pairs import append_pair, remove_pair
+from localspec.models.pairs.user_pairs import append_pairs, remove_pair
 from localspec.models.pairs.pair import ModelFile, Pair, Proof
 from localspec.models.pairs.proofs import add_proof
 from localspec.runtime.past_replies import PastReplies
@@ -48,7 +48,7 @@ for n in range({ROUNDS}):
     write_value(setting(("top_k", "max_tokens")[me]), n + 1)
     replies.add([me, n])
 for n, name in enumerate(names):
-    append_pair(Pair(id=name, title=name, target=ModelFile(file=f"/{{name}}", path=Path(f"/{{name}}"))))
+    append_pairs(Pair(id=name, title=name, target=ModelFile(file=f"/{{name}}", path=Path(f"/{{name}}"))))
     history.add(WrittenMessage(name))
     if n:
         remove_pair(names[n - 1])

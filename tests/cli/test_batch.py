@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 from localspec.base.errors import ModelFileError
 from localspec.cli.services import Services
 from localspec.server.app import make_app
-from localspec.server.batch import answering, run
+from localspec.server.batch import run
 from localspec.server.engines import Engines
 from localspec.server.openai.options import MOST_REPLIES
 from localspec.server.service import Service
@@ -51,13 +51,13 @@ def batch(own_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
         async def info(self, model: str) -> Any:
             """Nothing is loaded."""
 
-    monkeypatch.setattr(answering, "make_app", app)
-    monkeypatch.setattr(answering, "Engines", Loaded)
+    monkeypatch.setattr(run, "make_app", app)
+    monkeypatch.setattr(run, "Engines", Loaded)
 
-    def run(*arguments: str | Path) -> Done:
+    def command(*arguments: str | Path) -> Done:
         return run_command("batch", *arguments, services=Services(), capsys=capsys, monkeypatch=monkeypatch)
 
-    return run
+    return command
 
 
 def requests(path: Path, texts: Sequence[str]) -> Path:
@@ -133,7 +133,7 @@ def test_embeddings_are_made_of_the_model_that_is_named(
         async def info(self, model: str) -> Any:
             raise ModelFileError("It is damaged.")
 
-    monkeypatch.setattr(answering, "Engines", Unloadable)
+    monkeypatch.setattr(run, "Engines", Unloadable)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("LLAMA_CACHE", str(tmp_path))
     for name in ("other", "small"):
@@ -173,7 +173,7 @@ def test_a_request_for_many_replies_is_answered_whatever_is_made_at_once(
     batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the first try: a batch never asks for more than may wait."""
-    monkeypatch.setattr(answering, "Engines", partial(Engines, opener="tests.server.crowded_engine:open_pair"))
+    monkeypatch.setattr(run, "Engines", partial(Engines, opener="tests.server.crowded_engine:open_pair"))
     monkeypatch.setattr(run, "_RETRIES_N", 1)
     line = {"method": "POST", "url": "/v1/completions", "body": {"prompt": "count 3", "n": MOST_REPLIES}}
     file, out, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl", tmp_path / "own.gguf"

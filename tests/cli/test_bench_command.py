@@ -18,7 +18,7 @@ from localspec.base.paths import user_paths
 from localspec.cli.services import Services
 from localspec.config import read_config
 from localspec.insight.bench.own_prompts import LONGEST_CHARS, drawn_prompts
-from localspec.insight.bench.run import BenchLaunch, bench_lock
+from localspec.insight.bench.run import FEWEST_TOKENS, BenchLaunch, bench_lock
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import Role
 from localspec.runtime.options import LoadOptions
@@ -201,6 +201,16 @@ def test_every_way_of_loading_arrives(localspec: Localspec, prompts: Path) -> No
     assert (said["gpu_layers"], said["draft_gpu_layers"], said["device"], said["draft_device"]) == (4, 3, "A", "B")
     assert (said["cache_type_k"], said["cache_type_v"], said["flash_attn"]) == ("f32", "f32", "on")
     assert (said["mmap"], said["mlock"], said["require_gpu"]) == (False, True, True)
+
+
+def test_replies_that_cannot_be_timed_are_refused_at_once(localspec: Localspec, prompts: Path) -> None:
+    """Before minutes are spent on them."""
+    for tokens, code in ((FEWEST_TOKENS - 1, 2), (FEWEST_TOKENS, 0)):
+        world = VirtualWorld({"pair": GOOD})
+        done = localspec(
+            *("bench", *FILES, "--prompts", prompts, "--tokens", str(tokens)), services=Services(world.open_pair)
+        )
+        assert done.code == code
 
 
 def test_a_plot_is_drawn(localspec: Localspec, prompts: Path, tmp_path: Path) -> None:

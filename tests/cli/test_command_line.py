@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -39,17 +40,18 @@ def all_commands(
 COMMANDS = [path for path, _ in all_commands()]
 
 
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_help_loads_nothing_heavy(path: tuple[str, ...]) -> None:
+def test_help_loads_nothing_heavy() -> None:
     """A command that does not decode starts no engine, no screen and no arithmetic."""
     code = (
         "import sys; from localspec.cli import main\n"
-        "try: main()\n"
-        f"finally: print(*[name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+        "for path in sys.argv[1:]:\n"
+        "    try: main([*path.split(), '--help'])\n"
+        f"    except SystemExit: print(path, *[name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code, *path, "--help"], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("Usage: localspec")
-    assert done.stderr.strip() == ""
+    paths = [*map(" ".join, COMMANDS)]
+    done = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, text=True, check=True)
+    assert done.stdout.count("Usage: localspec") == len(paths)
+    assert [line.rstrip() for line in done.stderr.splitlines()] == paths
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
@@ -107,6 +109,7 @@ def test_help_names_the_commands_before_their_options(localspec: Localspec) -> N
         ("metrics", "--file", ""),
         ("history", "export", "--all", "-o", ""),
         ("history", "import", ""),
+        ("history", "file", "--matching", "is:any", "--folder", ""),
         ("mcp", "import", ""),
     ],
     ids=" ".join,
@@ -127,6 +130,18 @@ def test_the_lines_for_completion_work(shell: str) -> None:
     assert f"_LOCALSPEC_COMPLETE={shell}_source" in COMPLETION[shell]
     assert f"{shell}_complete" in done.stdout
     assert 'split ","' not in done.stdout  # descriptions have commas, too
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="there is no zsh")
+def test_the_line_of_zsh_needs_nothing_before_it(tmp_path: Path) -> None:
+    """Not even that the startup file has loaded the system of completion, which few do by themselves."""
+    command = tmp_path / "localspec"
+    command.write_text(f"#!{sys.executable}\nfrom localspec.cli import main\nmain()\n")
+    command.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "ZDOTDIR": str(tmp_path)}
+    script = f"{COMPLETION['zsh']}; print $_comps[localspec]"
+    done = subprocess.run(["zsh", "-f", "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert (done.stdout.strip(), done.stderr) == ("_localspec_completion", "")
 
 
 def test_the_options_table_names_every_option() -> None:

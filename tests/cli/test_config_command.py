@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -90,6 +91,15 @@ def test_an_editor_that_does_not_work_is_a_sentence(
     done = localspec("config", "edit")
     assert done.code == 2
     assert done.err.count("\n") == 1
+
+
+def test_an_editor_of_spaces_is_none(localspec: Localspec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file itself is not started in its place."""
+    (tmp_path / "vi").write_text("#!/bin/sh\n")
+    (tmp_path / "vi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("VISUAL", "  ")
+    assert localspec("config", "edit").code == 0
 
 
 PAIRS = """\

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
 from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.compose.unsent import UNSENT, UnsentMessages
 from localspec.cli.history_text import broken
+from localspec.config import config_file
 from localspec.store import Store, database_file
 from localspec.store.file_blocks import TextFile
 from tests.cli.conftest import Localspec
@@ -150,7 +153,7 @@ def test_what_is_exported_is_the_same_in_a_file(
 @pytest.mark.parametrize(
     ("command", "step"),
     [
-        (("export", "--all"), "localspec.store.files.to_markdown"),
+        (("export", "--all"), "localspec.store.files.export.to_markdown"),
         (("disagreements",), "localspec.insight.stats.disagreements.Disagreements.of"),
     ],
 )
@@ -365,7 +368,12 @@ def test_for_good_names_what_models_keep(localspec: Localspec, ids: tuple[str, s
     assert "replies" not in localspec("history", "rm", ids[0], "--forever", "--yes").out
     (user_paths().data / "replies").mkdir()
     (user_paths().data / "replies" / "abc").write_bytes(b"tokens")
-    assert "--remember-replies" in localspec("history", "rm", ids[1], "--forever", "--yes").out
+    config_file().parent.mkdir(parents=True)
+    config_file().write_text("[audit]\naudit_log = 'audit.ndjson'\n")
+    config_file().with_name("audit.ndjson").touch()
+    gone = localspec("history", "rm", ids[1], "--forever", "--yes").out
+    assert "--remember-replies" in gone
+    assert str(config_file().with_name("audit.ndjson")) in gone
 
 
 def test_what_was_typed_and_cannot_be_deleted_stops_the_deletion(
@@ -399,6 +407,25 @@ def test_a_damaged_file_is_told_on_the_side(localspec: Localspec, ids: tuple[str
     done = localspec("history", "list", "--json")
     assert json.loads(done.out) == []
     assert "was renamed to" in done.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("rename",), ("pin",), ("archive",), ("file", "--tag", "a"), ("rm", "--yes"), ("rm", "--forever"), ("import",)],
+    ids=" ".join,
+)
+def test_what_can_only_be_read_is_not_changed(
+    localspec: Localspec, ids: tuple[str, str], tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    """And is told once, before anything is asked."""
+    with closing(sqlite3.connect(database_file())) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    (tmp_path / "talk.json").write_text('{"format": "localspec-conversations", "version": 1, "conversations": []}')
+    done = localspec("history", *command, tmp_path / "talk.json" if command == ("import",) else ids[0])
+    assert (done.code, done.out) == (11, "")
+    assert done.err.count("stored by a newer LocalSpec") == 1
+    assert "New messages" not in done.err
+    assert localspec("history", "show", ids[0]).code == 0
 
 
 def test_a_reply_that_was_cut_off_is_shown_as_such(localspec: Localspec) -> None:

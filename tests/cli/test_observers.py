@@ -93,6 +93,15 @@ def test_what_the_file_of_settings_says_is_only_told(localspec: Localspec, tmp_p
     taken.close()
 
 
+@pytest.mark.parametrize("option", ["--metrics", "--audit-log"])
+def test_a_folder_that_is_missing_is_not_made(localspec: Localspec, tmp_path: Path, option: str) -> None:
+    """Its name may be a slip, which is told before anything is loaded."""
+    done = localspec("run", *FILES, option, tmp_path / "no" / "file", "hello")
+    assert done.code == 13
+    assert "no such file or directory" in done.err
+    assert not (tmp_path / "no").exists()
+
+
 def test_settings_limit_and_redact_the_log(localspec: Localspec) -> None:
     """A relative name is beside the file of settings."""
     file = configure("[audit]\naudit_log = 'audit'\nredact = ['two', 'end']\nmax_mb = 0.001\nkeep_files = 2\n")

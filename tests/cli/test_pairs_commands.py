@@ -313,7 +313,7 @@ def test_scan_of_nothing(localspec: Localspec, tmp_path: Path) -> None:
     assert nothing.startswith("There are no GGUF files in the caches of the Hub")
     (tmp_path / "empty").mkdir()
     named = localspec("pairs", "scan", tmp_path / "empty").out
-    assert named == nothing.replace("Jan.", "Jan, nor in the folders that were named.")
+    assert named == nothing.replace("GPT4All.", "GPT4All, nor in the folders that were named.")
     assert localspec("pairs", "scan", tmp_path / "none").code == 4
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from io import StringIO
+
 import pytest
 
 from localspec.base.errors import CapacityError
+from localspec.cli.services import Services
 from localspec.runtime.messages import Role
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
@@ -31,6 +35,22 @@ def test_without_a_terminal_lines_are_answered(localspec: Localspec, command: tu
     assert done.err.count("of the draft's guesses accepted") == 2
     assert world.pairs[0].closed
     assert not world.screens
+
+
+class Terminal(StringIO):
+    """A stream that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("redirected", [None, "stdin", "stdout", "stderr"])
+def test_the_screen_needs_all_three_streams(monkeypatch: pytest.MonkeyPatch, redirected: str | None) -> None:
+    """Textual draws on standard error: with that in a file nothing would be seen."""
+    monkeypatch.setenv("TERM", "xterm")
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, StringIO() if name == redirected else Terminal())
+    assert Services().has_terminal() == (redirected is None)
 
 
 def test_replies_are_all_that_stands_on_standard_output(localspec: Localspec) -> None:

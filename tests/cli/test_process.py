@@ -44,9 +44,7 @@ def test_output_that_nobody_reads_any_more() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-@pytest.mark.parametrize(
-    "arguments", [("run", *FILES, "hello"), ("run", *FILES, "--json", "hello"), ("pairs", "list"), ("--help",)]
-)
+@pytest.mark.parametrize("arguments", [("run", *FILES, "--json", "hello"), ("pairs", "list"), ("--help",)])
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_output_that_has_no_room(arguments: tuple[str, ...], unbuffered: str) -> None:
     """One sentence and a code of its own, whatever is written, at once or at the end; and nothing at exit."""

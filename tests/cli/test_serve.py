@@ -34,5 +34,6 @@ def test_what_cannot_be_served(localspec: Localspec, tmp_path: Path) -> None:
         ):
             done = localspec("serve", *arguments)
             assert (done.code, words in done.err) == (2, True), (arguments, done.err)
-    done = localspec("serve", "--target", str(tmp_path / "nothing.gguf"), "--port", "0")
+    origins = ("--allow-origin", "chrome-extension://abcdef", "--allow-origin", "app://obsidian.md")
+    done = localspec("serve", "--target", str(tmp_path / "nothing.gguf"), "--port", "0", *origins)
     assert (done.code, "Traceback" in done.err) == (4, False)

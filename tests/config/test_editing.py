@@ -83,9 +83,30 @@ def test_a_table_within_a_table_is_opened_and_closed() -> None:
     assert with_value("[pair]\nx.depth = 3\n", ("pair", "x", "ctx"), 4) == "[pair]\nx.depth = 3\nx.ctx = 4\n"
 
 
-@pytest.mark.parametrize("text", ["sampling = { seed = 1 }\n", "[sampling]\nseed = 1\nseed = 2\n"])
+def test_a_value_in_an_inline_table_is_changed_there() -> None:
+    """And joins or leaves it; the table goes with its last value."""
+    text = "a = 1\nsampling = { seed = 1 } # few\n"
+    assert with_value(text, ("sampling", "seed"), 3) == text.replace("seed = 1", "seed = 3")
+    both = with_value(text, ("sampling", "top k"), 4)
+    assert both == text.replace("seed = 1", 'seed = 1, "top k" = 4')
+    assert with_value(both, ("sampling", "top k"), None) == text
+    assert with_value(text, ("sampling", "seed"), None) == "a = 1\n"
+    assert with_value(text, ("sampling", "top_k"), None) == text
+    within = '[mcp]\nx = { args = ["a"], env = { A = "b" } }\n'
+    assert with_value(within, ("mcp", "x", "env", "A"), None) == '[mcp]\nx = { args = ["a"] }\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sampling = { seed = 1 }\nsampling.seed = 2\n",
+        "sampling = { seed = 1, stop = [\n 'a', # first\n] }\n",
+        "[sampling]\nseed = 1\nseed = 2\n",
+        "sampling = 3\n",
+    ],
+)
 def test_what_is_not_understood_is_not_changed(text: str) -> None:
-    """An inline table, a key set twice."""
+    """A key set twice, comments within an inline table, a value in place of a table."""
     with pytest.raises(NotSafelyChanged):
         with_value(text, ("sampling", "seed"), 3)
 

@@ -146,7 +146,7 @@ def test_writing_goes_through_links_and_keeps_permissions(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["mine.toml"]
 
 
-@pytest.mark.parametrize("text", [b"model = { ctx = 1 }\n", b"[model]\nctx = 1 # caf\xe9\n"])
+@pytest.mark.parametrize("text", [b"[model]\nctx = 1\nctx = 3\n", b"[model]\nctx = 1 # caf\xe9\n"])
 def test_what_cannot_be_changed_safely_is_left_alone(text: bytes) -> None:
     """With a sentence that says what to do."""
     path = configure(text)
@@ -163,10 +163,21 @@ def test_a_folder_that_cannot_be_written_is_a_sentence() -> None:
         write_value(setting("ctx"), 2)
 
 
-@pytest.mark.parametrize("more", ["type = 'stdio'\nautoApprove = ['all']\n", "args = []\n", "headers = {}\n"])
-def test_a_server_that_is_taken_out_leaves_nothing(more: str) -> None:
+_ZONE = "[mcp.time.env]\nZONE = 'UTC'\n"
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        f"type = 'stdio'\nautoApprove = ['all']\ncommand = 'clock'\n\n{_ZONE}",
+        f"args = []\ncommand = 'clock'\n\n{_ZONE}",
+        f"headers = {{}}\ncommand = 'clock'\n\n{_ZONE}",
+        "command = 'clock'\nenv = { ZONE = 'UTC', AREA = 'x' }\n",
+    ],
+)
+def test_a_server_that_is_taken_out_leaves_nothing(server: str) -> None:
     """Neither keys of other clients nor empty values, which by themselves would be a mistake."""
-    path = configure(f"[model]\nctx = 512\n\n[mcp.time]\n{more}command = 'clock'\n\n[mcp.time.env]\nZONE = 'UTC'\n")
+    path = configure(f"[model]\nctx = 512\n\n[mcp.time]\n{server}")
     before = read_config()
     assert (list(before.servers), before.problems) == (["time"], ())
     assert write_server("time", None).problems == ()

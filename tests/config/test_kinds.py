@@ -52,7 +52,7 @@ def test_what_is_refused(key: str, given: object) -> None:
         ("1979-05-27", "1979-05-27"),
         ("07:32:00", "07:32:00"),
         ('["a", 1.5, [false]]', '["a", 1.5, [false]]'),
-        ("[{a = 1}]", "[{a = 1}]"),
+        ("[{a = 1, 'b c' = 2}]", '[{ a = 1, "b c" = 2 }]'),
     ],
 )
 def test_a_refusal_spells_a_value_as_the_file_does(toml: str, said: str) -> None:

@@ -47,7 +47,7 @@ class BenchComparison:
     """The number of new replies."""
 
 
-def compare(old: BenchResult, new: BenchResult, seed: int = 0) -> list[BenchComparison]:
+def compare(old: BenchResult, new: BenchResult) -> list[BenchComparison]:
     """Compare every condition and subject of both runs; plain decoding is included, which shows a slower machine."""
     groups = []
     for pair in new.pairs:
@@ -55,7 +55,7 @@ def compare(old: BenchResult, new: BenchResult, seed: int = 0) -> list[BenchComp
         if before is not None:
             groups += [(pair.pair, *key, strata) for key, strata in _groups(before.samples, pair.samples)]
     level = LEVEL / max(1, len(groups))
-    return [_judged(*group, level, seed) for group in groups]
+    return [_judged(*group, level) for group in groups]
 
 
 def losses(found: Sequence[BenchComparison]) -> list[BenchComparison]:
@@ -107,9 +107,8 @@ def _judged(
     subject: str,
     strata: Sequence[Stratum],
     level: float,
-    seed: int,
 ) -> BenchComparison:
-    ratio, p_value = exp(shift(strata)), shift_p_value(strata, seed)
+    ratio, p_value = exp(shift(strata)), shift_p_value(strata, seed=0)
     if fewest_strata_p_value(strata) > level:
         change = BenchChange.OPEN
     elif p_value > level or abs(ratio - 1) <= LEAST:

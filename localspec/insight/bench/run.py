@@ -27,8 +27,9 @@ from localspec.runtime.pair_info import PairInfo
 
 INTERRUPTED = "stopped by Ctrl-C"
 OUT_OF_TIME = "its time was up"
-_FEWEST_TOKENS = 4
+FEWEST_TOKENS = 4
 """Shorter replies are not timed: their speed is that of the first round."""
+_TOO_SHORT = "replies too short to be timed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +179,14 @@ class _LaunchRun:
         if done_n < len(trials):
             bench.result.cut_short = OUT_OF_TIME
         elif not self.result.samples:
-            raise CapacityError("No prompt could be measured.", "Choose a larger context with --ctx, or other prompts.")
+            others = "Choose other prompts"
+            hint = f"{others}." if _TOO_SHORT in self.result.left_out.values() else f"{others}, or a larger --ctx."
+            raise CapacityError("No prompt could be measured.", hint)
 
     def _take(self, step: Measured) -> None:
         match step.result:
-            case Sample(prompt=prompt) if step.result.predicted_n < _FEWEST_TOKENS:
-                self.result.left_out[prompt] = "replies too short to be timed"
+            case Sample(prompt=prompt) if step.result.predicted_n < FEWEST_TOKENS:
+                self.result.left_out[prompt] = _TOO_SHORT
             case Sample():
                 self.result.samples.append(step.result)
             case LeftOut(prompt, reason):

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
+from localspec.base.amounts import number_of
 from localspec.base.significance import homogeneity_p_value, pooled, smallest_bias
 from localspec.engine.settings import Sampling
 from localspec.insight.losslessness.check import Check, CheckOutcome
@@ -42,8 +43,8 @@ class OpeningTest:
     def describe(self, false_alarm: float) -> str:
         word = "DIFFERENT" if self.p_value <= false_alarm else "no difference"
         return (
-            f"{word} at {self.prompt}: {self.n} + {self.n} replies, {self.outcomes} openings, p = {self.p_value:.3g}; "
-            f"a bias of {self.smallest_bias:.2f} would show"
+            f"{word} at {self.prompt}: {self.n} + {self.n} replies, {number_of(self.outcomes, 'opening')}, "
+            f"p = {self.p_value:.3g}; a bias of {self.smallest_bias:.2f} would show"
         )
 
 
@@ -119,9 +120,10 @@ class SampledTest:
             text = f"The distribution of sampled replies was not tested: {why} left to chance."
             return Check("sampled", CheckOutcome.OPEN, text, details, figures)
         best = min(place.smallest_bias for place in open_places)
+        n, prompts = open_places[0].n, number_of(len(open_places), "prompt")
         text = (
             f"The first {self.opening_n} tokens have the same distribution with and without speculation, as far as "
-            f"{open_places[0].n} + {open_places[0].n} replies to each of {len(open_places)} prompts can tell: a bias "
-            f"of {best:.2f} (total variation) or more would have shown with {POWER:.0%} probability."
+            f"{n} + {n} replies to each of {prompts} can tell: a bias of {best:.2f} (total variation) or more would "
+            f"have shown with {POWER:.0%} probability."
         )
         return Check("sampled", CheckOutcome.PASS, text, details, figures)

@@ -70,7 +70,6 @@ class AuditLog:
         lines = "".join(json.dumps({"at": at, **record}, ensure_ascii=False) + "\n" for record in records)
         with self._lock:
             try:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
                 self._rotate(len(lines.encode(errors="replace")))
                 handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
                 with os.fdopen(handle, "a", encoding="utf-8", errors="replace") as stream:

@@ -21,17 +21,15 @@ def bar(share: float, width: int, *, ascii_only: bool = False) -> str:
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
-def heights(values: Sequence[float | None], least: float, most: float, *, ascii_only: bool = False) -> str:
-    """A character for each value by its height; a space for None.
+def heights(values: Sequence[float | None], most: float, *, ascii_only: bool = False) -> str:
+    """A character for each value of 0 to ``most`` by its height; a space for None.
 
-    >>> heights([0, 1, None, 2], 0, 2)
+    >>> heights([0, 1, None, 2], 2)
     '▁▅ █'
     """
     signs = _ASCII_HEIGHTS if ascii_only else _HEIGHTS
-    span = most - least
     return "".join(
-        " " if value is None else signs[min(max(round((value - least) / span * 7), 0), 7) if span > 0 else 3]
-        for value in values
+        " " if value is None else signs[min(max(round(value / most * 7), 0), 7) if most > 0 else 3] for value in values
     )
 
 
@@ -42,4 +40,4 @@ def shape(counts: Sequence[int], *, ascii_only: bool = False) -> str:
     ' ▂█▅'
     """
     most = max(counts, default=0)
-    return heights([n or None for n in counts], 0, most, ascii_only=ascii_only)
+    return heights([n or None for n in counts], most, ascii_only=ascii_only)

@@ -12,13 +12,9 @@ from typing import Any
 from localspec.engine.events import Origin, Proposal, Round, Token
 from localspec.insight.stats.redaction import Redaction, replaced, touches
 from localspec.runtime.messages import Message, Role
-from localspec.store import ConversationDocument, ReplyMetadata, ReplyPart
-from localspec.store.documents import MessageDocument
+from localspec.store import ConversationDocument, Node, ReplyMetadata, ReplyPart
 from localspec.store.timestamps import to_iso
 from localspec.store.tree import chat_messages
-
-CONTEXT_CHARS = 2000
-"""The length of the context in a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +58,8 @@ class Disagreements:
     """Collects disagreements from conversations."""
 
     redaction: Redaction
-    context_chars: int = CONTEXT_CHARS
+    context_chars: int = 2000
+    """The length of the context in a record."""
     drafter: str | None = None
     """Only proposals of this drafter; None for all."""
     pair_id: str | None = None
@@ -82,27 +79,26 @@ class Disagreements:
                     Message(each.role, self.redaction.clean(each.content))
                     for each in chat_messages(document.heading.system, before)
                 ]
-                for number, part in enumerate(message.parts):
+                for part in message.parts:
                     if self.copied or not part.about.copied:
-                        yield from self._of_part(document.heading.id, history, message, number)
+                        yield from self._of_part(document.heading.id, history, message.node, part)
 
     def _of_part(
-        self, conversation: str, history: Sequence[Message], message: MessageDocument, number: int
+        self, conversation: str, history: Sequence[Message], node: Node, part: ReplyPart
     ) -> Iterator[Disagreement]:
-        part, node = message.parts[number], message.node
         if self.pair_id is not None and self.pair_id != part.about.pair_id:
             return
         spans = self.redaction.spans(node.content)
-        at = _begin(node.content, message.parts, number)
+        end = min(part.begin, len(node.content))
         for round_ in part.rounds:
             if not round_.tokens:  # from a file of an earlier import
                 continue
-            kept = list(_texts(round_, at))
-            at = kept[-1][1]
-            target, begin, end = round_.tokens[-1], kept[-1][0], kept[-1][1]
+            target, first = round_.tokens[-1], end
+            end += sum(len(token.text) for token in round_.tokens)
+            begin = end - len(target.text)
             if not self._wanted(round_):
                 continue
-            if touches(spans, kept[0][0], end) or self._reveals(node.content[:begin], round_.rejected):
+            if touches(spans, first, end) or self._reveals(node.content[:begin], round_.rejected):
                 self.withheld_n += 1
                 continue
             # Redacted again: the cut text may match where the whole does not.
@@ -128,18 +124,6 @@ class Disagreements:
         """True if the proposals would have completed text that must be redacted."""
         proposed = "".join(each.text for each in rejected)
         return touches(self.redaction.spans(before + proposed), len(before), len(before) + len(proposed))
-
-
-def _begin(content: str, parts: Sequence[ReplyPart], number: int) -> int:
-    """The position in the message at which the tokens of a part begin."""
-    return min(parts[number].begin, len(content))
-
-
-def _texts(round_: Round, at: int) -> Iterator[tuple[int, int]]:
-    """The begin and the end of each token's text."""
-    for token in round_.tokens:
-        yield at, at + len(token.text)
-        at += len(token.text)
 
 
 def _tail(messages: Sequence[Message], chars: int) -> tuple[Message, ...]:

@@ -124,6 +124,6 @@ def _days(overview: Overview, sheet: Sheet) -> Iterator[Line]:
 def _trend(
     name: str, values: Sequence[float | None], most: float, written: Callable[[float | None], str], sheet: Sheet
 ) -> str:
-    chart = heights(values, 0, most, ascii_only=sheet.ascii_only)
+    chart = heights(values, most, ascii_only=sheet.ascii_only)
     last = MISSING if values[-1] is None else written(values[-1])
     return f"{name:{_TREND_HEAD}}  {chart}  last {last}"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 
 from localspec.base.errors import LocalSpecError, UsageError
 from localspec.insight.stats.objectives import seconds
@@ -14,9 +12,7 @@ from localspec.insight.trials.promotion import promote, undo
 from localspec.insight.trials.trial import Outcome, Trial, TrialEnd, in_words
 from localspec.runtime.figures import speed
 from localspec.store import Arm
-from localspec.store.timestamps import local_time
-
-Clock = Callable[[], datetime]
+from localspec.store.timestamps import Clock, local_time
 
 
 def reason(trial: Trial, comparison: TrialComparison, verdict: TrialVerdict) -> str:

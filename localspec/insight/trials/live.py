@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished
@@ -12,10 +11,11 @@ from localspec.insight.observers import News
 from localspec.insight.trials.assignment import arm_of
 from localspec.insight.trials.book import TrialBook
 from localspec.insight.trials.comparison import TrialComparison
-from localspec.insight.trials.decision import Clock, decide, not_loaded, reason
+from localspec.insight.trials.decision import decide, not_loaded, reason
 from localspec.insight.trials.trial import Outcome, Trial, TrialEnd, in_words
 from localspec.runtime.chat_config import ChatConfig
 from localspec.store import Arm, RecordFilter, ReplyMetadata, Store
+from localspec.store.timestamps import Clock, now
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +27,13 @@ class Assigned:
     arm: Arm | None = None
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class Trials:
     """The trials of one chat, as an observer. Not thread-safe; never raises.
 
     After a reply is stored, the evidence is evaluated, and a decided trial ends, which is reported in ``news``.
     """
 
-    def __init__(self, store: Store, book: TrialBook | None = None, clock: Clock = _now) -> None:
+    def __init__(self, store: Store, book: TrialBook | None = None, clock: Clock = now) -> None:
         self._store = store
         self._book = book or TrialBook()
         self._clock = clock

@@ -15,7 +15,7 @@ from localspec.gguf.draft_heads import DRAFT, drafter_kind
 from localspec.insight.trials.trial import Change, PromotedSetting, Trial
 from localspec.models.pairs import BUILTIN_ID, load_catalogue
 from localspec.models.pairs.pair import ModelFile, Pair
-from localspec.models.pairs.user_pairs import append_pair, own_file, own_pairs, remove_pair
+from localspec.models.pairs.user_pairs import append_pairs, own_file, own_pairs, remove_pair
 
 _PAIR, _SPEC, _DEPTH = "model.pair", "speculation.spec", "speculation.depth"
 _OFF = "off"
@@ -146,7 +146,7 @@ def _add_pair(trial: Trial) -> str:
     while name in taken:
         name = f"{pair.id}-with-{slug}-{next(numbers)}"
     target = pair.target if pair.target.repo else replace(pair.target, file=str(pair.locate(pair.target)))
-    append_pair(
+    append_pairs(
         Pair(
             id=name,
             title=f"{pair.title}, with {draft.stem}",

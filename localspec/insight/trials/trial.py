@@ -19,10 +19,6 @@ LOAD_FIELDS = (
 )
 """Fields of ``LoadOptions`` that can be tried. They change the speed, not the text, and each needs a load."""
 
-DEFAULT_SHARE = 0.2
-DEFAULT_ERROR = 0.05
-DEFAULT_MOST_N = 1000
-
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -87,11 +83,11 @@ class Trial:
     changes: tuple[Change, ...]
     """The candidate's changes: at least one, each of another field."""
     begun: datetime
-    share: float = DEFAULT_SHARE
+    share: float = 0.2
     """The share of turns or conversations for the candidate, above 0 and below 1."""
-    error: float = DEFAULT_ERROR
+    error: float = 0.05
     """The greatest chance of rolling back a candidate that is not worse, and of promoting one that is not better."""
-    most_n: int = DEFAULT_MOST_N
+    most_n: int = 1000
     """The number of turns or conversations of both sides after which it ends undecided."""
     promotes: bool = True
     """True if a better candidate is promoted automatically; otherwise a person decides."""

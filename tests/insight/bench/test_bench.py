@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from localspec.base.errors import CapacityError, InputError, NotFoundError, Pair
 from localspec.cli.bench_table import PairSummary, as_markdown, as_text, comparison_text
 from localspec.insight.bench.compare import BenchChange, compare, losses, unlike
 from localspec.insight.bench.result import BenchResult, PairResult, read_result
-from localspec.insight.bench.run import INTERRUPTED, OUT_OF_TIME
+from localspec.insight.bench.run import FEWEST_TOKENS, INTERRUPTED, OUT_OF_TIME
 from localspec.insight.bench.summary import ALL, cells
 from localspec.insight.bench.trials import conditions, schedule
 from localspec.insight.bench.verdict import Judgement, judge, recommended, verdict
@@ -250,6 +251,18 @@ def test_no_prompt_that_fits_is_an_error(monkeypatch: pytest.MonkeyPatch) -> Non
     done = VirtualWorld({"pair": GOOD}).bench("pair")
     assert isinstance(done.errors[0], CapacityError)
     assert "No prompt could be measured" in PairSummary.of(done.result.pairs[0]).sentence
+
+
+def test_where_replies_are_too_short_a_larger_context_is_no_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of a model that says nothing to these prompts."""
+    real = VirtualPair.reply
+
+    def short(self: VirtualPair, prompt: Any, options: Any) -> Any:
+        return real(self, prompt, replace(options, max_tokens=FEWEST_TOKENS - 1))
+
+    monkeypatch.setattr(VirtualPair, "reply", short)
+    (error,) = VirtualWorld({"pair": GOOD}).bench("pair").errors
+    assert (error.message, error.hint) == ("No prompt could be measured.", "Choose other prompts.")
 
 
 # --- files and comparisons ------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def log_of(path: Path, redaction: Redaction | None = None, **limits: Any) -> Aud
 @pytest.mark.parametrize("redaction", [None, SECRET])
 def test_a_reply_is_logged_as_it_was(tmp_path: Path, redaction: Redaction | None) -> None:
     """Every round, with what it is made with and how it ended."""
-    path = tmp_path / "logs" / "audit.ndjson"
+    path = tmp_path / "audit.ndjson"
     log = log_of(path, redaction)
     reply = log.begin({"pair_id": "builtin"})
     said = events("one two", "three")

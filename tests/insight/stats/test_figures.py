@@ -166,5 +166,5 @@ def test_rows_of_bars_fit(counts: list[int], ascii_only: bool) -> None:
     """A sign for each count, a space for none, the fullest for the most."""
     drawn = shape(counts, ascii_only=ascii_only)
     assert [sign == " " for sign in drawn] == [n == 0 for n in counts]
-    full = heights([1], 0, 1, ascii_only=ascii_only)
+    full = heights([1], 1, ascii_only=ascii_only)
     assert all(sign == full for sign, n in zip(drawn, counts, strict=True) if n and n == max(counts))

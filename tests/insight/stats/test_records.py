@@ -13,7 +13,8 @@ from localspec.engine.events import FinishReason, Round
 from localspec.engine.tally import Tally
 from localspec.store import RecordFilter, ReplyRecord, ReplyState, Store, provenance, records
 from tests.insight.stats.support import START, Kind, fill
-from tests.store.support import ABOUT, ROUNDS, converse, events
+from tests.store.strategies import ROUNDS
+from tests.store.support import ABOUT, converse, events
 
 EVERYTHING = RecordFilter(texts=True, rounds=True)
 
