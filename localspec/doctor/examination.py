@@ -95,7 +95,7 @@ def _engine(native: NativeReport) -> list[Finding]:
     used = [device for device in native.devices if device.used]
     findings = [Finding("engine", OK, f"llama.cpp loads: {native.library}."), _heads(native)]
     if used:
-        names = " and ".join(f"{each.name} ({each.description}, {size(each.free_bytes)} free)" for each in used)
+        names = " and ".join(f"{each.name} ({each.description}{_free(each.free_bytes)})" for each in used)
         return [*findings, Finding("engine", OK, f"It would evaluate on {names}, and on {threads} what does not fit.")]
     if native.offloads:
         text = f"It was built for a GPU, and sees none: it would use {threads}."
@@ -151,4 +151,9 @@ def _memory(room: Room) -> Finding:
     physical, available = room.memory.physical, room.memory.available
     if physical is None:
         return Finding("memory", NOTE, "The system does not report its memory.")
-    return Finding("memory", OK, f"{size(physical)} in all, {size(available)} of it free.")
+    return Finding("memory", OK, f"{size(physical)} in all{_free(available)}.")
+
+
+def _free(free_bytes: int | None) -> str:
+    """The free memory at the end of a phrase; empty where it is not known, of a GPU 0."""
+    return f", {size(free_bytes)} free" if free_bytes else ""

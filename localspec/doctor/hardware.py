@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _CPUINFO = Path("/proc/cpuinfo")
-_NVIDIA, _AMD = Path("/proc/driver/nvidia/version"), Path("/dev/kfd")
+_NVIDIA, _AMD, _CARDS = Path("/proc/driver/nvidia/version"), Path("/dev/kfd"), Path("/sys/class/drm")
+_INTEGRATED_BYTES = 3 * 2**30
+"""An AMD GPU with less memory of its own is part of the processor, and reads weights no faster than that."""
 _TIMEOUT_S = 5.0
 _SETS = (
     *("sse3", "avx", "avx2", "f16c", "fma", "bmi2", "avx_vnni", "avx512f", "avx512_vbmi", "avx512_vnni", "avx512_bf16"),
@@ -37,12 +39,12 @@ class Hardware:
     nvcc: bool
     """True with CUDA's compiler."""
     rocm: bool
-    """True with an AMD GPU and its driver."""
+    """True with an AMD GPU of its own memory and its driver."""
     hipcc: bool
     """True with ROCm's compiler."""
 
 
-def hardware(cpuinfo: Path = _CPUINFO, nvidia: Path = _NVIDIA, amd: Path = _AMD) -> Hardware:
+def hardware(cpuinfo: Path = _CPUINFO, nvidia: Path = _NVIDIA, amd: Path = _AMD, cards: Path = _CARDS) -> Hardware:
     name, flags = _processor(cpuinfo)
     return Hardware(
         system=platform.system(),
@@ -52,7 +54,7 @@ def hardware(cpuinfo: Path = _CPUINFO, nvidia: Path = _NVIDIA, amd: Path = _AMD)
         gcc=gcc_version(),
         cuda=nvidia.exists() or shutil.which("nvidia-smi") is not None,
         nvcc=shutil.which("nvcc") is not None or Path("/usr/local/cuda/bin/nvcc").exists(),
-        rocm=amd.exists(),
+        rocm=amd.exists() and not _is_integrated(cards),
         hipcc=shutil.which("hipcc") is not None or Path("/opt/rocm/bin/hipcc").exists(),
     )
 
@@ -67,6 +69,17 @@ def _processor(cpuinfo: Path) -> tuple[str, set[str]]:
         pass  # not Linux
     flags = set((fields.get("flags") or fields.get("Features") or "").split())
     return fields.get("model name") or platform.processor() or platform.machine(), flags
+
+
+def _is_integrated(cards: Path) -> bool:
+    """True if every AMD GPU is part of the processor; False where the system does not report their memory."""
+    sizes = []
+    for file in cards.glob("card*/device/mem_info_vram_total"):
+        try:
+            sizes.append(int(file.read_text()))
+        except (OSError, ValueError):
+            return False
+    return bool(sizes) and max(sizes) < _INTEGRATED_BYTES
 
 
 def gcc_version() -> str | None:

@@ -169,16 +169,18 @@ class _Cursor:
         if self._strings > MAX_STRINGS:
             raise self.damaged(f"it claims {self._strings:,} strings")
         strings: list[str] = []
+        unpack = _UINT64.unpack_from
         while len(strings) < count:
             strings.append(self.string())  # fetches the next piece where the last one ran out
             buffer, at, end = self._buffer, self._at, len(self._buffer)
             for _ in range(count - len(strings)):
-                if at + 8 > end:
+                start = at + 8
+                if start > end:
                     break
-                stop = at + 8 + _UINT64.unpack_from(buffer, at)[0]
+                stop = start + unpack(buffer, at)[0]
                 if stop > end:
                     break
-                strings.append(buffer[at + 8 : stop].decode(errors="surrogateescape"))
+                strings.append(buffer[start:stop].decode("utf-8", "surrogateescape"))
                 at = stop
             self._at = at
         return tuple(strings)

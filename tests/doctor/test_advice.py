@@ -1,4 +1,4 @@
-"""What to build instead: the right command for the right machine, and none where nothing is to be gained."""
+"""Advice on what to build instead: the right command for the right machine, and none where nothing is to be gained."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from localspec.base.machine import MachineMemory
 from localspec.base.paths import user_paths
 from localspec.doctor import examination
 from localspec.doctor.checks import (
@@ -30,7 +31,7 @@ from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.examination import examine
 from localspec.doctor.finding import NOTE, OK, PROBLEM
 from localspec.doctor.hardware import gcc_version, hardware
-from localspec.doctor.native_probe import NativeReport
+from localspec.doctor.native_probe import NativeReport, ProbedDevice
 from localspec.models.pairs.collecting import collect
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.store import Store, database_file
@@ -227,6 +228,19 @@ def test_hardware_is_read_from_the_system(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("memories", "rocm"), [([], True), ([512 * 2**20], False), ([512 * 2**20, 16 * 2**30], True), (["?"], True)]
+)
+def test_an_amd_gpu_that_is_part_of_the_processor_is_not_built_for(
+    tmp_path: Path, memories: list[int | str], rocm: bool
+) -> None:
+    """Its driver is there all the same, as on most laptops with a Ryzen."""
+    driver = write(tmp_path / "kfd", b"")
+    for n, memory in enumerate(memories):
+        write(tmp_path / f"card{n}" / "device" / "mem_info_vram_total", f"{memory}\n".encode())
+    assert hardware(tmp_path / "cpuinfo", tmp_path / "nvidia", driver, tmp_path).rocm == rocm
+
+
+@pytest.mark.parametrize(
     ("said", "version"),
     [
         ("cc (Debian 12.2.0-14+deb12u1) 12.2.0\nCopyright (C) 2022 Free Software Foundation, Inc.", "12.2.0"),
@@ -295,6 +309,30 @@ def test_a_build_without_the_functions_of_heads_is_told(
     (finding,) = [finding for finding in found.findings if "draft heads" in finding.text]
     assert finding.level == level
     assert found.healthy
+
+
+def test_free_memory_is_told_where_it_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """macOS does not report it of RAM, nor do some drivers of a GPU."""
+    monkeypatch.setenv("HF_ENDPOINT", NOBODY)
+    gpu = ProbedDevice("CUDA0", "A GPU", 8_000_000_000, shares_ram=False, used=True)
+    memory = MachineMemory(16_000_000_000, 9_000_000_000)
+
+    def texts() -> list[str]:
+        monkeypatch.setattr("localspec.doctor.native_probe.memory", lambda: memory)
+        findings = examine(
+            lambda: dataclasses.replace(BUILT, devices=(gpu,)), Evaluation, lambda threads: None
+        ).findings
+        return [each.text for each in findings if each.text.startswith(("It would evaluate", "16"))]
+
+    assert texts() == [
+        "It would evaluate on CUDA0 (A GPU, 8.00 GB free), and on 2 CPU threads what does not fit.",
+        "16.0 GB in all, 9.00 GB free.",
+    ]
+    gpu, memory = dataclasses.replace(gpu, free_bytes=0), MachineMemory(16_000_000_000, None)
+    assert texts() == [
+        "It would evaluate on CUDA0 (A GPU), and on 2 CPU threads what does not fit.",
+        "16.0 GB in all.",
+    ]
 
 
 def test_the_server_of_the_chat_is_told() -> None:

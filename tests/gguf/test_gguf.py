@@ -336,13 +336,13 @@ DEADLY: dict[str, dict[str, gf.Plain]] = {
 
 @pytest.mark.parametrize("why", DEADLY)
 def test_what_llama_cpp_does_not_survive_is_refused(why: str) -> None:
-    """Where the header tells for certain that loading would end the process."""
+    """If the header tells for certain that loading would end the process."""
     with pytest.raises(ModelFileError, match=why):
         parse(gf.model(metadata=DEADLY[why]))
 
 
 def test_experts_and_sentencepiece_as_they_should_be_are_no_trouble() -> None:
-    """What is like it and right passes: a space among the tokens, as many experts as there are."""
+    """A file that is like it and right passes: a space among the tokens, as many experts as there are."""
     parse(gf.model(metadata={"llama.expert_count": 8, "llama.expert_used_count": 8}))
     parse(gf.model(tokens=(*gf.TOKENS, "\u2581a"), metadata={"tokenizer.ggml.model": "llama"}))
     parse(gf.model(tokens=(*gf.TOKENS, "<0xE2>"), metadata={"tokenizer.ggml.model": "llama"}))

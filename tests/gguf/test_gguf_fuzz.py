@@ -126,7 +126,7 @@ def parse(data: bytes) -> GgufHeader:
 
 
 def asked(file: io.BytesIO, size_bytes: int) -> tuple[ModelFileError | None, int]:
-    """How it was refused, if it was; and the most memory that was taken meanwhile."""
+    """The refusal, if there was one, and the most memory that was taken meanwhile."""
     refusal = None
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""What can go wrong with one request for bytes."""
+"""Faults of one request for bytes, and of one to the Hub itself."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Elsewhere:
 
 
 HubFault = Refuse | Page | Answer | Elsewhere | Stall
-"""What can go wrong with one request to the Hub itself; the others are about bytes."""
+"""A fault of one request to the Hub itself; the others are about bytes."""
 Fault = Cut | Stall | Refuse | WrongBytes | IgnoreRange | OtherRange | OtherContent | Page | Elsewhere
 
 

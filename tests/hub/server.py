@@ -58,14 +58,14 @@ class Repo:
     gated: bool = False
     private: bool = False
     token: str | None = None
-    """Who comes with this one may see a gated or private repository."""
+    """The token that opens a gated or private repository."""
     moved_to: str | None = None
     about: dict[str, Any] = field(default_factory=dict)
-    """What the API says of it besides: downloads, tags, gguf and the like."""
+    """Further fields of the API: downloads, tags, gguf and the like."""
     plain: bool = False
-    """Whether files are served by the Hub itself, as small ones are."""
+    """True if the Hub itself serves the files, as it does small ones."""
     earlier: dict[str, Repo] = field(default_factory=dict)
-    """What it was at other commits."""
+    """The repository at other commits."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -83,7 +83,7 @@ class HubServer:
         self.api_faults: list[HubFault | None] = []
         """Taken one for each request to the Hub itself; None lets it pass."""
         self.api_body: bytes | None = None
-        """What the API says of every repository in place of the truth."""
+        """The answer of the API about every repository in place of the true one."""
         self.resolved: dict[str, str] = {}
         """Headers in place of the true ones where a file is asked for."""
         self.requests: list[tuple[str, str, dict[str, str]]] = []
@@ -97,7 +97,7 @@ class HubServer:
         self.next_at = ""
         """The server that the address of the next page names; empty for this one."""
         self.portal = False
-        """Whether a network in between answers everything with a page to sign in."""
+        """True if a network in between answers everything with a page to sign in."""
         self.on_bytes: Callable[[int], None] | None = None
         """Called with ``sent_bytes`` while a body is sent."""
         self.lock = threading.Lock()

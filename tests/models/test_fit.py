@@ -169,7 +169,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 
 def reported_bytes(path: Path, shape: ContextShape, target: Path | None = None) -> tuple[float, float]:
-    """What llama.cpp says of cache and buffers; it plans the allocations without making them.
+    """The cache and the buffers that llama.cpp reports; it plans the allocations without making them.
 
     Of a head with its ``target``, the head's own; with ``shape.mtp``, of both contexts of a model.
     """
@@ -377,7 +377,7 @@ class TestCheck:
             check_fits([wanted()], Room(MachineMemory(10**9, 40_000_000)))
 
     def test_the_longest_context_that_fits_is_named(self) -> None:
-        """What is advised fits, and 256 tokens more would not."""
+        """The advised length fits, and 256 tokens more would not."""
         path_room = Room(MachineMemory(10**9, wanted(700).footprint.ram.cache + wanted(700).footprint.ram.compute))
         with pytest.raises(CapacityError) as refusal:
             check_fits([wanted()], path_room)

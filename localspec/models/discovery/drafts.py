@@ -14,13 +14,13 @@ from itertools import islice
 from localspec.base.errors import LocalSpecError
 from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.draft_heads import DRAFT, drafter_kind
-from localspec.models.compatibility import judge_match
+from localspec.models.compatibility import check_target
 from localspec.models.discovery.search import HubModel, HubQuery, search
 from localspec.models.download.choice import is_model
 from localspec.models.download.context import DownloadContext
 from localspec.models.download.remote_file import Repository
 from localspec.models.download.remote_header import read_remote_header
-from localspec.models.pairs.addition import judge_drafts, relatives, why_it_fits
+from localspec.models.pairs.addition import judge_draft, judge_drafts, relatives
 from localspec.models.pairs.draft_size import LARGEST, draft_distance, is_draft_size
 from localspec.models.pairs.expectation import Expectation
 from localspec.models.pairs.references import Resolved
@@ -79,7 +79,11 @@ ExpectWith = Callable[[Resolved, GgufHeader], Expectation | None]
 def find_drafts(
     target: Resolved, context: DownloadContext, expect: ExpectWith = lambda target, draft: None
 ) -> Iterator[DraftCandidate]:
-    """The candidates as they are proved, those on this machine first. Raises DownloadError when the Hub is asked."""
+    """The candidates as they are proved, those on this machine first.
+
+    Raises ModelFileError for a file that is no target, DownloadError when the Hub is asked.
+    """
+    check_target(target.header)
     seen = set[str]()
     beside = () if target.model.repo else (target.path.parent,)
     for each in judge_drafts(target, find_files(beside)):
@@ -171,10 +175,7 @@ def _judged(
         size = remote.size_bytes
         header = read_remote_header(remote, context)
         kind = drafter_kind(header)
-        verdict = judge_match(target.header, header)
-        fits = verdict.fits
-        share = size / max(1, target.size_bytes)
-        reason = verdict.reason or why_it_fits(target.header, header, share, verdict.warnings)
+        fits, reason = judge_draft(target, header, size / max(1, target.size_bytes))
         expected = expect(target, header) if fits else None
     except LocalSpecError as error:
         reason = error.message.rstrip(".")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from localspec.base.errors import UsageError
 from localspec.models.download.context import DownloadContext
 from localspec.models.download.model_header import resolve
-from localspec.models.pairs.addition import add_pair, free_id
+from localspec.models.pairs.addition import add_pair, free_id, name_of
 from localspec.models.pairs.catalogue import load_catalogue
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.references import Resolved
@@ -28,7 +28,7 @@ def take(name: str, context: DownloadContext, draft: str | None = None) -> Pair:
         return known
     projector = _projector(target, context)
     try:
-        pair, _ = add_pair(target, small, projector, pair_id=free_id(target.header.source))
+        pair, _ = add_pair(target, small, projector, pair_id=free_id(name_of(target)))
     except UsageError:
         known = _known(files)  # another program has just added it
         if known is None:
@@ -49,7 +49,7 @@ def _known(files: Sequence[ModelFile]) -> Pair | None:
 def _projector(target: Resolved, context: DownloadContext) -> Resolved | None:
     """The projector beside a file on the Hub that is not here yet; None if there is none, or none that fits it."""
     repo = target.model.repo
-    if repo is None or target.path.exists():
+    if repo is None or target.here is not None:
         return None
     repository = context.with_retries(lambda: context.hub.repository(repo))
     name = choose_projector(target.path.name, {name: size or 0 for name, size in repository.sizes.items()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,17 +14,18 @@ from localspec.models.download.context import DownloadContext
 from localspec.models.download.remote_file import RemoteFile
 from localspec.models.download.remote_header import read_remote_header
 from localspec.models.pairs.pair import ModelFile
-from localspec.models.pairs.references import OF_HUB, Resolved, resolve_file
+from localspec.models.pairs.references import OF_HUB, Resolved, resolve_file, without_link
 from localspec.models.pairs.split_files import names_of
 
 
 def resolve(text: str, context: DownloadContext) -> Resolved:
     """Find a path, ``owner/name:file``, ``owner/name:QUANTISATION``, ``owner/name`` or a name that ``pairs scan``
-    lists.
+    lists. A link to a page or a file of the Hub names it, too.
 
     A file on this machine is read there. Of a remote one only the header is fetched, and ``path`` is its name within
     the repository. Raises NotFoundError, UsageError, ModelFileError, DownloadError.
     """
+    text = without_link(text)
     try:
         return resolve_file(text)
     except NotFoundError:
@@ -31,6 +33,8 @@ def resolve(text: str, context: DownloadContext) -> Resolved:
         if reference is None:
             raise
     repository = context.with_retries(lambda: context.hub.repository(reference["repo"]))
+    if not repository.renamed:  # the Hub takes a name in small letters, too, and the cache would keep both
+        repository = replace(repository, name=repository.current_name)
     file = choose_file(repository, reference["file"])
     remotes = [context.with_retries(partial(context.hub.file, repository, part)) for part in names_of(file)]
     header = read_remote_header(remotes[0], context)

@@ -11,18 +11,18 @@ from pathlib import Path
 from localspec.base.errors import LocalSpecError, ModelFileError, UsageError, reason_of
 from localspec.base.shared_file import resolved
 from localspec.gguf import GgufHeader, read_header
-from localspec.gguf.draft_heads import DRAFT, MTP, drafter_in_words, drafter_kind
+from localspec.gguf.draft_heads import DRAFT, MTP, announced_mtp_layers, drafter_in_words, drafter_kind
 from localspec.models.compatibility import check_match, check_target, judge_match
-from localspec.models.heads import mtp_fault
+from localspec.models.heads import can_run, mtp_fault
 from localspec.models.pairs.catalogue import Catalogue, load_catalogue
 from localspec.models.pairs.draft_size import LARGEST, SMALLEST, draft_distance, is_draft_size
 from localspec.models.pairs.pair import Pair
 from localspec.models.pairs.references import Resolved
 from localspec.models.pairs.scan import FOLDER
 from localspec.models.pairs.schema import PAIR_ID
-from localspec.models.pairs.split_files import parts_of, stem
+from localspec.models.pairs.split_files import called, parts_of, stem
 from localspec.models.pairs.stores import Found
-from localspec.models.pairs.user_pairs import append_pair
+from localspec.models.pairs.user_pairs import append_pairs
 from localspec.models.projectors import check_projector
 
 _MIN_NAME_CHARS = 3
@@ -61,40 +61,52 @@ def add_pair(
 
     Raises ModelFileError, PairMismatchError, UsageError for an id that is taken or a pair that is known, ConfigError.
     """
-    for each in (target, draft):
-        if each is not None:
-            _check_context(each)
+    files = [each for each in (target, draft) if each is not None]
+    for each in files:
+        _check_context(each)
     check_target(target.header)
     if draft is not None:
-        check_match(target.header, draft.header)
+        check_match(target.header, draft.header, target.here)
     if projector is not None:
         check_projector(target.header, projector.header)
-    catalogue = load_catalogue()
     pair = Pair(
-        id=_checked_id(pair_id or _slug(target.header.source), catalogue),
-        title=title or _title([each for each in (target, draft) if each is not None]),
+        id=pair_id or _slug(name_of(target)),
+        title=title or _title(files),
         target=target.model,
         draft=draft.model if draft else None,
-        drafter=_drafter(target, draft),
+        drafter=drafter_of(target, draft),
         projector=projector.model if projector else None,
     )
+    catalogue = load_catalogue()
     _refuse_known(pair, catalogue)
-    return pair, append_pair(pair)
+    _check_id(pair.id, catalogue)
+    return pair, append_pairs(pair)
 
 
-def _drafter(target: Resolved, draft: Resolved | None) -> str:
+def drafter_of(target: Resolved, draft: Resolved | None) -> str:
+    """The kind of drafter of a pair of these files."""
     if draft is not None:
         return drafter_kind(draft.header)
     return MTP if brings_mtp(target) else DRAFT
 
 
 def brings_mtp(target: Resolved) -> bool:
-    """True if the target drafts for itself: it has MTP layers that llama.cpp can run."""
-    return not mtp_fault((target.header, *target.later_parts))
+    """True if the target drafts for itself: it has MTP layers that llama.cpp can run.
+
+    Of a split model on the Hub, whose last file has them, only the first is read: they count where it announces them.
+    """
+    parts = header, *_ = (target.header, *target.later_parts)
+    if len(parts) < header.split_count:
+        return announced_mtp_layers(header) > 0 and can_run(MTP, header.architecture)
+    return not mtp_fault(parts)
 
 
 def suggest_drafts(target: Resolved, found: Iterable[Found]) -> list[Suggestion]:
-    """Files that can draft for the target, heads first, then models of the size of a draft, the best first."""
+    """Files that can draft for the target, heads first, then models of the size of a draft, the best first.
+
+    Raises ModelFileError for a file that is no target.
+    """
+    check_target(target.header)
     suggestions = [each for each in judge_drafts(target, found) if each.fits]
     return sorted(suggestions, key=lambda each: (not each.is_head, draft_distance(each.size_bytes, target.size_bytes)))
 
@@ -119,11 +131,14 @@ def relatives(target: Resolved) -> list[Pair]:
     ]
 
 
-def why_it_fits(target: GgufHeader, draft: GgufHeader, share: float, warnings: Iterable[str]) -> str:
-    """The reason why a draft or a head of ``share`` of the target's size fits it, with warnings of ``judge_match``."""
-    same = "the same vocabulary" if draft.fingerprint == target.fingerprint else "a vocabulary that fits"
+def judge_draft(target: Resolved, draft: GgufHeader, share: float) -> tuple[bool, str]:
+    """True if a draft or a head of ``share`` of the target's size fits it; and the reason why it does or does not."""
+    verdict = judge_match(target.header, draft, target.here)
+    if not verdict.fits:
+        return False, verdict.reason
+    same = "the same vocabulary" if draft.fingerprint == target.header.fingerprint else "a vocabulary that fits"
     what = same if drafter_kind(draft) == DRAFT else f"{drafter_in_words(draft)} that fits"
-    return "; ".join((f"{what}, {share:.0%} of the target's size", *warnings))
+    return True, "; ".join((f"{what}, {share:.0%} of the target's size", *verdict.warnings))
 
 
 def _judged(target: Resolved, found: Found) -> Suggestion:
@@ -136,9 +151,7 @@ def _judged(target: Resolved, found: Found) -> Suggestion:
         if share <= LARGEST:
             kind = drafter_kind(header := read_header(found.path))
             if kind != DRAFT or is_draft_size(size, target.size_bytes):
-                verdict = judge_match(target.header, header)
-                fits = verdict.fits
-                reason = verdict.reason or why_it_fits(target.header, header, share, verdict.warnings)
+                fits, reason = judge_draft(target, header, share)
     except (LocalSpecError, OSError) as error:
         reason = error.message.rstrip(".") if isinstance(error, LocalSpecError) else f"not readable: {reason_of(error)}"
     name = str(found.path) if found.store == FOLDER else found.name
@@ -154,8 +167,8 @@ def _check_context(resolved: Resolved) -> None:
         )
 
 
-def _checked_id(wanted: str, catalogue: Catalogue) -> str:
-    """The id that a person wants. Raises UsageError if it cannot be one, or is taken."""
+def _check_id(wanted: str, catalogue: Catalogue) -> None:
+    """Raise UsageError for an id that cannot be one, or is taken."""
     if not PAIR_ID.fullmatch(wanted):
         raise UsageError(
             f"{wanted!r} cannot be an id.",
@@ -163,7 +176,12 @@ def _checked_id(wanted: str, catalogue: Catalogue) -> str:
         )
     if any(pair.id == wanted for pair in catalogue.pairs):
         raise UsageError(f"There is a pair {wanted!r} already.", "Choose another with --id.")
-    return wanted
+
+
+def name_of(target: Resolved) -> str:
+    """The name of a target that its pair is called by: of its file, or of its folder or repository."""
+    folder = target.path.parent if target.model.repo is None else Path(target.model.repo)
+    return called(folder / target.header.source, None)
 
 
 def free_id(file: str, taken: Container[str] | None = None) -> str:
@@ -178,13 +196,10 @@ def free_id(file: str, taken: Container[str] | None = None) -> str:
 
 
 def _refuse_known(pair: Pair, catalogue: Catalogue) -> None:
+    labels = [model.label for model in pair.models]
     for known in catalogue.pairs:
-        if _places(known) == _places(pair):
+        if [model.label for model in known.models] == labels:
             raise UsageError(f"These files are the pair {known.id!r} already.", f"Use --pair {known.id}.")
-
-
-def _places(pair: Pair) -> list[tuple[str | None, str]]:
-    return [(model.repo, model.file if model.repo else str(model.path)) for model in pair.models]
 
 
 def _slug(file: str) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 
 from localspec.base.errors import NotFoundError
-from localspec.base.paths import shipped, user_paths
+from localspec.base.paths import shipped
 from localspec.models.pairs.pair import Pair
 from localspec.models.pairs.proofs import proved, read_proofs
 from localspec.models.pairs.schema import read_pairs
+from localspec.models.pairs.user_pairs import own_pairs
 
 BUILTIN_ID = "builtin"
 """The pair that ships with LocalSpec: the guided tour."""
@@ -36,8 +38,12 @@ def load_catalogue() -> Catalogue:
 
     Files that were downloaded here count as verified. Raises ConfigError.
     """
-    pairs = {pair.id: pair for pair in read_pairs(shipped("models.toml"), locate=shipped, shipped=True)}
-    own = user_paths().config / "pairs.toml"
-    pairs |= {pair.id: pair for pair in read_pairs(own, locate=lambda file: own.parent / file)}
+    pairs = {pair.id: pair for pair in (*_shipped_pairs(), *own_pairs())}
     proofs = read_proofs()
     return Catalogue(tuple(proved(pair, proofs) for pair in pairs.values()))
+
+
+@cache
+def _shipped_pairs() -> tuple[Pair, ...]:
+    """The pairs in ``models.toml``, which does not change while the program runs."""
+    return read_pairs(shipped("models.toml"), locate=shipped, shipped=True)

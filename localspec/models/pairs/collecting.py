@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -10,12 +10,12 @@ from pathlib import Path
 from localspec.base.errors import NotFoundError
 from localspec.base.paths import expanded
 from localspec.base.shared_file import resolved
-from localspec.gguf import read_header
-from localspec.gguf.draft_heads import DRAFT, drafter_kind
-from localspec.models.pairs.addition import free_id
+from localspec.gguf.draft_heads import DRAFT
+from localspec.models.pairs.addition import drafter_of, free_id
 from localspec.models.pairs.catalogue import load_catalogue
 from localspec.models.pairs.disk import is_file, is_folder
-from localspec.models.pairs.pair import ModelFile, Pair
+from localspec.models.pairs.pair import Pair
+from localspec.models.pairs.references import resolve_file
 from localspec.models.pairs.scan import FOLDER, ScannedModel, each_once, scan
 from localspec.models.pairs.split_files import called
 from localspec.models.pairs.stores.found import Found, in_folder
@@ -49,16 +49,16 @@ def collect(paths: Sequence[Path]) -> list[Collected]:
     catalogue = load_catalogue().pairs
     known = {resolved(pair.target.path): pair.id for pair in catalogue if pair.target.path is not None}
     writable = [pair for pair in reversed(scanned.pairs) if is_utf8(str(pair.draft.path))]
-    drafts = {pair.target.path: pair.draft for pair in writable}
+    drafts = {pair.target.path: [pair.draft.path] for pair in writable}
     ids = {pair.id for pair in catalogue}
     collected = []
     for model in scanned.models:
         reason = _refusal(model, known.get(resolved(model.path)))
-        pair = None if reason else _pair(model, drafts.get(model.path), ids)
+        pair = None if reason else _pair([model.path, *drafts.get(model.path, ())], ids)
         ids |= {pair.id} if pair else set()
         collected.append(Collected(model.path, pair, reason))
     if added := [each.pair for each in collected if each.pair is not None]:
-        append_pairs(added)
+        append_pairs(*added)
     return collected
 
 
@@ -71,29 +71,8 @@ def remember_opened(target: Path, draft: Path | None) -> Pair | None:
     catalogue = load_catalogue().pairs
     if any(_is_of(pair, paths) for pair in catalogue):
         return None
-    headers = [read_header(path) for path in paths]
-    models = [
-        ModelFile(
-            file=str(path),
-            path=path,
-            architecture=header.architecture,
-            fingerprint=header.fingerprint,
-            context_length=header.context_length,
-            licence=header.licence,
-            verified=True,
-        )
-        for path, header in zip(paths, headers, strict=True)
-    ]
-    names = [called(path, header.name) for path, header in zip(paths, headers, strict=True)]
-    pair = Pair(
-        id=free_id(names[0], {pair.id for pair in catalogue}),
-        title=" + ".join(names),
-        target=models[0],
-        draft=models[1] if len(models) > 1 else None,
-        drafter=drafter_kind(headers[-1]) if len(headers) > 1 else DRAFT,
-        note=OPENED,
-    )
-    append_pairs([pair])
+    pair = _pair(paths, {pair.id for pair in catalogue}, OPENED)
+    append_pairs(pair)
     return pair
 
 
@@ -126,23 +105,16 @@ def _refusal(model: ScannedModel, known: str | None) -> str:
     return "" if model.drafter == DRAFT else "It is a head, which drafts for the model that it was made for."
 
 
-def _pair(target: ScannedModel, draft: ScannedModel | None, ids: set[str]) -> Pair:
-    names = [called(model.path, model.title) for model in (target, draft) if model is not None]
+def _pair(paths: Sequence[Path], ids: Container[str], note: str = "") -> Pair:
+    """The pair of a target and perhaps a draft, by an id that is not among ``ids``."""
+    target, *rest = files = [resolve_file(str(path)) for path in paths]
+    draft = rest[0] if rest else None
+    names = [called(each.path, each.header.name) for each in files]
     return Pair(
         id=free_id(names[0], ids),
         title=" + ".join(names),
-        target=_file(target),
-        draft=None if draft is None else _file(draft),
-        drafter=DRAFT if draft is None else draft.drafter,
-    )
-
-
-def _file(model: ScannedModel) -> ModelFile:
-    return ModelFile(
-        file=str(model.path),
-        path=model.path,
-        architecture=model.architecture,
-        fingerprint=model.fingerprint,
-        licence=model.licence,
-        verified=True,
+        target=target.model,
+        draft=draft.model if draft else None,
+        drafter=drafter_of(target, draft),
+        note=note,
     )

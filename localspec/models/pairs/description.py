@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from localspec.models.fit import Room
 from localspec.models.pairs.estimate import Estimate, estimate, known_size
 from localspec.models.pairs.expectation import Expectation
-from localspec.models.pairs.free_space import free_bytes
+from localspec.models.pairs.free_space import free_bytes, reserve_bytes
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.pair import Pair
 from localspec.models.pairs.recommendation import reads_quickly, recommend
@@ -91,60 +91,12 @@ def unknown_speed(pair: Pair) -> None:
 
 def describe(pair: Pair, room: Room | None = None, expect: Expect = unknown_speed) -> PairDescription:
     """Describe a pair as it is now; with ``room``, also judge whether it fits, and tell its speed."""
-    if room is None:
-        return _describe(pair, state_of(pair))
-    state, need = state_of(pair), estimate(pair)
-    fit = _judge(state, need, room, free_bytes(hub_cache()))
-    return _describe(pair, state, need, fit, _speed(pair, fit, room, expect))
-
-
-def describe_all(pairs: Sequence[Pair], room: Room, expect: Expect = unknown_speed) -> list[PairDescription]:
-    """Describe pairs as they are now, with their fit, their speed and one recommendation."""
-    free = free_bytes(hub_cache())
-    states = [(pair, state_of(pair), estimate(pair)) for pair in pairs]
-    judged = [(pair, _judge(state, need, room, free)) for pair, state, need in states]
-    speeds = [_speed(pair, fit, room, expect) for pair, fit in judged]
-    known = {pair.id: speed for (pair, _), speed in zip(judged, speeds, strict=True) if speed}
-    best = recommend(judged, known, quick=reads_quickly(room))
-    return [
-        _describe(pair, state, need, fit, speed, best[1] if best and best[0] is pair else "")
-        for (pair, state, need), (_, fit), speed in zip(states, judged, speeds, strict=True)
-    ]
-
-
-def _judge(state: PairState, need: Estimate | None, room: Room, free: int | None) -> Suitability:
-    """Judge by memory, and by the disk if something has to be downloaded."""
-    fit, fetch = judge_fit(need, room), _missing(state) - _arrived(state)
-    if fit.colour != RED and free is not None and fetch > free:
-        return Suitability(RED, fetch, free, "The disk has no room for the download.")
-    return fit
-
-
-def _speed(pair: Pair, fit: Suitability, room: Room, expect: Expect) -> Expectation | None:
-    """The expected speed; None for a pair that cannot be loaded, or not with all layers on the GPU."""
-    unlike = (RED,) if room.device_bytes is None else (AMBER, RED)
-    return None if fit.colour in unlike else expect(pair)
-
-
-def _missing(state: PairState) -> int:
-    missing = (file.model for file in state.files if file.path is None and file.model.path is None)
-    return sum(unfinished(model).size_bytes or known_size(model) or 0 for model in missing)
-
-
-def _arrived(state: PairState) -> int:
-    """Bytes of interrupted downloads; 0 before the target has begun, as a partial draft may be another pair's."""
-    target, *_ = arrived = [unfinished(file.model).arrived_bytes if file.path is None else 0 for file in state.files]
-    return sum(arrived) if target or state.files[0].path is not None else 0
-
-
-def _describe(
-    pair: Pair,
-    state: PairState,
-    need: Estimate | None = None,
-    fit: Suitability | None = None,
-    speed: Expectation | None = None,
-    because: str = "",
-) -> PairDescription:
+    state, need, fit, speed = state_of(pair), None, None, None
+    missing, arrived = _to_download(state)
+    if room is not None:
+        need = estimate(pair)
+        fit = _judge(need, room, missing - arrived)
+        speed = _speed(pair, fit, room, expect)
     sizes = [_size(file) for file in state.files]
     return PairDescription(
         id=pair.id,
@@ -172,11 +124,48 @@ def _describe(
         memory=need,
         fit=fit,
         speed=speed,
-        missing_bytes=_missing(state),
-        arrived_bytes=_arrived(state),
-        recommended_here=bool(because),
-        recommended_because=because,
+        missing_bytes=missing,
+        arrived_bytes=arrived,
     )
+
+
+def describe_all(pairs: Sequence[Pair], room: Room, expect: Expect = unknown_speed) -> list[PairDescription]:
+    """Describe pairs as they are now, with their fit, their speed and one recommendation."""
+    found = [(pair, describe(pair, room, expect)) for pair in pairs]
+    judged = [(pair, each.fit) for pair, each in found if each.fit]
+    best = recommend(judged, {each.id: each.speed for _, each in found if each.speed}, quick=reads_quickly(room))
+    return [
+        replace(each, recommended_here=True, recommended_because=best[1]) if best and pair is best[0] else each
+        for pair, each in found
+    ]
+
+
+def _judge(need: Estimate | None, room: Room, fetch_bytes: int) -> Suitability:
+    """Judge by memory, and by the disk if something has to be downloaded."""
+    fit, cache = judge_fit(need, room), hub_cache()
+    free = free_bytes(cache) if fetch_bytes else None
+    if fit.colour != RED and free is not None and fetch_bytes + reserve_bytes(cache) > free:
+        return Suitability(RED, fetch_bytes, free, "The disk has no room for the download.")
+    return fit
+
+
+def _speed(pair: Pair, fit: Suitability, room: Room, expect: Expect) -> Expectation | None:
+    """The expected speed; None for a pair that cannot be loaded, or not with all layers on the GPU."""
+    unlike = (RED,) if room.device_bytes is None else (AMBER, RED)
+    return None if fit.colour in unlike else expect(pair)
+
+
+def _to_download(state: PairState) -> tuple[int, int]:
+    """Bytes that would have to be downloaded, as far as is known, and bytes of them that are left of earlier attempts.
+
+    A partial draft does not count before the target has begun, as it may be another pair's.
+    """
+    absent = [file for file in state.files if file.path is None and file.model.path is None]
+    parts = [unfinished(file.model) for file in absent]
+    missing = sum(part.size_bytes or known_size(file.model) or 0 for file, part in zip(absent, parts, strict=True))
+    target = state.files[0]
+    has_begun = target.path is not None or (target in absent and parts[0].arrived_bytes > 0)
+    return missing, sum(part.arrived_bytes for part in parts) if has_begun else 0
 
 
 def _size(file: FileState) -> int | None:

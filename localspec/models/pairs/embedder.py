@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from localspec.base.bounded_file import read_beginning
 from localspec.base.errors import LocalSpecError, NotFoundError
-from localspec.base.shared_file import resolved
 from localspec.models.embedders import is_embedder
-from localspec.models.pairs.pair import Pair
+from localspec.models.pairs.scan import find_files
 from localspec.models.pairs.split_files import read_parts
-from localspec.models.pairs.stores import STORES, Found
-from localspec.models.pairs.stores.found import gguf_files
 from localspec.models.pairs.user_pairs import own_pairs
 
 _PROBE_BYTES = 65_536
@@ -32,9 +29,8 @@ def find_embedders(environ: Mapping[str, str]) -> list[Path]:
 
     The smallest comes first.
     """
-    found = {resolved(path): path for path in _files(environ) if _may_be(path)}
     sizes = {}
-    for path in found.values():
+    for path in (found.path for found in find_files(_own_folders(), environ) if _may_be(found.path)):
         with suppress(LocalSpecError, OSError, ValueError):  # also for one in several files
             (header,) = read_parts(path)
             if is_embedder(header):
@@ -47,15 +43,14 @@ def passages_found_by(embedder: Path | None) -> str:
     return f"words and meaning: {embedder.name}" if embedder else "words; no embedding model is on this machine"
 
 
-def _files(environ: Mapping[str, str]) -> Iterator[Path]:
-    stores: Iterable[Found] = (found for store in STORES.values() for found in store(environ))
-    yield from (found.path for found in stores)
-    own: tuple[Pair, ...] = ()
+def _own_folders() -> list[Path]:
+    """The folders of the targets of the user's own pairs."""
+    folders = dict[Path, None]()
     with suppress(LocalSpecError):
-        own = own_pairs()
-    for pair in own:
-        with suppress(NotFoundError):
-            yield from gguf_files(pair.locate(pair.target).parent)
+        for pair in own_pairs():
+            with suppress(NotFoundError):
+                folders[pair.locate(pair.target).parent] = None
+    return list(folders)
 
 
 def _may_be(path: Path) -> bool:

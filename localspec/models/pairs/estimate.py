@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from localspec.base.errors import LocalSpecError
+from localspec.base.shared_file import file_stamp
 from localspec.gguf.draft_heads import DRAFT, MTP
-from localspec.models.memory_estimate import ContextShape, footprint
+from localspec.models.memory_estimate import ContextShape, Share, footprint
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.split_files import parts_of, read_parts
 from localspec.models.projectors import ENCODING_BYTES
@@ -25,6 +27,8 @@ _READ_LAYERS = 3
 """Layers of its target that an EAGLE-3 or a DFlash head reads, or nearly so many."""
 _CACHE_SHARE = 0.25
 _COMPUTE_SHARE, _COMPUTE_BYTES = 0.03, 30_000_000
+_KEPT_N = 500
+"""Models whose memory is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +99,22 @@ def _of_model(model: ModelFile, shape: ContextShape) -> Estimate | None:
 
 def _from_headers(model: ModelFile, shape: ContextShape) -> Estimate | None:
     try:
-        headers = read_parts(model.locate())
+        path = model.locate()
+        ram = _ram(path, tuple(map(file_stamp, parts_of(path))), shape)
     except LocalSpecError:
         return None
-    trained = headers[0].context_length or shape.n_ctx
-    ram = footprint(headers, replace(shape, n_ctx=min(shape.n_ctx, trained))).ram
     return Estimate(ram.weights, ram.cache, ram.compute, from_headers=True)
+
+
+@lru_cache(_KEPT_N)
+def _ram(path: Path, stamps: tuple[object, ...], shape: ContextShape) -> Share:
+    """The memory of the model at ``path``, kept until a stamp of its files changes: a header takes long to read.
+
+    Raises NotFoundError or ModelFileError.
+    """
+    headers = read_parts(path)
+    trained = headers[0].context_length or shape.n_ctx
+    return footprint(headers, replace(shape, n_ctx=min(shape.n_ctx, trained))).ram
 
 
 def _from_size(model: ModelFile, n_ctx: int) -> Estimate | None:

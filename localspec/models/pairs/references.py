@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import unquote
 
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.base.paths import expanded
@@ -18,6 +19,10 @@ from localspec.models.pairs.stores import Found, hub, ollama
 
 OF_HUB = re.compile(r"(?P<repo>[\w.-]+/(?![^:]*(?i:\.gguf)$)[\w.-]+)(?::(?P<file>.+))?")
 """A repository of the Hub, with or without a file; ``folder/x.gguf`` counts as a mistyped path."""
+_LINK = re.compile(
+    r"(?:https?://)?(?:huggingface\.co|hf\.co)/(?P<repo>[\w.-]+/[\w.-]+)"
+    r"(?:/(?:blob|resolve)/main/(?P<file>[^?#]+)|/tree/main|:(?P<wanted>[^/?#]+))?/?(?:[?#].*)?"
+)
 _QUANTISATION = re.compile(r"[A-Za-z0-9_]+")
 _SHOWN = 8
 
@@ -32,6 +37,24 @@ class Resolved:
     size_bytes: int
     later_parts: tuple[GgufHeader, ...] = ()
     """The headers of the other files of a split model on this machine."""
+
+    @property
+    def here(self) -> Path | None:
+        """The path of a file on this machine; None for one on the Hub, whose ``path`` is its name there."""
+        return self.path if self.path.is_absolute() else None
+
+
+def without_link(text: str) -> str:
+    """The name on the Hub in a link to its page or file, as copied from a browser or from Ollama; other text as it is.
+
+    >>> without_link("https://huggingface.co/owner/name/blob/main/x.gguf"), without_link("hf.co/owner/name:Q4_K_M")
+    ('owner/name:x.gguf', 'owner/name:Q4_K_M')
+    """
+    link = _LINK.fullmatch(text)
+    if link is None:
+        return text
+    wanted = link["wanted"] or unquote(link["file"] or "")
+    return f"{link['repo']}:{wanted}" if wanted else link["repo"]
 
 
 def resolve_file(text: str) -> Resolved:

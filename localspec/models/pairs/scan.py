@@ -160,7 +160,7 @@ class _Groups:
     def fit(self, target: ScannedModel, draft: ScannedModel) -> bool:
         if target.group == draft.group and draft.drafter == DRAFT:
             return True
-        return judge_match(self._headers[target.path], self._headers[draft.path]).fits
+        return judge_match(self._headers[target.path], self._headers[draft.path], target.path).fits
 
 
 def _late(found: Found) -> ScannedModel:

@@ -36,7 +36,7 @@ def read_pairs(path: Path, *, locate: Callable[[str], Path], shipped: bool = Fal
 
     A file that is not ``shipped`` may be missing. Raises ConfigError.
     """
-    text = _text(path, optional=not shipped)
+    text = read_text(path, optional=not shipped)
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -56,7 +56,8 @@ def read_pairs(path: Path, *, locate: Callable[[str], Path], shipped: bool = Fal
     return tuple(pairs.values())
 
 
-def _text(path: Path, *, optional: bool) -> str:
+def read_text(path: Path, *, optional: bool) -> str:
+    """The text of a file of pairs; empty if an ``optional`` one is missing. Raises ConfigError."""
     try:
         return read_file(path, MOST_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localspec.base.errors import LocalSpecError, NotFoundError
+from localspec.base.errors import LocalSpecError, ModelFileError, NotFoundError
 from localspec.base.shared_file import resolved
 from localspec.gguf import read_header
 from localspec.gguf.draft_heads import MTP
@@ -100,16 +100,23 @@ def disk_bytes(pairs: Iterable[Pair]) -> int:
 
 
 def pair_verdict(pair: Pair) -> Compatibility | None:
-    """The compatibility of the target and what drafts for it; None without a drafter, or unless all is readable."""
+    """The compatibility of the target and what drafts for it; a damaged file fits nothing.
+
+    None without a drafter, or unless all files are here.
+    """
     from localspec.models.compatibility import Compatibility, judge_match  # the list of pairs does without it
     from localspec.models.heads import mtp_fault
 
     try:
         all_files = [pair.files(), *(pair.files([name]) for name in pair.heads)]
-        target = read_header(all_files[0].target)
-        verdicts = [judge_match(target, read_header(files.draft)) for files in all_files if files.draft is not None]
+        path = all_files[0].target
+        target = read_header(path)
+        drafts = [read_header(files.draft) for files in all_files if files.draft is not None]
+        verdicts = [judge_match(target, draft, path) for draft in drafts]
         if pair.drafter == MTP and pair.draft is None:
-            verdicts.append(Compatibility(mtp_fault(read_parts(all_files[0].target))))
+            verdicts.append(Compatibility(mtp_fault(read_parts(path))))
+    except ModelFileError as error:
+        return Compatibility(error.message.rstrip("."))
     except LocalSpecError:
         return None
     return next((verdict for verdict in verdicts if not verdict.fits), verdicts[0] if verdicts else None)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import errno
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from localspec.base.bounded_file import read_file
 from localspec.base.errors import OWN_FOLDER, ConfigError, InputError, UsageError, explaining
 from localspec.base.file_lock import folder_lock
 from localspec.base.paths import user_paths
@@ -17,7 +16,7 @@ from localspec.base.shared_file import replace_file, resolved
 from localspec.base.toml_text import toml_string
 from localspec.gguf.draft_heads import DRAFT
 from localspec.models.pairs.pair import ModelFile, Pair
-from localspec.models.pairs.schema import MOST_BYTES, read_pairs
+from localspec.models.pairs.schema import read_pairs, read_text
 
 _HEADER = re.compile(r"\s*\[\[\s*[\"']?pairs[\"']?\s*\]\]\s*(#.*)?$")
 _BY_HAND = "Change it by hand."
@@ -34,20 +33,18 @@ def own_pairs(path: Path | None = None) -> tuple[Pair, ...]:
     return read_pairs(path or own_file(), locate=lambda file: folder / file)
 
 
-def append_pair(pair: Pair) -> Path:
-    """Add a pair at the end and return the path. Raises ConfigError, InputError, UsageError for an id in use."""
-    return append_pairs([pair])
+def append_pairs(*pairs: Pair) -> Path:
+    """Add pairs at the end in one step and return the path.
 
-
-def append_pairs(pairs: Sequence[Pair]) -> Path:
-    """Add pairs at the end in one step and return the path. Raises as ``append_pair``."""
+    Raises ConfigError, InputError, UsageError for an id in use.
+    """
     with _locked():
         before = own_pairs()
         taken = {own.id for own in before}
         twice = next((pair.id for pair in pairs if pair.id in taken), None)
         if twice is not None:
             raise UsageError(f"There is a pair {twice!r} already.", "Choose another with --id.")
-        text = _text()
+        text = read_text(own_file(), optional=True)
         tables = "\n".join(map(_table, pairs))
         _replace(f"{text}{_separator(text)}{tables}", before, {pair.id for pair in pairs})
     return own_file()
@@ -56,7 +53,9 @@ def append_pairs(pairs: Sequence[Pair]) -> Path:
 def remove_pair(pair_id: str) -> None:
     """Remove a pair, with the comments in its table; do nothing if there is none. Raises ConfigError."""
     with _locked():
-        _remove(pair_id)
+        rest = _without(pair_id)
+        if rest is not None:
+            _replace(*rest)
 
 
 def check_removable(pair_id: str) -> None:
@@ -70,18 +69,13 @@ def check_removable(pair_id: str) -> None:
                 raise
 
 
-def _remove(pair_id: str) -> None:
-    if (rest := _without(pair_id)) is not None:
-        _replace(*rest)
-
-
 def _without(pair_id: str) -> tuple[str, tuple[Pair, ...]] | None:
     """The text of the file without a pair, and its other pairs; None if it has no such pair. Raises ConfigError."""
     before = own_pairs()
     index = next((n for n, pair in enumerate(before) if pair.id == pair_id), None)
     if index is None:
         return None
-    lines = _text().splitlines(keepends=True)
+    lines = read_text(own_file(), optional=True).splitlines(keepends=True)
     starts = [number for number, line in enumerate(lines) if _HEADER.match(line)]
     if len(starts) != len(before):
         raise ConfigError(_UNSAFE.format(own_file()), _BY_HAND)
@@ -91,13 +85,6 @@ def _without(pair_id: str) -> tuple[str, tuple[Pair, ...]] | None:
     while end < len(lines) and end > start + 1 and lines[end - 1].startswith("#"):
         end -= 1
     return "".join(lines[:start] + lines[end:]), (*before[:index], *before[index + 1 :])
-
-
-def _text() -> str:
-    try:
-        return read_file(own_file(), MOST_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
-    except FileNotFoundError:
-        return ""
 
 
 def _separator(text: str) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from localspec.base.errors import DownloadError, NotFoundError
+from localspec.base.errors import DownloadError, ModelFileError, NotFoundError
+from localspec.gguf.draft_heads import MTP
 from localspec.models.discovery.drafts import find_drafts
 from localspec.models.discovery.taking import take
 from localspec.models.download.model_header import resolve
@@ -16,10 +17,11 @@ from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.collecting import remember_opened
 from localspec.models.pairs.user_pairs import own_file, own_pairs
 from tests.cli.conftest import Localspec
-from tests.gguf_files import write
+from tests.gguf_files import model, write
 from tests.hub import HubServer, Refuse
 from tests.models.download.support import World
 from tests.models.pairs.support import BIG, OTHER_TOKENS, SMALL, in_ollama, model_bytes
+from tests.tiny_heads import write_mtp_target
 
 TARGET = "Maker/Fam-8B-GGUF:Fam-8B-Q4_0.gguf"
 
@@ -80,6 +82,17 @@ def test_without_the_hub_drafts_on_this_machine_are_found(
     assert str(small) in done.out
     assert "too many requests" in done.err
     assert localspec("pairs", "draft", small).code == NotFoundError.exit_code
+
+
+def test_for_what_is_no_target_no_drafts_are_looked_for(
+    server: HubServer, localspec: Localspec, tmp_path: Path
+) -> None:
+    head = write(tmp_path / "head.gguf", model(metadata={"general.architecture": "eagle3"}))
+    for command in (("draft", head), ("add", "--target", head)):
+        done = localspec("pairs", *command)
+        assert done.code == ModelFileError.exit_code
+        assert "head.gguf cannot be a target" in done.err
+    assert server.requests == []
 
 
 def test_what_is_here_and_cannot_draft_is_listed_with_its_reason(
@@ -153,6 +166,18 @@ def test_a_pair_of_files_whose_names_say_nothing_is_called_after_folder_or_heade
     pair = remember_opened(in_ollama(tmp_path / "ollama", "fam", "8b", BIG), None)
     assert pair is not None
     assert (pair.id, pair.title) == ("test-model", "Test model")
+
+
+def test_a_model_with_mtp_layers_drafts_for_itself_however_it_was_added(localspec: Localspec, tmp_path: Path) -> None:
+    """By its folder, by its name, or as it was opened."""
+    models = []
+    for name in ("folder", "named", "opened"):
+        (tmp_path / name).mkdir()
+        models.append(write_mtp_target(tmp_path / name / f"{name}.gguf"))
+    assert localspec("pairs", "add", tmp_path / "folder").code == 0
+    assert localspec("pairs", "add", "--target", models[1]).code == 0
+    remember_opened(models[2], None)
+    assert {pair.id: pair.drafter for pair in own_pairs()} == dict.fromkeys(("folder", "named", "opened"), MTP)
 
 
 def test_a_file_that_is_named_several_times_becomes_one_pair(localspec: Localspec, tmp_path: Path) -> None:

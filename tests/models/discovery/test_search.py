@@ -16,13 +16,14 @@ from localspec.base.machine import MachineMemory
 from localspec.models.discovery.page import ModelPage, read_page
 from localspec.models.discovery.runnable import WRITERS, obstacle
 from localspec.models.discovery.search import HubModel, HubQuery, search
+from localspec.models.download.model_header import resolve
 from localspec.models.fit import Room
 from localspec.models.pairs import Pair, load_catalogue
 from localspec.models.pairs.expectation import Expectation
 from tests.cli.conftest import Localspec
 from tests.hub import Answer, HubServer, Page, Refuse, Repo, Stall
 from tests.models.download.support import World
-from tests.models.pairs.support import BIG
+from tests.models.pairs.support import BIG, model_bytes
 from tests.tiny_models import write_tiny
 from tests.tiny_projectors import write_projector
 
@@ -304,6 +305,30 @@ def test_a_model_of_the_hub_is_pulled_by_its_name(server: HubServer, localspec: 
     pair = load_catalogue().find("solo-q4_0")
     assert pair.draft is None
     assert pair.files().target.read_bytes() == BIG
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "https://huggingface.co/Owner/Name-GGUF",
+        "https://huggingface.co/Owner/Name-GGUF/tree/main",
+        "https://huggingface.co/Owner/Name-GGUF/blob/main/sub/a%20b-Q4_0.gguf",
+        "https://huggingface.co/Owner/Name-GGUF/resolve/main/sub/a%20b-Q4_0.gguf?download=true",
+        "hf.co/Owner/Name-GGUF:Q4_0",
+    ],
+)
+def test_a_link_names_what_it_leads_to(server: HubServer, world: World, link: str) -> None:
+    """As it is copied from a browser, or from a command of Ollama."""
+    server.add("Owner/Name-GGUF", "sub/a b-Q4_0.gguf", model_bytes())
+    found = resolve(link, world.context()).model
+    assert (found.repo, found.file) == ("Owner/Name-GGUF", "sub/a b-Q4_0.gguf")
+
+
+def test_a_name_in_small_letters_is_written_as_the_hub_writes_it(server: HubServer, world: World) -> None:
+    """The Hub takes it, and the cache would have every file twice."""
+    server.add("Owner/Name-GGUF", "x-Q4_0.gguf", model_bytes())
+    server.repos["owner/name-gguf"] = Repo(moved_to="Owner/Name-GGUF")
+    assert resolve("owner/name-gguf:q4_0", world.context()).model.repo == "Owner/Name-GGUF"
 
 
 def test_a_projector_comes_along(server: HubServer, localspec: Localspec, tmp_path: Path) -> None:

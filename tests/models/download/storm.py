@@ -42,7 +42,7 @@ MAX_STARTS = 60
 
 @dataclass
 class Tally:
-    """What happened over all schedules."""
+    """The events over all schedules."""
 
     starts: int = 0
     codes: Counter[int] = field(default_factory=Counter)
@@ -57,7 +57,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class End:
-    """How a process ended."""
+    """The end of a process."""
 
     code: int
     out: str

@@ -244,7 +244,7 @@ def test_pull_that_is_asked_to_end_says_a_sentence(localspec: Localspec, monkeyp
 
 
 def part_of(data: bytes, held: bytes) -> Path:
-    """What an interrupted download has left of the target."""
+    """The partial file of the target that an interrupted download has left."""
     name = f"{sha256(data).hexdigest()}{PART_SUFFIX}"
     return write(hub_cache() / f"models--{BIG.replace('/', '--')}" / "blobs" / name, held)
 

@@ -17,7 +17,7 @@ from tests.models.download.support import BIG, World, noise
 
 DATA = noise(300_000)
 HELD = 100_000
-"""What an earlier run has left of it."""
+"""The part of it that an earlier run has left."""
 _CALLS = [(os, name) for name in ("open", "mkdir", "symlink", "replace", "fsync", "unlink")] + [(io, "open")]
 
 

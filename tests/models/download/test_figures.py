@@ -1,4 +1,4 @@
-"""How long to wait, how fast it goes, and what a file must hash to."""
+"""The figures of downloads: waits, speed and checksums."""
 
 from __future__ import annotations
 

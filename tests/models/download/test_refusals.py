@@ -127,7 +127,7 @@ def test_a_token_that_cannot_be_sent_is_not_repeated(world: World, token: str) -
 
 
 def test_a_header_that_cannot_be_sent_is_not_repeated(world: World) -> None:
-    """Where it shows only on the way: once, and without a second try."""
+    """On the way, too: once, and without a second try."""
     world.server.repos[BIG].plain = True  # or the token would not be sent to where the bytes are
     remote = world.remote(file="Big-Q4_K_M.gguf")
     world.hub.token = "mi\nne"

@@ -9,6 +9,8 @@ import pytest
 from localspec.base.errors import NotFoundError
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Finished
+from localspec.gguf.draft_heads import DRAFT, MTP
+from localspec.models.discovery.taking import take
 from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.state import HERE, PARTLY, state_of
@@ -16,8 +18,9 @@ from localspec.runtime.load import open_pair
 from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.options import LoadOptions
 from tests.cli.conftest import Localspec
+from tests.gguf_files import Plain, model
 from tests.hub import HubServer
-from tests.models.download.support import BIG, SMALL
+from tests.models.download.support import BIG, SMALL, World
 from tests.models.pairs.support import write_own
 from tests.tiny_heads import TinyHead, write_head
 from tests.tiny_models import write_tiny
@@ -62,6 +65,22 @@ def test_a_model_in_parts_is_judged_added_pulled_used_and_removed(localspec: Loc
     assert all(part in done.out for part in parts)
     assert not list(hub_cache().rglob("*.gguf"))
     assert not list(hub_cache().glob("models--*/blobs/*"))
+
+
+@pytest.mark.parametrize(("architecture", "drafter"), [("glm4moe", MTP), ("llama", DRAFT)])
+def test_mtp_layers_in_a_later_part_on_the_hub_count_as_announced(
+    server: HubServer, world: World, architecture: str, drafter: str
+) -> None:
+    """Of the parts only the first is read, if llama.cpp can run such layers at all."""
+    metadata: dict[str, Plain] = {
+        "general.architecture": architecture,
+        f"{architecture}.block_count": 4,
+        f"{architecture}.nextn_predict_layers": 1,
+        "split.count": 2,
+    }
+    server.add(BIG, "big-00001-of-00002.gguf", model(metadata=metadata))
+    server.add(BIG, "big-00002-of-00002.gguf", bytes(1000))
+    assert take(f"{BIG}:big-00001-of-00002.gguf", world.context()).drafter == drafter
 
 
 @pytest.mark.parametrize("gone", [1, 3])

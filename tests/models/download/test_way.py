@@ -217,7 +217,7 @@ def test_a_part_from_another_time_is_gone_on_with(server: HubServer, modified_s:
 
 
 def test_a_part_from_the_future_is_never_pruned(server: HubServer) -> None:
-    """Whether its download goes on cannot be told, and to keep it costs nothing but room."""
+    """Its download may still go on, and to keep it costs nothing but room."""
     with asked(server) as world:
         server.faults = [Cut(100_000), *[Refuse(503)] * 7]
         refusal(world)

@@ -1,4 +1,4 @@
-"""What models.toml says is true of itself: sizes that can be, drafts that are drafts, licences, and how sure it is.
+"""The facts in models.toml agree: sizes that can be, drafts that are drafts, licences, and how sure each fact is.
 
 Whether a name exists on the Hub is not for a test to ask; ``pairs pull`` asks it before it fetches anything.
 """
@@ -39,7 +39,7 @@ FAMILIES = {
     "gpt-oss": "gpt-oss",
     "GLM-4.5": r"glm-4\.5",
 }
-"""How the files of a family are called: of one family, of one vocabulary."""
+"""The names of the files of a family, which has one vocabulary."""
 
 
 def parameters(model: ModelFile) -> float:

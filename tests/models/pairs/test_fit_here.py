@@ -1,4 +1,4 @@
-"""What a pair takes, whether it fits, and which one is recommended."""
+"""The memory of a pair, its fit, and the recommendation."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from hypothesis import strategies as st
 
 from localspec.base.machine import MachineMemory
 from localspec.config.table import DEFAULT_N_CTX, MAX_DEPTH
+from localspec.gguf import GgufHeader
 from localspec.models.fit import Room
 from localspec.models.pairs import ModelFile, Pair, describe, describe_all, load_catalogue
 from localspec.models.pairs import estimate as estimate_module
 from localspec.models.pairs.estimate import N_CTX, Estimate, estimate
 from localspec.models.pairs.expectation import Expectation
+from localspec.models.pairs.free_space import reserve_bytes
+from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.recommendation import reads_quickly, recommend
+from localspec.models.pairs.split_files import read_parts
 from localspec.models.pairs.suitability import AMBER, GREEN, RED, UNKNOWN, Suitability, judge_fit
 from tests.gguf_files import write
 from tests.models.pairs.support import BIG, SMALL
@@ -274,6 +278,40 @@ def test_a_disk_without_room_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "disk" in described["qwen3-8b"].fit.reason
     assert described["builtin"].fit is not None
     assert described["builtin"].fit.colour == GREEN
+
+
+@pytest.mark.parametrize(("spare", "colour"), [(-1, RED), (0, GREEN)])
+def test_a_disk_has_room_for_what_downloads_leave_free_too(
+    monkeypatch: pytest.MonkeyPatch, spare: int, colour: str
+) -> None:
+    """Without that room the download would be refused."""
+    pair = load_catalogue().find("qwen3-8b")
+    free = describe(pair).missing_bytes + reserve_bytes(hub_cache()) + spare
+    monkeypatch.setattr("localspec.models.pairs.description.free_bytes", lambda folder: free)
+    fit = describe(pair, ram(64 * GB, 64 * GB)).fit
+    assert fit is not None
+    assert fit.colour == colour
+
+
+def test_a_header_is_read_once_until_its_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes a sixth of a second for a vocabulary of 150,000 tokens, and a list is often shown again."""
+    read = []
+
+    def counted(path: Path) -> list[GgufHeader]:
+        read.append(path)
+        return read_parts(path)
+
+    monkeypatch.setattr(estimate_module, "read_parts", counted)
+    path = write(tmp_path / "x.gguf", SMALL)
+    pair = Pair(id="x", title="X", target=ModelFile(file="x.gguf", path=path))
+    small = estimate(pair)
+    assert small is not None
+    assert estimate(pair) == small
+    assert read == [path]
+    write(path, BIG)
+    big = estimate(pair)
+    assert big is not None
+    assert big.weights > small.weights
 
 
 def test_small_is_a_tenth_of_big() -> None:

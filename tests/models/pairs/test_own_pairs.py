@@ -13,8 +13,10 @@ from localspec.base.errors import ConfigError, InputError, ModelFileError, NotFo
 from localspec.models.pairs import ModelFile, Pair, load_catalogue
 from localspec.models.pairs.addition import add_pair, relatives, suggest_drafts
 from localspec.models.pairs.references import resolve_file
-from localspec.models.pairs.scan import find_files
-from localspec.models.pairs.user_pairs import append_pair, own_file, own_pairs, remove_pair
+from localspec.models.pairs.scan import FOLDER, find_files, scan
+from localspec.models.pairs.stores import Found
+from localspec.models.pairs.user_pairs import append_pairs, own_file, own_pairs, remove_pair
+from tests.builtin import HEADS, TARGET
 from tests.gguf_files import INT64, Typed, model, write
 from tests.models.pairs.support import BIG, OTHER_TOKENS, SMALL, in_hub, in_ollama, model_bytes, write_own
 
@@ -93,6 +95,14 @@ def test_a_pair_is_called_after_its_models(
     assert add_pair(models[0], models[1])[0].title == title
 
 
+def test_a_pair_of_a_file_whose_name_says_nothing_has_the_id_of_its_folder(tmp_path: Path) -> None:
+    """Jan calls every file ``model.gguf``; one on the Hub has the id of its repository."""
+    path = write(tmp_path / "Fam-8B" / "model.gguf", BIG)
+    in_hub("Owner/Fam-1B-GGUF", "model.gguf", SMALL)
+    pairs = [add_pair(resolve_file(name), None)[0] for name in (str(path), "Owner/Fam-1B-GGUF:model.gguf")]
+    assert [pair.id for pair in pairs] == ["fam-8b", "fam-1b-gguf"]
+
+
 def test_id_and_title_can_be_chosen(big: Path) -> None:
     add_pair(resolve_file(str(big)), None, pair_id="mine", title='Mine, "the best"\n')
 
@@ -125,7 +135,7 @@ def test_a_file_without_a_last_line_end_is_continued_on_a_line_of_its_own(big: P
 def test_any_text_comes_back_as_it_was(title: str) -> None:
     own_file().unlink(missing_ok=True)
 
-    append_pair(Pair(id="x", title=title, target=ModelFile(file="/a.gguf", path=Path("/a.gguf"))))
+    append_pairs(Pair(id="x", title=title, target=ModelFile(file="/a.gguf", path=Path("/a.gguf"))))
 
     assert own_pairs()[0].title == title
 
@@ -135,8 +145,8 @@ def test_two_programs_that_add_pairs_at_once_lose_none() -> None:
 
     def add_and_remove(who: str) -> None:
         for number in range(15):
-            append_pair(plain(f"{who}-{number}"))
-            append_pair(plain(f"{who}-passing"))
+            append_pairs(plain(f"{who}-{number}"))
+            append_pairs(plain(f"{who}-passing"))
             remove_pair(f"{who}-passing")
 
     threads = [threading.Thread(target=add_and_remove, args=(who,)) for who in ("one", "two", "three")]
@@ -150,7 +160,7 @@ def test_two_programs_that_add_pairs_at_once_lose_none() -> None:
 
 def test_a_name_that_is_no_text_is_refused() -> None:
     with pytest.raises(InputError, match="not UTF-8"):
-        append_pair(plain("x", "/\udcff.gguf"))
+        append_pairs(plain("x", "/\udcff.gguf"))
     assert not own_file().exists()
 
 
@@ -164,10 +174,12 @@ def test_an_id_that_is_taken_is_refused(big: Path) -> None:
 
 
 def test_the_same_files_twice_are_refused(big: Path, small: Path) -> None:
+    """Whatever the id: another would not help."""
     add_pair(resolve_file(str(big)), resolve_file(str(small)), pair_id="one")
 
-    with pytest.raises(UsageError, match="are the pair 'one' already"):
-        add_pair(resolve_file(str(big)), resolve_file(str(small)), pair_id="two")
+    for pair_id in ("one", "two"):
+        with pytest.raises(UsageError, match="are the pair 'one' already"):
+            add_pair(resolve_file(str(big)), resolve_file(str(small)), pair_id=pair_id)
     add_pair(resolve_file(str(big)), None, pair_id="two")
 
 
@@ -178,6 +190,17 @@ def test_files_that_do_not_fit_are_refused_before_anything_is_written(big: Path,
         add_pair(resolve_file(str(big)), resolve_file(str(stranger)))
 
     assert not own_file().exists()
+
+
+def test_a_head_that_names_another_file_is_found_and_added_for_that_file_alone(tmp_path: Path) -> None:
+    """As loading has it: the head would guess for a target that it was not made for."""
+    head = write(tmp_path / "head.gguf", HEADS["eagle3"].read_bytes())
+    for name, last, fits in (("own", TARGET.read_bytes()[-1:], True), ("other", b"?", False)):
+        path = write(tmp_path / f"{name}.gguf", TARGET.read_bytes()[:-1] + last)
+        target, found = resolve_file(str(path)), [Found(head, FOLDER, head.name), Found(path, FOLDER, path.name)]
+        assert bool(suggest_drafts(target, found)) == bool(scan(found).pairs) == fits
+    with pytest.raises(PairMismatchError, match="it was made for a file with the SHA-256"):
+        add_pair(target, resolve_file(str(head)))
 
 
 def test_a_file_that_cannot_be_read_is_not_written_over(big: Path) -> None:
@@ -193,7 +216,7 @@ def test_a_folder_that_cannot_be_written_is_told() -> None:
     write(own_file().parent.parent / "config", b"in the way")
 
     with pytest.raises(ConfigError, match=r"pairs\.toml cannot be"):
-        append_pair(plain("x"))
+        append_pairs(plain("x"))
 
 
 @pytest.mark.parametrize("said", [-84, 0, 2**40])
@@ -211,7 +234,7 @@ def test_what_does_not_read_back_is_told_by_the_name_of_the_users_file(tmp_path:
     """The file beside it, which is gone again, is not named."""
     pair = Pair(id="x", title="X", target=ModelFile(file="/a.gguf", path=Path("/a.gguf"), licence=" "))
     with pytest.raises(ConfigError) as caught:
-        append_pair(pair)
+        append_pairs(pair)
     assert caught.value.message.startswith(f"{own_file()}, as it would be, line ")
     assert list(own_file().parent.iterdir()) == []
 
@@ -292,6 +315,15 @@ def test_drafts_are_suggested_with_their_reasons_the_best_first(big: Path, tmp_p
     assert [each.path.name for each in suggestions] == ["best.gguf", "ok.gguf"]
     assert suggestions[0].reason.startswith("the same vocabulary, ")
     assert "%" in suggestions[0].reason
+
+
+def test_no_drafts_are_suggested_for_what_is_no_target(big: Path, tmp_path: Path) -> None:
+    """They would be refused with it; a head is the draft of another model."""
+    head = write(tmp_path / "head.gguf", model(metadata={"general.architecture": "eagle3"}))
+
+    with pytest.raises(ModelFileError, match="cannot be a target: it is not a model of its own") as caught:
+        suggest_drafts(resolve_file(str(head)), find_files((tmp_path,), {"HOME": str(tmp_path / "none")}))
+    assert "--draft" in caught.value.hint
 
 
 def test_relatives_are_known_by_their_family_or_vocabulary(tmp_path: Path) -> None:

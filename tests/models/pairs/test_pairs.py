@@ -244,16 +244,16 @@ def test_the_wanted_revision_comes_first_then_the_main_branch_then_the_newest() 
 @pytest.mark.parametrize(
     ("environ", "folder"),
     [
-        ({"HF_HUB_CACHE": "/a", "HF_HOME": "/b", "XDG_CACHE_HOME": "/c"}, Path("/a")),
-        ({"HUGGINGFACE_HUB_CACHE": "/a", "HF_HOME": "/b"}, Path("/a")),
-        ({"HF_HOME": "/b", "XDG_CACHE_HOME": "/c"}, Path("/b/hub")),
-        ({"HF_HOME": "~/b"}, Path.home() / "b" / "hub"),
-        ({"HF_HOME": "", "XDG_CACHE_HOME": "/c"}, Path("/c/huggingface/hub")),
-        ({}, Path.home() / ".cache" / "huggingface" / "hub"),
+        ({"HF_HUB_CACHE": "/a", "HF_HOME": "/b", "XDG_CACHE_HOME": "/c"}, "/a"),
+        ({"HUGGINGFACE_HUB_CACHE": "/a", "HF_HOME": "/b"}, "/a"),
+        ({"HF_HOME": "/b", "XDG_CACHE_HOME": "/c"}, "/b/hub"),
+        ({"HF_HOME": "~/b"}, "~/b/hub"),
+        ({"HF_HOME": "", "XDG_CACHE_HOME": "/c"}, "/c/huggingface/hub"),
+        ({}, "~/.cache/huggingface/hub"),
     ],
 )
-def test_the_cache_is_where_the_hubs_own_variables_put_it(environ: dict[str, str], folder: Path) -> None:
-    assert hub_cache(environ) == folder
+def test_the_cache_is_where_the_hubs_own_variables_put_it(environ: dict[str, str], folder: str) -> None:
+    assert hub_cache(environ) == Path(folder).expanduser()
 
 
 # In words

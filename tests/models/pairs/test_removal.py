@@ -1,4 +1,4 @@
-"""What goes with a pair, what stays, and what is left over."""
+"""The removal of a pair: files that go with it, files that stay, and leftovers."""
 
 from __future__ import annotations
 

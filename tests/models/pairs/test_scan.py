@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,9 +10,12 @@ from typing import NoReturn
 
 import pytest
 
+from localspec.base.bounded_file import read_beginning
 from localspec.base.errors import ModelFileError
 from localspec.gguf import read_header
 from localspec.models.compatibility import check_target, judge_match
+from localspec.models.pairs.collecting import collect
+from localspec.models.pairs.embedder import find_embedders
 from localspec.models.pairs.scan import find_files, scan
 from localspec.models.pairs.split_files import is_later_part, parts_of, read_parts
 from localspec.models.pairs.stores import STORES, Found
@@ -38,6 +42,9 @@ def names(environ: Mapping[str, str], *folders: Path) -> list[tuple[str, str]]:
         ("Jan", "jan/llamacpp/models/name/model.gguf"),
         ("Jan", ".local/share/Jan/data/llamacpp/models/name/model.gguf"),
         ("Jan", "Library/Application Support/Jan/data/llamacpp/models/name/model.gguf"),
+        ("GPT4All", ".local/share/nomic.ai/GPT4All/x.gguf"),
+        ("GPT4All", "Library/Application Support/nomic.ai/GPT4All/x.gguf"),
+        ("GPT4All", ".cache/gpt4all/x.gguf"),
     ],
 )
 def test_each_program_is_looked_for_where_it_keeps_its_models(tmp_path: Path, store: str, place: str) -> None:
@@ -52,12 +59,30 @@ def test_each_program_is_looked_for_where_it_keeps_its_models(tmp_path: Path, st
         ("LLAMA_CACHE", "x.gguf"),
         ("XDG_CACHE_HOME", "llama.cpp/x.gguf"),
         ("XDG_DATA_HOME", "Jan/data/llamacpp/models/x.gguf"),
+        ("XDG_DATA_HOME", "nomic.ai/GPT4All/x.gguf"),
     ],
 )
 def test_a_variable_moves_a_folder(tmp_path: Path, variable: str, below: str) -> None:
     path = write(tmp_path / "elsewhere" / below, SMALL)
 
     assert [f.path for f in find_files((), environ_of(tmp_path, **{variable: str(tmp_path / "elsewhere")}))] == [path]
+
+
+def test_lm_studio_is_followed_to_the_home_and_to_the_folder_that_it_was_moved_to(tmp_path: Path) -> None:
+    moved = write(tmp_path / "disk" / "lm" / "models" / "x.gguf", SMALL)
+    chosen = write(tmp_path / "other" / "y.gguf", BIG)
+    write(tmp_path / ".lmstudio-home-pointer", f"{tmp_path}/disk/lm\n".encode())
+    write(tmp_path / "disk" / "lm" / "settings.json", json.dumps({"downloadsFolder": f"{tmp_path}/other"}).encode())
+
+    assert [each.path for each in find_files((), environ_of(tmp_path))] == [moved, chosen]
+
+
+@pytest.mark.parametrize("settings", [b"", b"{", b"[]", b"\xff", b'{"downloadsFolder": 3}', b'{"downloadsFolder": ""}'])
+def test_settings_of_lm_studio_that_name_no_folder_are_passed_over(tmp_path: Path, settings: bytes) -> None:
+    write(tmp_path / ".lmstudio" / "settings.json", settings)
+    write(tmp_path / ".lmstudio-home-pointer", settings)
+
+    assert names(environ_of(tmp_path)) == []
 
 
 @pytest.mark.parametrize("variable", ["LLAMA_CACHE", "OLLAMA_MODELS"])
@@ -125,16 +150,37 @@ def test_a_file_that_two_programs_share_is_listed_once(tmp_path: Path) -> None:
 
 
 def test_nothing_anywhere_is_nothing_found(tmp_path: Path) -> None:
-    assert len(STORES) == 5
+    assert len(STORES) == 6
     assert names(environ_of(tmp_path), tmp_path / "none") == []
 
 
-def test_a_folder_is_searched_a_few_levels_deep_and_links_to_folders_are_not_followed(tmp_path: Path) -> None:
+def test_a_folder_is_searched_a_few_levels_deep_and_links_are_followed_once(tmp_path: Path) -> None:
+    """As to models that were moved to another disk; a link may also lead back, as Wine's do to the whole disk."""
     write(tmp_path / "m" / "a" / "b" / "x.GGUF", SMALL)
     write(tmp_path / "m" / "/".join("abcdefgh") / "deep.gguf", SMALL)
-    (tmp_path / "m" / "loop").symlink_to(tmp_path / "m")
+    write(tmp_path / "disk" / "owner" / "y.gguf", BIG)
+    for name, place in {"above": "", "loop": "m", "moved": "disk", "twice": "disk"}.items():
+        (tmp_path / "m" / name).symlink_to(tmp_path / place)
 
-    assert names(environ_of(tmp_path), tmp_path / "m") == [("folder", "a/b/x.GGUF")]
+    assert names(environ_of(tmp_path), tmp_path / "m") == [("folder", "a/b/x.GGUF"), ("folder", "moved/owner/y.gguf")]
+
+
+def test_files_beside_pairs_are_looked_at_once_however_many_pairs_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In search of an embedding model."""
+    for n in range(3):
+        write(tmp_path / "m" / f"{n}.gguf", model_bytes(100 + n))
+    collect([tmp_path / "m"])
+    looked_at = []
+
+    def read(path: Path, most_bytes: int) -> bytes:
+        looked_at.append(path.name)
+        return read_beginning(path, most_bytes)
+
+    monkeypatch.setattr("localspec.models.pairs.embedder.read_beginning", read)
+    assert find_embedders(environ_of(tmp_path)) == []
+    assert looked_at == ["0.gguf", "1.gguf", "2.gguf"]
 
 
 # What is in them

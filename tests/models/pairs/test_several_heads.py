@@ -11,7 +11,8 @@ from localspec.base.errors import ConfigError, UsageError
 from localspec.models.pairs import ModelFile, Pair, load_catalogue
 from localspec.models.pairs.state import pair_verdict
 from localspec.runtime.building import build_chat_config
-from tests.builtin import DRAFT, TARGET
+from tests.builtin import DRAFT, HEADS, TARGET
+from tests.gguf_files import write
 from tests.models.pairs.support import write_own
 from tests.tiny_heads import TinyHead, write_head
 from tests.tiny_models import write_tiny
@@ -69,6 +70,28 @@ def test_a_verdict_is_on_every_file(pair: Pair, tmp_path: Path) -> None:
     bad = pair_verdict(pair)
     assert bad is not None
     assert "it reads layer 9 of the target" in bad.reason
+
+
+def test_a_verdict_is_on_the_very_file_that_a_head_names(tmp_path: Path) -> None:
+    other = write(tmp_path / "other.gguf", TARGET.read_bytes()[:-1] + b"?")
+    head = ModelFile(file="head.gguf", path=HEADS["eagle3"])
+    for path, fits in ((TARGET, True), (other, False)):
+        target = ModelFile(file=path.name, path=path)
+        verdict = pair_verdict(Pair(id="x", title="x", target=target, draft=head, drafter="eagle3"))
+        assert verdict is not None
+        assert verdict.fits == fits
+
+
+@pytest.mark.parametrize("name", ["target", "draft"])
+def test_a_damaged_file_fits_nothing_and_the_verdict_names_it(pair: Pair, tmp_path: Path, name: str) -> None:
+    """A file that is gone is told otherwise."""
+    file = tmp_path / f"{name}.gguf"
+    file.write_bytes(file.read_bytes()[:-100])
+    verdict = pair_verdict(pair)
+    assert verdict is not None
+    assert verdict.reason.startswith(f"{name}.gguf is truncated")
+    file.unlink()
+    assert pair_verdict(pair) is None
 
 
 @pytest.mark.parametrize(

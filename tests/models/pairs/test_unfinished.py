@@ -1,4 +1,4 @@
-"""What an interrupted download has left is known for the file it is a part of."""
+"""Partial files of interrupted downloads are known for the file that they are a part of."""
 
 from __future__ import annotations
 

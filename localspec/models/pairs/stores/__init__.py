@@ -21,6 +21,7 @@ STORES: Mapping[str, Store] = MappingProxyType(
         ollama.NAME: ollama.find,
         app_folders.LLAMA_CPP: app_folders.find_llama_cpp,
         app_folders.JAN: app_folders.find_jan,
+        app_folders.GPT4ALL: app_folders.find_gpt4all,
     }
 )
 

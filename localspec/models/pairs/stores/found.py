@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from localspec.base.paths import expanded
+from localspec.base.shared_file import resolved
 from localspec.models.pairs.split_files import is_later_part
 
 _MAX_DEPTH = 6
@@ -31,9 +32,17 @@ def home(environ: Mapping[str, str]) -> Path:
 
 
 def gguf_files(folder: Path) -> Iterator[Path]:
-    """The GGUF files under a folder, sorted, without later files of split models; none if it cannot be read."""
-    seen = 0
-    for place, folders, files in os.walk(folder):
+    """The GGUF files under a folder, sorted, without later files of split models; none if it cannot be read.
+
+    Links to folders are followed, but not to those above, as Wine makes one to the whole disk; each is entered once.
+    """
+    seen, entered, top = 0, set[Path](), resolved(folder)
+    for place, folders, files in os.walk(folder, followlinks=True):
+        real = resolved(Path(place))
+        if real in entered or (entered and top.is_relative_to(real)):
+            folders.clear()
+            continue
+        entered.add(real)
         depth = len(Path(place).relative_to(folder).parts)
         folders[:] = [] if depth >= _MAX_DEPTH else sorted(folders)
         for file in sorted(files):
