@@ -203,7 +203,7 @@ class ContinuousBatch:
     def ask(self, network: BatchNetwork[Q, A], question: Q) -> A:
         """The answer to a question of the reply that runs; its thread waits meanwhile. Raises ``Cancelled``.
 
-        Between two steps, where no reply runs, whoever asks is answered at once.
+        Between two steps, where no reply runs, the answer comes at once.
         """
         turn = self._running
         answer: A = self._alone(network, question) if turn is None else turn.ask(network, question)

@@ -5,14 +5,13 @@ How the proposals of several drafters become one draft is decided in ``drafting.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeGuard
+from typing import Any, Protocol, TypeGuard
 
 from localspec.base.errors import LocalSpecError
-from localspec.engine.block_head import BlockHead
 from localspec.engine.dist import Dist, Rng
-from localspec.engine.head import Head, HeadInputs
+from localspec.engine.head import HeadInputs
 from localspec.engine.model import Model, Vocab
 from localspec.engine.sampling import Sampler
 from localspec.engine.suffix_automaton import SuffixAutomaton
@@ -148,9 +147,5 @@ class DrafterInputs:
     """The draft model, if one is loaded."""
     past: SuffixAutomaton | None = None
     """Replies of other conversations, if they are kept. Its owner may add to it between replies."""
-    eagle3: HeadInputs[Head] | None = None
-    """The EAGLE-3 head, if one is loaded."""
-    mtp: HeadInputs[Head] | None = None
-    """The target's MTP layers or assistant, if they are loaded."""
-    dflash: HeadInputs[BlockHead] | None = None
-    """The DFlash or DSpark head, if one is loaded."""
+    heads: Mapping[str, HeadInputs[Any]] = field(default_factory=dict)
+    """The heads of the target that are loaded, by the names of their drafters."""

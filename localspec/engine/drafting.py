@@ -1,7 +1,7 @@
 """One round's draft, from as many drafters as there are.
 
 At each place every drafter may be queried for its next proposal; the most promising one is drawn, and all drafters move
-on. The plan decides whom to query and whether to propose, always before a token is drawn: no token that was drawn is
+on. The plan decides which drafters to query and whether to propose, always before a token is drawn: no drawn token is
 ever dropped, so the reply keeps the target's distribution whatever the plan decides.
 """
 

@@ -33,7 +33,7 @@ class FinishReason(StrEnum):
     LENGTH = "length"
     """The token limit or the end of the context was reached."""
     CANCELLED = "cancelled"
-    """Somebody asked to stop; what was committed stays."""
+    """Stopped on request; what was committed stays."""
 
 
 @dataclass(frozen=True, slots=True)

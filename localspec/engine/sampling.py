@@ -34,7 +34,7 @@ class Sampler(Protocol):
     def fork(self) -> Sampler:
         """A copy for a drafter to walk ahead with; advancing it leaves this one alone.
 
-        What takes long to tell exactly it may tell roughly: it is there to guess.
+        It may answer roughly where an exact answer takes long, since it only guesses.
         """
         ...
 

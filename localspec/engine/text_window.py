@@ -1,7 +1,7 @@
 """The part of a text that a model goes by where reading all of it is too costly: its first tokens and its latest.
 
 The first few stay, since attention leans on them whatever they say (StreamingLLM, Xiao et al. 2023, arXiv 2309.17453).
-What is left out is never missed by position: the latest tokens follow the first as if nothing had been between.
+No position is missing: the latest tokens follow the first as if nothing had been between.
 """
 
 from __future__ import annotations

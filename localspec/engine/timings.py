@@ -18,7 +18,7 @@ class Timings:
     predicted_n: int
     """Committed tokens, the end-of-turn token included."""
     predicted_ms: float
-    """Wall time of all rounds; waiting for whoever consumes the events is not in it."""
+    """Wall time of all rounds, without the time that the consumer of the events takes."""
     predicted_per_second: float | None
     draft_n: int
     """Proposed = accepted + rejected + ignored."""

@@ -333,7 +333,7 @@ def _usual_s(once: Callable[[], float]) -> float:
 
 
 def _nothing() -> None:
-    """Between evaluations that follow upon each other."""
+    """Do nothing between two evaluations."""
 
 
 def _evaluation_s(

@@ -169,7 +169,7 @@ def _in_layer(
 def _below(
     setting: Setting, pair: str | None, preset: Preset | None, recommended: RecommendedSampling | None
 ) -> EffectiveSetting:
-    """The value of a setting that nobody sets."""
+    """The value of a setting that no layer sets."""
     if setting.section == "sampling":
         for source, values in ((SettingSource.PRESET, preset), (SettingSource.RECOMMENDED, recommended)):
             value = getattr(values, setting.key, None)

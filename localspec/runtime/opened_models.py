@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from localspec.base.errors import CapacityError, DrafterUnavailableError
 from localspec.engine.backends.llama.block_head import LlamaBlockHead
 from localspec.engine.backends.llama.head import LlamaHead
-from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.projector import Projector
+from localspec.engine.backends.llama.sequences import LlamaSequences
 from localspec.engine.backends.llama.skipping import SkippingLlama
-from localspec.engine.block_head import BlockHead
 from localspec.engine.cancel import Cancellation
 from localspec.engine.drafter import DrafterInputs
-from localspec.engine.head import Head, HeadInputs
+from localspec.engine.head import HeadInputs
+from localspec.engine.hidden import HiddenStates
 from localspec.engine.suffix_automaton import SuffixAutomaton
 from localspec.gguf.draft_heads import DFLASH, DRAFT, EAGLE3, MTP
 from localspec.runtime.options import Progress
 from localspec.runtime.pair_drafters import PairDrafters
 from localspec.runtime.placement import Placement
+
+AnyHead = LlamaHead | LlamaBlockHead
 
 
 @dataclass(slots=True)
@@ -35,24 +38,16 @@ class OpenedModels:
     """The projector through which the target reads images."""
     draft: LlamaModel | None = None
     """A draft model."""
-    head: HeadContext | None = None
+    head: AnyHead | None = None
     """A head of the target from a file of its own."""
-    heads: dict[str, HeadInputs[Head]] = field(default_factory=dict)
+    heads: dict[str, HeadInputs[Any]] = field(default_factory=dict)
     """The heads by kind, which is also the name of their drafter."""
-    block_head: HeadInputs[BlockHead] | None = None
     unavailable: dict[str, DrafterUnavailableError] = field(default_factory=dict)
     """Heads that there are files for, and that cannot be used, by drafter."""
 
     def drafters(self, past: SuffixAutomaton | None) -> PairDrafters:
         """The drafters; ``past`` are the replies of other conversations."""
-        inputs = DrafterInputs(
-            self.target.vocab,
-            self.draft,
-            past,
-            eagle3=self.heads.get(EAGLE3),
-            mtp=self.heads.get(MTP),
-            dflash=self.block_head,
-        )
+        inputs = DrafterInputs(self.target.vocab, self.draft, past, self.heads)
         return PairDrafters(inputs, self.unavailable)
 
 
@@ -70,10 +65,7 @@ def open_models(
     resources.callback(target.close)
     opened = OpenedModels(target, projector=_open_projector(target, placement, cancel, resources, loading))
     if placement.mtp:
-        try:
-            _open_head(opened, MTP, placement.mtp, cancel, resources, None)
-        except CapacityError as error:
-            opened.unavailable[MTP] = DrafterUnavailableError(error.message, error.hint)  # nobody asked for them
+        _add_head(opened, MTP, placement.mtp, cancel, resources, None)
     if placement.draft and draft_kind == DRAFT:
         report, n_vocab = loading("draft"), target.vocab.n_vocab
         opened.draft = draft = SkippingLlama.open(placement.draft, cancel, report, n_vocab=n_vocab)
@@ -81,7 +73,7 @@ def open_models(
         if opened.projector:
             draft.leave_out_images()
     elif placement.draft:
-        opened.head = _open_head(opened, draft_kind, placement.draft, cancel, resources, loading("draft"))
+        opened.head = _add_head(opened, draft_kind, placement.draft, cancel, resources, loading("draft"))
     return opened
 
 
@@ -109,24 +101,48 @@ def _open_projector(
     return projector
 
 
-def _open_head(
+def _add_head(
     opened: OpenedModels,
     kind: str,
     settings: LoadSettings,
     cancel: Cancellation,
     resources: ExitStack,
     progress: Callable[[float], None] | None,
-) -> HeadContext | None:
-    """The head, or None if llama.cpp or the target cannot serve it, which is noted."""
-    head: HeadContext
+) -> AnyHead | None:
+    """The head, or None if it cannot be had, which is noted."""
+    target = opened.target
     try:
-        if kind == DFLASH:
-            head, opened.block_head = LlamaBlockHead.open(settings, opened.target, cancel, progress)
-        else:
-            encodes = kind == EAGLE3
-            head, opened.heads[kind] = LlamaHead.open(settings, opened.target, cancel, progress, encodes=encodes)
+        head, hidden = open_head(kind, settings, target, target.keep_hidden, cancel, progress, resources)
     except DrafterUnavailableError as error:
         opened.unavailable[kind] = error
         return None
-    resources.callback(head.close)
+    opened.heads[kind] = HeadInputs(head, hidden)
     return head
+
+
+def open_head(
+    kind: str,
+    settings: LoadSettings,
+    target: LlamaModel | LlamaSequences,
+    keep: Callable[[Sequence[int]], HiddenStates],
+    cancel: Cancellation,
+    progress: Callable[[float], None] | None,
+    resources: ExitStack,
+) -> tuple[AnyHead, HiddenStates]:
+    """A head, which ``resources`` will close, and the hidden states that it reads, which ``keep`` has the target keep.
+
+    Raises DrafterUnavailableError if llama.cpp or the target cannot serve it, or if memory has no room for the target's
+    own MTP layers, which nobody asked for; CapacityError, ModelFileError or Cancelled.
+    """
+    load = LlamaBlockHead.load if kind == DFLASH else partial(LlamaHead.load, encodes=kind == EAGLE3)
+    with ExitStack() as own:
+        try:
+            head: AnyHead = load(settings, target, cancel, progress)
+        except CapacityError as error:
+            if settings.path != target.loaded.path:
+                raise
+            raise DrafterUnavailableError(error.message, error.hint) from error
+        own.callback(head.close)
+        hidden = keep(head.read_layers)
+        resources.push(own.pop_all())
+    return head, hidden

@@ -128,9 +128,11 @@ def describe(options: LoadOptions, headers: Headers, target: PairTarget, draft: 
 
 
 def calibration_file(options: LoadOptions, target: PairTarget) -> CalibrationFile:
-    """The file for the costs of this pair, loaded like this."""
+    """The file for the costs of this pair, loaded like this; what is kept on disk of its replies changes no cost."""
     files = [file for file in (options.target, options.draft) if file is not None]
-    how = replace(options, target=Path(), draft=None, projector=None)
+    # With a projector there is no context for short texts.
+    projector = options.projector and Path()
+    how = replace(options, target=Path(), draft=None, projector=projector, remember_replies=False, keep_caches=False)
     key = calibration_key(files, (how, target.device, native().build))
     return CalibrationFile(user_paths().data / "calibration", key)
 

@@ -31,7 +31,7 @@ _INDEX = "blocks.json"
 _CACHE, _PART = ".cache", ".part"
 """A model's cache, and one that is being written."""
 _BROKEN_AFTER_S = 3600.0
-"""A cache that has no index after so long is one that nobody is still writing."""
+"""A cache that has no index after so long is no longer being written."""
 
 
 class RestoredCache(Protocol):

@@ -126,7 +126,7 @@ def _silence_s(connection: socket.socket) -> float:
 
 
 def _end(why: str) -> None:
-    """End this process as llama.cpp does; whoever started it explains the last words."""
+    """End this process as llama.cpp does; the process that started it explains the last words."""
     with suppress(OSError):
         os.write(2, f"\n{why}\n".encode())
     os.abort()

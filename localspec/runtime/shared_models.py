@@ -8,19 +8,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from localspec.base.errors import CapacityError, DrafterUnavailableError
+from localspec.base.errors import DrafterUnavailableError
 from localspec.engine.backends.llama.block_head import LlamaBlockHead
-from localspec.engine.backends.llama.head import LlamaHead
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.sequences import LlamaSequence, LlamaSequences
 from localspec.engine.batched_head import SequenceBlockHead, SequenceHead
 from localspec.engine.batching import BatchNetwork, ContinuousBatch
-from localspec.engine.block_head import BlockHead
 from localspec.engine.cancel import Cancellation
 from localspec.engine.drafter import DrafterInputs
-from localspec.engine.head import Head, HeadInputs
+from localspec.engine.head import HeadInputs
 from localspec.engine.suffix_automaton import SuffixAutomaton
-from localspec.gguf.draft_heads import DFLASH, DRAFT, EAGLE3, MTP
+from localspec.gguf.draft_heads import DRAFT, MTP
+from localspec.runtime.opened_models import AnyHead, open_head
 from localspec.runtime.options import Progress
 from localspec.runtime.pair_drafters import PairDrafters
 from localspec.runtime.placement import Placement
@@ -43,7 +42,7 @@ class SharedModels:
     target: LlamaSequences
     draft: LlamaSequences | None = None
     """A draft model."""
-    heads: dict[str, LlamaHead | LlamaBlockHead] = field(default_factory=dict)
+    heads: dict[str, AnyHead] = field(default_factory=dict)
     """The heads by kind, which is also the name of their drafter."""
     unavailable: dict[str, DrafterUnavailableError] = field(default_factory=dict)
     """As ``OpenedModels.unavailable``."""
@@ -54,7 +53,7 @@ class SharedModels:
         return [*self.heads.values(), *([self.draft] if self.draft else []), self.target]
 
     @property
-    def drafting(self) -> LlamaSequences | LlamaHead | LlamaBlockHead | None:
+    def drafting(self) -> LlamaSequences | AnyHead | None:
         """The draft model, or the head from a file of its own."""
         return self.draft or next((head for kind, head in self.heads.items() if kind != MTP), None)
 
@@ -74,15 +73,15 @@ class SharedModels:
         """The models and drafters of one sequence; ``past`` are the replies of other conversations."""
         target = LlamaSequence(batch, self.target, number)
         draft = LlamaSequence(batch, self.draft, number) if self.draft else None
-        inputs = DrafterInputs(target.vocab, draft, past)
+        heads: dict[str, HeadInputs[Any]] = {}
         for kind, head in self.heads.items():
-            hidden, n_ctx = self.target.keep_hidden(number, head.read_layers), self.target.n_ctx
+            one: SequenceHead | SequenceBlockHead
             if isinstance(head, LlamaBlockHead):
-                block_head: BlockHead = SequenceBlockHead(batch, head, number, n_ctx)
-                inputs = replace(inputs, dflash=HeadInputs(block_head, hidden))
+                one = SequenceBlockHead(batch, head, number, self.target.n_ctx)
             else:
-                one: HeadInputs[Head] = HeadInputs(SequenceHead(batch, head, number, n_ctx), hidden)
-                inputs = replace(inputs, mtp=one) if kind == MTP else replace(inputs, eagle3=one)
+                one = SequenceHead(batch, head, number, self.target.n_ctx)
+            heads[kind] = HeadInputs(one, self.target.keep_hidden(number, head.read_layers))
+        inputs = DrafterInputs(target.vocab, draft, past, heads)
         return SequenceModels(target, draft, PairDrafters(inputs, self.unavailable))
 
 
@@ -99,17 +98,17 @@ def open_shared_models(
     resources.callback(target.close)
     models = SharedModels(target)
     if placement.mtp:
-        _open_head(models, MTP, placement.mtp, cancel, resources, None)
+        _add_head(models, MTP, placement.mtp, cancel, resources, None)
     if placement.draft and draft_kind == DRAFT:
         report, n_vocab = loading("draft"), target.vocab.n_vocab
         models.draft = LlamaSequences.open(placement.draft, cancel, report, n_ctx=n_ctx, n_vocab=n_vocab)
         resources.callback(models.draft.close)
     elif placement.draft:
-        _open_head(models, draft_kind, placement.draft, cancel, resources, loading("draft"))
+        _add_head(models, draft_kind, placement.draft, cancel, resources, loading("draft"))
     return models
 
 
-def _open_head(
+def _add_head(
     models: SharedModels,
     kind: str,
     settings: LoadSettings,
@@ -117,21 +116,11 @@ def _open_head(
     resources: ExitStack,
     progress: Callable[[float], None] | None,
 ) -> None:
-    """Open a head, unless llama.cpp or the target cannot serve it, which is noted."""
+    """Open a head, unless it cannot be had, which is noted."""
     # No cells are taken from a sequence of a head, so there are enough for all.
     settings = replace(settings, n_ctx=settings.sequences * models.target.n_ctx)
+    keep = partial(models.target.keep_hidden, 0)
     try:
-        head: LlamaHead | LlamaBlockHead
-        if kind == DFLASH:
-            head = LlamaBlockHead.load(settings, models.target, cancel, progress)
-        else:
-            head = LlamaHead.load(settings, models.target, cancel, progress, encodes=kind == EAGLE3)
-        resources.callback(head.close)
-        models.target.keep_hidden(0, head.read_layers)
-        models.heads[kind] = head
+        models.heads[kind], _ = open_head(kind, settings, models.target, keep, cancel, progress, resources)
     except DrafterUnavailableError as error:
         models.unavailable[kind] = error
-    except CapacityError as error:
-        if kind != MTP:
-            raise
-        models.unavailable[kind] = DrafterUnavailableError(error.message, error.hint)  # nobody asked for them

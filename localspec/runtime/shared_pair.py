@@ -159,7 +159,7 @@ class SharedPair:
             try:
                 for event in slot.replier.reply(prompt, options, prefix):
                     listener.event(event)
-            except Exception as error:  # noqa: BLE001 -- whoever asked is told
+            except Exception as error:  # noqa: BLE001 -- the listener is told
                 listener.failed(error)
             finally:
                 self._planner.leave(slot.policy)

@@ -38,7 +38,7 @@ PROMPT = [0, 1, 0]
 
 def dflash(target: HiddenTarget, head: FakeBlockHead | None = None) -> DFlashDrafter:
     head = head or FakeBlockHead(target.vocab)
-    return make(DrafterInputs(target.vocab, None, dflash=HeadInputs(head, target.keep_hidden(LAYERS))))
+    return make(DrafterInputs(target.vocab, None, heads={"dflash": HeadInputs(head, target.keep_hidden(LAYERS))}))
 
 
 def opened(target: HiddenTarget, head: FakeBlockHead) -> BlockModel:

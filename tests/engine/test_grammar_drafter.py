@@ -117,9 +117,11 @@ def every_drafter(target: HiddenTarget, seed: int) -> list[Drafter]:
     inputs = DrafterInputs(
         VOCAB,
         ExactModel(VOCAB, seed=seed + 1, zeros=False),
-        eagle3=HeadInputs(FakeHead(VOCAB), target.keep_hidden(LAYERS)),
-        mtp=HeadInputs(FakeHead(VOCAB), target.keep_hidden(LAYERS)),
-        dflash=HeadInputs(FakeBlockHead(VOCAB, block_n=2), target.keep_hidden(LAYERS)),
+        heads={
+            "eagle3": HeadInputs(FakeHead(VOCAB), target.keep_hidden(LAYERS)),
+            "mtp": HeadInputs(FakeHead(VOCAB), target.keep_hidden(LAYERS)),
+            "dflash": HeadInputs(FakeBlockHead(VOCAB, block_n=2), target.keep_hidden(LAYERS)),
+        },
     )
     models: list[Drafter] = [module.make(inputs) for module in (dflash, eagle3, mtp)]
     scripted = ScriptedDrafter(lambda context: [sum(context) % 6] * 3)

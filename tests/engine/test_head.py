@@ -96,7 +96,7 @@ def test_each_kind_reads_its_pairs_at_their_positions(kind: Any, shift: int) -> 
     """As the head was trained to."""
     target, text = HiddenTarget(ExactModel(VOCAB)), [0, 1, 2, 0, 1]
     inputs = HeadInputs(FakeHead(VOCAB), target.keep_hidden(LAYERS))
-    drafter = kind.make(DrafterInputs(VOCAB, None, eagle3=inputs, mtp=inputs))
+    drafter = kind.make(DrafterInputs(VOCAB, None, heads={"eagle3": inputs, "mtp": inputs}))
     target.logits(text[:-1], 0)
     assert drafter.model.logits(text, 1)[0].tolist() == expected(text, len(text) - 1, shift).tolist()
 

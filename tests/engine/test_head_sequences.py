@@ -47,18 +47,18 @@ class Both:
         many = replace(one, n_ctx=N_CTX * SEQUENCES_N, sequences=SEQUENCES_N, max_outputs=64)
         cancel = Cancellation()
         self.pool = LlamaSequences.open(many, cancel, n_ctx=N_CTX)
-        self.head: Any = self._opened(LlamaHead.load, LlamaBlockHead.load, replace(many, path=head), self.pool)
+        self.head = self._loaded(replace(many, path=head), self.pool)
         self.batch = ContinuousBatch([self.head, self.pool])
         self.models = [self._model(sequence) for sequence in range(SEQUENCES_N)]
         self.alone = LlamaModel.open(one, cancel)
-        self.alone_head, self.inputs = self._opened(
-            LlamaHead.open, LlamaBlockHead.open, replace(one, path=head), self.alone
-        )
+        self.alone_head = self._loaded(replace(one, path=head), self.alone)
+        self.inputs = HeadInputs(self.alone_head, self.alone.keep_hidden(self.alone_head.read_layers))
 
-    def _opened(self, head: Any, block_head: Any, settings: LoadSettings, target: Any) -> Any:
+    def _loaded(self, settings: LoadSettings, target: LlamaModel | LlamaSequences) -> Any:
         if self.kind == "dflash":
-            return block_head(settings, target, Cancellation())
-        return head(replace(settings, max_outputs=8), target, Cancellation(), encodes=self.kind == "eagle3")
+            return LlamaBlockHead.load(settings, target, Cancellation())
+        settings = replace(settings, max_outputs=8)
+        return LlamaHead.load(settings, target, Cancellation(), encodes=self.kind == "eagle3")
 
     def _model(self, sequence: int) -> HeadModel | BlockModel:
         kind = SequenceBlockHead if self.kind == "dflash" else SequenceHead

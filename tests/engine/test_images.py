@@ -23,6 +23,7 @@ from localspec.engine.dist import SeededRng
 from localspec.engine.drafter import Drafter, DrafterInputs
 from localspec.engine.drafters import make_drafter
 from localspec.engine.events import Finished, FinishReason, Origin, PromptProgress, Round, Token
+from localspec.engine.head import HeadInputs
 from localspec.engine.images import TextAlone, image_places, text_alone
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Logits
@@ -248,13 +249,14 @@ def test_a_head_goes_on_behind_an_image(kind: str, tmp_path: Path, cancel: Cance
         target = LlamaModel.open(settings, cancel)
         resources.callback(target.close)
         own = replace(settings, path=head_path, max_outputs=OUTPUTS_N[kind])
-        head, inputs = LlamaHead.open(own, target, cancel, encodes=kind == "eagle3")
+        head = LlamaHead.load(own, target, cancel, encodes=kind == "eagle3")
         resources.callback(head.close)
+        inputs = HeadInputs(head, target.keep_hidden(head.read_layers))
         path = write_projector(tmp_path / "mmproj.gguf", projector_kind)
         projector = Projector.open(path, target.loaded, cancel, threads=1, on_gpu=False)
         resources.callback(projector.close)
         target.read_images_with(projector)
-        drafter = make_drafter(kind, DrafterInputs(target.vocab, None, **{kind: inputs}))  # type: ignore[arg-type]
+        drafter = make_drafter(kind, DrafterInputs(target.vocab, None, heads={kind: inputs}))
         image = write_png(tmp_path / "a.png").read_bytes()
         accepted_n = 0
         for number in range(8):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import random
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from localspec.engine.head import HeadInputs
 from localspec.engine.loop import Request, generate
 from localspec.engine.sampling import Greedy, Sampler
 from localspec.engine.settings import Sampling
+from localspec.runtime.opened_models import open_head
 from tests.builtin import ON_GPU, RANDOM_ROUNDING
 from tests.tiny_heads import FAVOURED, MASK_TOKEN, TinyHead, favour_few, write_head
 from tests.tiny_models import N_VOCAB, WIDTH, write_tiny
@@ -97,8 +99,8 @@ def opened(folder: Path, kind: TinyHead, architecture: str = "llama", *, ranked:
         write_head(path, kind)
     cancel = Cancellation()
     target = LlamaModel.open(settings_of(target_path), cancel)
-    head, inputs = LlamaBlockHead.open(settings_of(path, kind, ranked=ranked), target, cancel)
-    return Pair(folder, kind, cancel, target, head, inputs)
+    head = LlamaBlockHead.load(settings_of(path, kind, ranked=ranked), target, cancel)
+    return Pair(folder, kind, cancel, target, head, HeadInputs(head, target.keep_hidden(head.read_layers)))
 
 
 @pytest.fixture(params=list(KINDS.values()), ids=list(KINDS))
@@ -317,9 +319,13 @@ def test_a_target_that_hands_over_no_rows_is_refused(tmp_path: Path) -> None:
     head = write_head(tmp_path / "head.gguf", TinyHead("dflash"))
     target = LlamaModel.open(settings_of(write_tiny(tmp_path / "gemma3.gguf", "gemma3")), Cancellation())
 
-    with pytest.raises(DrafterUnavailableError, match="gemma3"):
-        LlamaBlockHead.open(settings_of(head, TinyHead("dflash")), target, Cancellation())
-    target.close()
+    cancel = Cancellation()
+    with ExitStack() as resources:
+        resources.callback(target.close)
+        with pytest.raises(DrafterUnavailableError, match="gemma3"):
+            open_head(
+                "dflash", settings_of(head, TinyHead("dflash")), target, target.keep_hidden, cancel, None, resources
+            )
 
 
 @pytest.fixture(params=["dflash", "part"])

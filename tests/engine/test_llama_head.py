@@ -6,7 +6,7 @@ import ctypes
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from localspec.engine.drafter import DrafterInputs
 from localspec.engine.drafters import make_drafter
 from localspec.engine.drafting import draft_round
 from localspec.engine.events import Origin, Round
-from localspec.engine.head import HeadModel, HeadStep
+from localspec.engine.head import HeadInputs, HeadModel, HeadStep
 from localspec.engine.hidden import FINAL, KEPT_N
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Ranking, common_prefix
@@ -102,9 +102,8 @@ class Opened:
         name = files.name
         self.target = LlamaModel.open(settings(files.target, 17), cancel)
         encodes = name == "eagle3"
-        self.head, self.inputs = LlamaHead.open(
-            settings(files.head, OUTPUTS_N[name]), self.target, cancel, encodes=encodes
-        )
+        self.head = LlamaHead.load(settings(files.head, OUTPUTS_N[name]), self.target, cancel, encodes=encodes)
+        self.inputs = HeadInputs(self.head, self.target.keep_hidden(self.head.read_layers))
         self.name = name
         self.begin_anew()
 
@@ -112,9 +111,7 @@ class Opened:
         """Know nothing of what was read before."""
         self.target.hold_at_most(0)
         self.head.forget()
-        inputs = DrafterInputs(self.target.vocab, None)
-        inputs = replace(inputs, mtp=self.inputs) if self.name == "mtp" else replace(inputs, eagle3=self.inputs)
-        self.drafter = make_drafter(self.name, inputs)
+        self.drafter = make_drafter(self.name, DrafterInputs(self.target.vocab, None, heads={self.name: self.inputs}))
         assert isinstance(self.drafter.model, HeadModel)
         self.model = self.drafter.model
 

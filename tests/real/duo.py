@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import pytest
 
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
@@ -18,6 +20,7 @@ from localspec.engine.drafter import Drafter
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.events import Event, Finished, Round, Token
 from localspec.engine.loop import Request, generate
+from localspec.engine.model import Logits
 from localspec.engine.sampling import Greedy, Sampler
 from localspec.engine.settings import Sampling
 from localspec.runtime.messages import Message, Role
@@ -112,3 +115,26 @@ class Duo:
         gap = float(np.abs(row[expected[at]] - row[got[at]]))
         assert gap < NEAR_TIE, f"token {at} is {got[at]} instead of {expected[at]}, which is {gap:.4f} more likely"
         return f"token {at}: {got[at]} for {expected[at]}, gap {gap:.5f}"
+
+
+@contextmanager
+def remembered(*models: LlamaModel) -> Iterator[None]:
+    """The models evaluate no text twice: thousands of replies go through a few hundred beginnings."""
+    with pytest.MonkeyPatch.context() as patch:
+        for model in models:
+            patch.setattr(model, "logits", _remembering(model.logits))
+        yield
+
+
+def _remembering(logits: Callable[[Sequence[int], int], Logits]) -> Callable[[Sequence[int], int], Logits]:
+    rows: dict[tuple[int, ...], Logits] = {}
+
+    def found(context: Sequence[int], last: int) -> Logits:
+        if not last:
+            return logits(context, last)
+        key = (last, *context)
+        if key not in rows:
+            rows[key] = logits(context, last).copy()
+        return rows[key].copy()  # samplers may write into them
+
+    return found

@@ -33,7 +33,7 @@ from tests.real.test_lossless import (
 
 KINDS = (*HEADS, MTP)
 DEPTHS = (1, 3, 7)
-TALKS, TURNS = 4, 10
+TALKS, TURNS = 4, 6
 
 
 class Headed(Duo):

@@ -18,7 +18,7 @@ from localspec.engine.events import Origin
 from localspec.engine.sampling import Greedy, Sampler
 from localspec.engine.settings import Sampling
 from tests.builtin import DRAFT, open_target
-from tests.real.duo import NEAR_TIE, Duo, Reply
+from tests.real.duo import NEAR_TIE, Duo, Reply, remembered
 from tests.real.prompts import hundred_prompts
 
 SETTINGS = Sampling(temperature=1.0, top_k=6, top_p=1.0, min_p=0.0)
@@ -215,6 +215,11 @@ def law(duo: Duo, prompt: list[int]) -> dict[tuple[int, ...], float]:
 
 
 class TestSampled:
+    @pytest.fixture(autouse=True, scope="class")
+    def remembering(self, duo: Duo, twin: LlamaModel) -> Iterator[None]:
+        with remembered(duo.target, duo.draft, twin):
+            yield
+
     @pytest.mark.parametrize("kind", ["plain", "draft", "hot", "naming"])
     def test_the_reply_has_the_targets_distribution(
         self, duo: Duo, twin: LlamaModel, prompt: list[int], law: dict[tuple[int, ...], float], kind: str

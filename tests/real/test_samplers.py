@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from localspec.engine.dist import SeededRng
-from localspec.engine.model import Logits
 from localspec.engine.sampling import Sampler
 from localspec.engine.settings import BANNED, Sampling
 from tests.engine.reference import briefly
-from tests.real.duo import NEAR_TIE, Duo, Reply
+from tests.real.duo import NEAR_TIE, Duo, Reply, remembered
 from tests.real.prompts import hundred_prompts
 from tests.real.test_lossless import p_value
 
@@ -103,24 +102,8 @@ def prompt(duo: Duo) -> list[int]:
 @pytest.fixture(scope="module")
 def remembering(duo: Duo) -> Iterator[Duo]:
     """The pair, which evaluates no text twice: thousands of replies go through a few hundred beginnings."""
-    with pytest.MonkeyPatch.context() as patch:
-        for model in (duo.target, duo.draft):
-            patch.setattr(model, "logits", remembered(model.logits))
+    with remembered(duo.target, duo.draft):
         yield duo
-
-
-def remembered(logits: Callable[[Sequence[int], int], Logits]) -> Callable[[Sequence[int], int], Logits]:
-    rows: dict[tuple[int, ...], Logits] = {}
-
-    def found(context: Sequence[int], last: int) -> Logits:
-        if not last:
-            return logits(context, last)
-        key = (last, *context)
-        if key not in rows:
-            rows[key] = logits(context, last).copy()
-        return rows[key].copy()  # samplers may write into them
-
-    return found
 
 
 def law_of_first_words(duo: Duo, settings: Sampling, prompt: list[int]) -> dict[tuple[int, ...], float]:

@@ -342,7 +342,7 @@ class TestDrafters:
         model, target = TableModel(letters(5)), HiddenTarget(ExactModel(letters(5)))
         head = HeadInputs(FakeHead(model.vocab), target.keep_hidden([1]))
         block = HeadInputs(FakeBlockHead(model.vocab), target.keep_hidden([1]))
-        inputs = DrafterInputs(model.vocab, model, eagle3=head, mtp=head, dflash=block)
+        inputs = DrafterInputs(model.vocab, model, heads={"eagle3": head, "mtp": head, "dflash": block})
         assert make_drafter(name, inputs).name == name
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from localspec.base.errors import InputError
 from localspec.engine.cancel import Cancelled
 from localspec.engine.events import ToolCall
-from localspec.runtime.messages import Message, Role
+from localspec.runtime.messages import Message, Role, Tool
 from localspec.runtime.template import LONGEST_SOURCE, ChatTemplate
 from localspec.runtime.template.marked_text import MarkedText, marked
 
@@ -125,10 +126,67 @@ def test_a_refusal_is_told_in_the_templates_words() -> None:
     """Where there is no question to put it before, or the template wants none of it."""
     with pytest.raises(InputError, match=r"System role not supported\. Leave the system prompt out"):
         render(GEMMA, SYSTEM)
-    with pytest.raises(InputError, match=r"System role not supported\. Leave the system prompt out"):
-        render(GEMMA, SYSTEM, Message(Role.ASSISTANT, "Hello."), USER)
-    with pytest.raises(InputError, match=r"must alternate .*\. Start a new chat"):
-        render(GEMMA, Message(Role.ASSISTANT, "Hello."), USER)
+    with pytest.raises(InputError, match=r"no talk\. Start a new chat"):
+        render("{{ raise_exception('no talk') }}", USER)
+
+
+@pytest.mark.parametrize(
+    ("aside", "text"),
+    [
+        ("{{ raise_exception('The system message must be at the beginning') }}", "Be brief.|Hi & <you>|Be kind.|"),
+        ("{% continue %}", "Be brief.|Hi & <you>|Be kind.|"),
+        ("", "Be brief.|Hi & <you>|[system]Be kind.|"),
+    ],
+    ids=["refused", "passed over", "taken"],
+)
+def test_what_the_system_says_later_is_said_by_the_user_where_a_template_takes_it_at_the_beginning_alone(
+    aside: str, text: str
+) -> None:
+    """As Qwen 3.5, which refuses it, and gpt-oss, which passes it over. It is lost with neither."""
+    source = (
+        "{% for m in messages %}{% if m.role == 'system' and not loop.first %}ASIDE[system]{% endif %}"
+        "{{ m.content | trim + '|' }}{% endfor %}"
+    ).replace("ASIDE", aside)
+    assert render(source, SYSTEM, USER, Message(Role.SYSTEM, "Be kind.")) == text
+
+
+TYPES = (
+    "{% macro written(type) %}{% if type in ('string', 'object') %}{{ type }}{% else %}"
+    "{% for part in type %}{{ written(part) }}{% endfor %}{% endif %}{% endmacro %}"
+    "{% for tool in tools %}{% for name, part in tool.function.parameters.properties | items %}"
+    "{{ name + ':' + written(part.type) + ' ' }}{% endfor %}{% endfor %}"
+)
+"""As Hermes 3 has it: a type is one of those that it knows, or a list of such."""
+
+
+def test_a_tool_may_take_nothing_where_a_template_knows_no_type_for_that() -> None:
+    """Nor any for what is no type; other templates are told the schema as it is."""
+    properties = (
+        '{"text": {"type": ["string", "null"]}, "nothing": {"type": "null"}, '
+        '"part": {"type": "object", "properties": {"n": {"type": "float"}}}, "type": {"type": "string"}}'
+    )
+    tool = Tool("first", "", f'{{"type": "object", "properties": {properties}}}')
+    template = ChatTemplate(TYPES, bos="", eos="")
+    for _ in range(2):
+        assert template.render([USER], tools=[tool]) == "text:string nothing: part:object type:string "
+    told = ChatTemplate("{{ tools[0].function.parameters.properties | tojson }}", bos="", eos="")
+    assert json.loads(told.render([USER], tools=[tool])) == json.loads(properties)
+
+
+def test_a_tool_needs_no_parameters_and_null_is_no_description() -> None:
+    """Seed-OSS's template fails over the one, that of gpt-oss over the other; what messages say is no such matter."""
+    source = (
+        "{% for tool in tools %}{% for name, part in tool.function.parameters.properties.items() %}"
+        "{{ name + ':' + (part.description if 'description' in part else '-') + ' ' }}{% endfor %}{% endfor %}"
+        "{{ messages[0].content + (none if messages[0].content == 'fail' else '') }}"
+    )
+    nothing = Tool("first", "", '{"type": "object"}')
+    named = Tool("second", "", '{"type": "object", "properties": {"n": {"description": null}, "m": {"default": null}}}')
+    template = ChatTemplate(source, bos="", eos="")
+    with pytest.raises(InputError, match="fails on this conversation"):
+        template.render([Message(Role.USER, "fail")], tools=[named])
+    for _ in range(2):
+        assert template.render([USER], tools=[nothing, named]) == f"n:- m:- {USER.content}"
 
 
 MISTRAL = (
@@ -138,6 +196,12 @@ MISTRAL = (
     "{% for m in messages %}{{ m.role + ': ' + m.content + '|' }}{% endfor %}"
 )
 """As Mistral has it: calls and results are passed over."""
+NO_EMPTY = (
+    "{% for m in messages if m.role == 'assistant' and not m.content %}{{ raise_exception('empty') }}{% endfor %}"
+    + GEMMA
+)
+"""As Ministral 3 has it."""
+ANSWER = Message(Role.ASSISTANT, "Hello.")
 CALLED = (
     Message(Role.ASSISTANT, "", (ToolCall("1", "first", "{}"),)),
     Message(Role.TOOL, "no.", call_id="1", name="first"),
@@ -154,12 +218,16 @@ CALLED = (
             (USER, *CALLED, USER),
             "user: Hi & <you>|assistant: |tool: no.|assistant: (stopped)|user: Hi & <you>|",
         ),
+        (MISTRAL, (USER, CALLED[0], USER), "user: Hi & <you>|assistant: |assistant: (stopped)|user: Hi & <you>|"),
+        (NO_EMPTY, (USER, Message(Role.ASSISTANT, ""), USER), "user: Hi & <you>\n\nHi & <you>|"),
+        (GEMMA, (ANSWER, USER), "user: (begins)|assistant: Hello.|user: Hi & <you>|"),
+        (GEMMA, (SYSTEM, ANSWER, USER), "user: Be brief.\n\n(begins)|assistant: Hello.|user: Hi & <you>|"),
     ],
 )
 def test_a_conversation_goes_on_where_a_template_takes_turns_alone(
     source: str, messages: Sequence[Message], text: str
 ) -> None:
-    """After calls that were stopped, and after a question without an answer; every text stays input."""
+    """After calls that were stopped, after a question without an answer, and from a greeting on; texts stay input."""
     found = render(source, *messages)
     assert isinstance(found, MarkedText)
     assert found.removeprefix("<s>") == text

@@ -31,10 +31,11 @@ _NAME = "dflash"
 
 def make(inputs: DrafterInputs) -> DFlashDrafter:
     """Raises DrafterUnavailableError without a DFlash head."""
-    if inputs.dflash is None:
+    head = inputs.heads.get(_NAME)
+    if head is None:
         hint = "Name one that was made for the target with --draft FILE."
         raise DrafterUnavailableError("No DFlash head is loaded.", hint)
-    return DFlashDrafter(BlockModel(inputs.dflash))
+    return DFlashDrafter(BlockModel(head))
 
 
 class DFlashDrafter(ModelDrafter):

@@ -18,7 +18,8 @@ _SHIFT = 1
 
 def make(inputs: DrafterInputs) -> ModelDrafter:
     """Raises DrafterUnavailableError without an EAGLE-3 head."""
-    if inputs.eagle3 is None:
+    head = inputs.heads.get("eagle3")
+    if head is None:
         hint = "Name one that was made for the target with --draft FILE."
         raise DrafterUnavailableError("No EAGLE-3 head is loaded.", hint)
-    return ModelDrafter("eagle3", HeadModel(inputs.eagle3, shift=_SHIFT))
+    return ModelDrafter("eagle3", HeadModel(head, shift=_SHIFT))

@@ -18,7 +18,8 @@ _SHIFT = 0
 
 def make(inputs: DrafterInputs) -> ModelDrafter:
     """Raises DrafterUnavailableError if the target has no MTP layers."""
-    if inputs.mtp is None:
+    head = inputs.heads.get("mtp")
+    if head is None:
         hint = "Load a target whose file has them, or one with its assistant as --draft FILE."
         raise DrafterUnavailableError("The target has no MTP layers, or they are not loaded.", hint)
-    return ModelDrafter("mtp", HeadModel(inputs.mtp, shift=_SHIFT))
+    return ModelDrafter("mtp", HeadModel(head, shift=_SHIFT))

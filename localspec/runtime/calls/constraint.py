@@ -28,6 +28,8 @@ from localspec.runtime.reasoning import NAMES
 from localspec.runtime.template.values import schema_of
 
 _KEPT_N, _DEEPEST = 256, 4
+_LONGEST_TOKEN = 64
+"""The most bytes by which the token that completes a marker goes on behind it."""
 _PIECES = re.compile(r"(«.+?»|NAME|ARGUMENTS|ID|KEY|VALUE|WORD|\n)")
 _ANY_OBJECT = {"type": "object"}
 _NO_ARGUMENTS = {"type": "object", "properties": {}, "additionalProperties": False}
@@ -122,7 +124,7 @@ def _grammar(
     if syntax.around[2].startswith("«"):  # readers do without it
         after = f"({after})?"
     head, marker = _first_marker(syntax)
-    # What a marker in words begins is no call, and held to nothing; its last token may go on.
+    # A marker in words begins no call, so the text after it is free; its last token may go on.
     names = " | ".join(json.dumps(tool.name) for tool in tools)
     text = written(head + marker, {"NAME": f"({names})"})
     words = f" | {text} {ANY_TEXT} <[*]>*" if in_words and marker in controls else ""
@@ -305,7 +307,7 @@ def _triggers(
             for tool in tools
             for way in syntax.held
         )
-        begin = rf"\s*({'|'.join(map(re.escape, heads))})\Z"
+        begin, here = rf"\s*({'|'.join(map(re.escape, heads))})\Z", ""
     elif syntax.trigger:
         yield "(?s)" + syntax.trigger.replace("TOOLS", "|".join(re.escape(tool.name) for tool in tools))
         return
@@ -317,10 +319,13 @@ def _triggers(
         head, marker = _first_marker(syntax)
         before = r".*?" if not head and marker in controls else r"(?:.*?\n)?[ \t]*"
         begin = rf"{before}({re.escape(opening).replace('WORD', '[a-z]+')})(?={after}\Z)"
+        # A look at the end, where the last token may go on, comes first: the rest goes through the whole reply.
+        marker = re.escape(opening.rpartition("WORD")[2])
+        here = f"(?=(?>.*)(?:{'|'.join(f'(?<={marker}.{{{n}}})' for n in range(_LONGEST_TOKEN))}))"
     closing = re.escape(syntax.reasoning[1])
     opened = rf"\s*(?:{re.escape(syntax.reasoning[0])}|[<\[](?:{NAMES}|THINK)[>\]])"
     if reasons:
-        yield rf"(?s)\A.*?{closing}{begin}"
+        yield rf"(?s)\A{here}.*?{closing}{begin}"
     else:
-        yield rf"(?s)\A(?!{opened}){begin}"
-        yield rf"(?s)\A{opened}.*?{closing}{begin}"
+        yield rf"(?s)\A{here}(?!{opened}){begin}"
+        yield rf"(?s)\A{here}{opened}.*?{closing}{begin}"

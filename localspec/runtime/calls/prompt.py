@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from localspec.engine.events import ToolCall
 from localspec.runtime.calls.form import CallForm
@@ -45,8 +45,8 @@ class ToolPrompts:
         return self.tools if self.form.lists_tools else ()
 
     def prepared(self, messages: Sequence[Message]) -> list[Message]:
-        """The messages that the template is given. What they make it say is input, as ever."""
-        found = [self._as_said(_without_unreadable(message)) for message in messages]
+        """The messages for the template; all of their text is input, as ever."""
+        found = [self._as_said(without_unreadable(message)) for message in messages]
         if not self.form.writes_calls and self.form.lists_tools:
             found = [_as_written(message, self.form.syntax) for message in found]
         elif not self.form.writes_calls:
@@ -78,7 +78,7 @@ def speaks_of_calls(message: Message) -> bool:
     return bool(message.calls) or message.role is Role.TOOL or MESSAGE in message.content
 
 
-def _without_unreadable(message: Message) -> Message:
+def without_unreadable(message: Message) -> Message:
     """The message without a call that could not be read, which has no name: its result is said by the user then."""
     if message.role is Role.TOOL and not message.name:
         return Message(Role.USER, message.content)
@@ -145,15 +145,18 @@ def _call_text(call: ToolCall) -> str:
 
 def _one_by_one(messages: Sequence[Message]) -> Iterator[Message]:
     """The messages with one call each, followed by its result."""
-    results = {message.call_id: message for message in messages if message.role is Role.TOOL}
-    split: set[str] = set()
-    for message in messages:
+    moved: set[int] = set()
+    for at, message in enumerate(messages):
         if len(message.calls) < 2:
-            if message.role is not Role.TOOL or message.call_id not in split:
+            if at not in moved:
                 yield message
             continue
+        # Up to the next reply: some programs number the calls of each from the first on.
+        later = range(at + 1, len(messages))
+        results = [n for n in takewhile(lambda n: not messages[n].calls, later) if messages[n].role is Role.TOOL]
         for i, call in enumerate(message.calls):
             yield replace(message, content="" if i else message.content, calls=(call,))
-            if call.id in results:
-                yield results[call.id]
-                split.add(call.id)
+            found = next((n for n in results if n not in moved and messages[n].call_id == call.id), None)
+            if found is not None:
+                moved.add(found)
+                yield messages[found]

@@ -268,7 +268,9 @@ SYNTAXES: Sequence[CallSyntax] = (
             " to=functions.NAME«<|channel|>»commentary json«<|message|>»ARGUMENTS",
         ),
         around=("", "\n", "«<|call|>»"),
-        trigger=r"(?:\A|<\|start\|>assistant|<\|channel\|>(?:commentary|analysis))( to=functions\.)",
+        # The text comes first, so that a long reply is searched quickly; then what stands before its 14 characters.
+        trigger=r"( to=functions\.)(?:(?<=\A.{14})|(?<=<\|start\|>assistant.{14})"
+        r"|(?<=<\|channel\|>commentary.{14})|(?<=<\|channel\|>analysis.{14}))",
     ),
     CallSyntax(
         "Gemma",

@@ -149,9 +149,13 @@ class Connection:
     def _fail(self, error: httpx2.HTTPError) -> NoReturn:
         """Raise EngineError for a request that failed on its way."""
         place = self.address.place
-        if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)):
+        causes = list(_causes(error))
+        if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
             hint = "Set SSL_CERT_FILE to the certificate of its authority, if you trust that."
             raise EngineError(f"The certificate of {place} is not accepted.", hint) from error
+        if isinstance(error, httpx2.ConnectError) and any(isinstance(cause, ssl.SSLError) for cause in causes):
+            hint = "If the server speaks HTTP alone, write http:// in front of the address."
+            raise EngineError(f"An encrypted connection to {place} is not possible.", hint) from error
         match error:
             case httpx2.ConnectTimeout() | httpx2.ConnectError():
                 why = "does not answer" if isinstance(error, httpx2.TimeoutException) else "cannot be reached"
@@ -166,9 +170,11 @@ class Connection:
         status, place = response.status_code, self.address.place
         data = _parsed(body)
         said = _reason(data)
+        if status == 403 and data.get("kind") == "Failed":  # a LocalSpec refuses keys with 401
+            return EngineError(f"{place} refuses the request{because(said)}", _shown(str(data.get("hint", ""))))
         if status in (401, 403):
             hint = f"Set {KEY_VARIABLE} in the environment to a key of that server."
-            return EngineError(f"{place} refuses this key, or asks for one (status {status}).", hint)
+            return EngineError(f"{place} refuses this key, or asks for one (status {status}){because(said)}", hint)
         if status in _BUSY:
             wait = response.headers.get("retry-after", "")
             when = f"in {wait} seconds" if wait.isdigit() and len(wait) < 6 else "later"

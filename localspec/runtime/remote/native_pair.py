@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
+from math import inf
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -46,6 +48,8 @@ from localspec.runtime.worker.messages import (
 
 T = TypeVar("T")
 _SILENCE_S = 4 * HEARTBEAT_S
+_IMAGE_S = 43_200.0
+"""The time after which an image is sent again: the server keeps it for a day."""
 
 
 class NativePair:
@@ -55,8 +59,8 @@ class NativePair:
         self._connection = connection
         self._pair_id = pair_id
         self._ids = count(1)
-        self._images: set[str] = set()
-        """Digests of those that were sent."""
+        self._images: dict[str, float] = {}
+        """When each was sent, by its digest."""
         loaded = self._only(LOAD, b"", Loaded)
         if loaded.info.n_ctx < 1:
             raise connection.confused("a pair without a context")
@@ -157,9 +161,9 @@ class NativePair:
         if isinstance(prompt, str):
             return prompt
         for image in (image for message in prompt for image in images_in(message.content)):
-            if image.sha256 not in self._images:
+            if time.monotonic() > self._images.get(image.sha256, -inf) + _IMAGE_S:
                 self._connection.send(IMAGES, image.read())
-                self._images.add(image.sha256)
+                self._images[image.sha256] = time.monotonic()
         return tuple(prompt)
 
     def _ask(self, asked: Numbered, kind: type[T]) -> T:

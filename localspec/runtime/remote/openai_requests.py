@@ -10,9 +10,11 @@ from typing import Any
 
 from localspec.base.errors import InputError, UsageError
 from localspec.engine.settings import Sampling, option
+from localspec.runtime.calls.prompt import without_unreadable
 from localspec.runtime.images import split_images
-from localspec.runtime.messages import OFF, ON, Message, ReplyOptions, Role, Tool
+from localspec.runtime.messages import OFF, ON, Message, ReplyOptions, Role
 from localspec.runtime.reasoning import Reasoning
+from localspec.runtime.template.values import schema_of
 
 LLAMA_CPP, VLLM, SGLANG, LM_STUDIO, OLLAMA, OTHER = "llama-server", "vLLM", "SGLang", "LM Studio", "Ollama", "a server"
 
@@ -52,7 +54,7 @@ def reply_body(
     if isinstance(prompt, str):
         body["prompt"] = prompt + prefix
     else:
-        body |= {"messages": [_message(message) for message in prompt], **_begun(kind, prefix)}
+        body |= {"messages": [_message(without_unreadable(message)) for message in prompt], **_begun(kind, prefix)}
         body |= _reasoning(kind, options.reasoning)
         if prefix:
             body["messages"].append({"role": "assistant", "content": prefix})
@@ -64,7 +66,10 @@ def reply_body(
         body["stop"] = list(options.stop)
     if options.tools and not isinstance(prompt, str):
         body["tools"] = [
-            {"type": "function", "function": {"name": tool.name, "description": tool.description} | _parameters(tool)}
+            {
+                "type": "function",
+                "function": {"name": tool.name, "description": tool.description, "parameters": schema_of(tool)},
+            }
             for tool in options.tools
         ]
     return body | _sampling(kind, options.sampling)
@@ -77,10 +82,6 @@ def _reasoning(kind: str, reasoning: str | None) -> dict[str, Any]:
     if reasoning in (OFF, ON) and kind in (LLAMA_CPP, VLLM, SGLANG):
         return {"chat_template_kwargs": dict.fromkeys(("enable_thinking", "thinking"), reasoning == ON)}
     return {"reasoning_effort": {OFF: "none", ON: "medium"}.get(reasoning, reasoning)}
-
-
-def _parameters(tool: Tool) -> dict[str, Any]:
-    return {"parameters": json.loads(tool.parameters)}
 
 
 def _begun(kind: str, prefix: str) -> dict[str, Any]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -56,6 +55,8 @@ class ChatTemplate:
         self._takes_functions = re.search(r"\btools\b", source) is None
         """True for a template that can know tools only as Firefunction's does: by a text, beside one with the date."""
         self._now = now
+        self._plain_schemas = False
+        """True once the template failed over the schema of a tool."""
 
     def render(
         self,
@@ -69,11 +70,11 @@ class ChatTemplate:
     ) -> MarkedText:
         """The conversation, up to where the assistant begins to speak. What messages and tools say is marked as input.
 
-        Some templates know no system message: they refuse it, or pass it over. What it says then stands at the head of
-        the first question, which is where their makers put it. Some refuse two questions in a row, or one behind the
-        result of a call: see ``_in_turns``. Raises InputError with the template's own words
-        if it refuses the conversation all the same, and if it does more work than a template needs. ``check`` is
-        called now and then meanwhile, and may raise. ``shape`` is that of calls. Without
+        Some templates know no system message, or none but the first: they refuse it, or pass it over. What it says then
+        stands at the head of the first question, which is where their makers put it, or in a message of the user. Some
+        refuse two questions in a row, or one behind the result of a call: see ``_in_turns``. Raises InputError with the
+        template's own words if it refuses the conversation all the same, and if it does more work than a template
+        needs. ``check`` is called now and then meanwhile, and may raise. ``shape`` is that of calls. Without
         ``begins_reply`` the text ends with the last message. ``reasoning`` is as in ``ReplyOptions``; where it is
         off, reasoning that the template begins all the same is ended at once.
         """
@@ -102,26 +103,31 @@ class ChatTemplate:
     def _with_system(
         self, messages: Sequence[Message], render: Callable[[Sequence[Message]], MarkedText]
     ) -> MarkedText:
-        folded = _folded(messages)
-        try:
-            text = render(messages)
-        except _Refusal as refusal:
-            for other in (folded, _in_turns(messages), _in_turns(folded or ())):
-                if other and other != messages:
-                    with suppress(_Refusal):
-                        return render(other)
+        """The first of ``_ways`` whose text has all system messages, else the first that is not refused."""
+        by_system = [message.content.strip() for message in messages if message.role is Role.SYSTEM]
+        refusal: _Refusal | None = None
+        first: MarkedText | None = None
+        for way in _ways(messages):
+            try:
+                text = render(way)
+            except _Refusal as error:
+                refusal = refusal or error
+                continue
+            if all(said in text for said in by_system):
+                return text
+            first = text if first is None else first
+        if first is None and refusal is not None:
             raise refusal
-        if folded is None or messages[0].content.strip() in text:
-            return text
-        with suppress(_Refusal):
-            return render(folded)
-        return text
+        assert first is not None
+        return first
 
     def _render(self, options: _RenderOptions, messages: Sequence[Message]) -> MarkedText:
+        from jinja2 import UndefinedError
+
         from localspec.runtime.template.budget import Budget
 
         values = GivenList(message_value(message, options.shape) for message in messages)
-        tools = GivenList(tool_value(tool) for tool in options.tools)
+        tools = _listed(options.tools, plain=self._plain_schemas)
         words: dict[str, Any] = {"messages": values, "add_generation_prompt": options.begins_reply, **self._words}
         words |= reasoning_values(options.reasoning, self._source)
         if self._takes_functions:
@@ -130,8 +136,13 @@ class ChatTemplate:
         self._sandbox.budget = Budget(parts_n, characters_n, options.check)
         try:
             return self._written(tools=tools or None, documents=None, **words)
-        except _RUNTIME_ERRORS:
-            if tools:
+        except (RecursionError, UndefinedError, *_RUNTIME_ERRORS) as error:
+            if tools and not self._plain_schemas:
+                # As Hermes 3's over a type that it does not know, and Seed-OSS's over a tool without parameters.
+                text = self._written(tools=_listed(options.tools, plain=True), documents=None, **words)
+                self._plain_schemas = True
+                return text
+            if tools or not isinstance(error, _RUNTIME_ERRORS):
                 raise
             # Some templates go through the tools without asking whether there are any.
             return self._written(**words)
@@ -153,8 +164,9 @@ class _RenderOptions:
     reasoning: str | None
 
 
-_STOPPED = "(stopped)"
-"""The answer that stands in for one to results which the model never answered."""
+_STOPPED, _BEGUN = "(stopped)", "(begins)"
+"""The answer that stands in for one to calls or results which the model never answered, and the question for one that
+an answer without any begins with."""
 _RUNTIME_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """The errors that a program in a template can run into."""
 
@@ -163,32 +175,59 @@ class _Refusal(Exception):
     """Raised by a template through ``raise_exception``."""
 
 
+def _listed(tools: Sequence[Tool], *, plain: bool) -> GivenList:
+    return GivenList(tool_value(tool, plain=plain) for tool in tools)
+
+
 def _characters_n(messages: Sequence[Message], tools: Sequence[Tool]) -> int:
     called_n = sum(len(call.name) + len(call.arguments) for message in messages for call in message.calls)
     described_n = sum(len(tool.description) + len(tool.parameters) for tool in tools)
     return sum(len(message.content) for message in messages) + called_n + described_n
 
 
-def _folded(messages: Sequence[Message]) -> list[Message] | None:
-    """The conversation with what its system message says at the head of the first question; None if it has none."""
+def _ways(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
+    """The conversation, as it is and then in the forms that templates take which refuse it or pass over a part."""
+    yield messages
+    known, asides = [list(messages)], _with_asides(messages)
+    for way in (asides, _folded(messages), _folded(asides), turns := _in_turns(asides), _folded(turns)):
+        if list(way) not in known:
+            known.append(list(way))
+            yield way
+
+
+def _with_asides(messages: Sequence[Message]) -> list[Message]:
+    """The conversation with later system messages as messages of the user."""
+    later = (replace(each, role=Role.USER) if each.role is Role.SYSTEM else each for each in messages[1:])
+    return [*messages[:1], *later]
+
+
+def _folded(messages: Sequence[Message]) -> Sequence[Message]:
+    """The conversation with what its first system message says at the head of the first question."""
     if len(messages) < 2 or (messages[0].role, messages[1].role) != (Role.SYSTEM, Role.USER):
-        return None
+        return messages
     text = MarkedText.given(f"{messages[0].content.strip()}\n\n") + given(messages[1].content)
     return [Message(Role.USER, text), *messages[2:]]
 
 
 def _in_turns(messages: Sequence[Message]) -> list[Message]:
-    """The conversation with questions in a row merged, and an answer put between results and a question.
+    """The conversation with questions and answers by turns.
 
-    Some templates take no other: after calls that were stopped, they would refuse the conversation for good.
+    Questions in a row are merged, empty answers left out. A question is put before an answer that begins, an answer
+    between calls or their results and a question. Some templates take no other: after calls that were stopped, they
+    would refuse the conversation for good.
     """
     found: list[Message] = []
     for message in messages:
-        before = found[-1].role if found and message.role is Role.USER else None
-        if before is Role.USER:
+        before = found[-1] if found else Message(Role.SYSTEM, "")
+        if message.role is Role.ASSISTANT:
+            if not message.content.strip() and not message.calls:
+                continue
+            if before.role is Role.SYSTEM:
+                found.append(Message(Role.USER, _BEGUN))
+        elif message.role is Role.USER and before.role is Role.USER:
             text = given(found.pop().content) + MarkedText.given("\n\n") + given(message.content)
             message = Message(Role.USER, text)
-        elif before is Role.TOOL:
+        elif message.role is Role.USER and (before.role is Role.TOOL or before.calls):
             found.append(Message(Role.ASSISTANT, _STOPPED))
         found.append(message)
     return found

@@ -27,12 +27,12 @@ class MarkedText(str):
 
     @staticmethod
     def own(text: str) -> MarkedText:
-        """A text of the template, or of whoever calls it."""
+        """A text of the template, or of its caller."""
         return MarkedText(text, _OWN * len(text))
 
     @staticmethod
     def given(text: str) -> MarkedText:
-        """A text that somebody wrote, read or sent."""
+        """A text of input: typed, read from a file, or sent."""
         return MarkedText(text, _INPUT * len(text))
 
     @property
@@ -148,7 +148,7 @@ class MarkedText(str):
         return derived(super().expandtabs(tabsize), (self,))
 
     def _changed(self, text: str) -> MarkedText:
-        """Another writing of the same letters. A few letters become two: then nobody knows where each is."""
+        """Another writing of the same letters. A few letters become two: then the place of each is unknown."""
         return MarkedText(text, self.marks) if len(text) == len(self) else derived(text, (self,))
 
     def _found(self, pieces: Sequence[str], sep: str | None) -> list[str]:
@@ -180,7 +180,7 @@ def marked(value: Any) -> MarkedText:
 
 
 def derived(text: str, sources: Iterable[Any]) -> MarkedText:
-    """A text made of ``sources`` nobody knows how: the template's own if all of them are."""
+    """A text made of ``sources`` in an unknown way: the template's own if all of them are."""
     return MarkedText.own(text) if all(map(_is_own, sources)) else MarkedText.given(text)
 
 

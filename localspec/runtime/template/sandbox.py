@@ -198,7 +198,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
     # Limits
 
     def _check_text_method(self, name: str, given: Sequence[Any]) -> None:
-        """Raises TooMuchWork before a filter, or a method of a text, makes what nobody could hold."""
+        """Raises TooMuchWork before a filter, or a method of a text, makes a text too large for memory."""
         for value in given[1:]:
             check_number(value)
         match name, *given:

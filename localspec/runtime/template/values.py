@@ -30,6 +30,7 @@ class CallShape:
     """True for None instead of an empty text."""
 
 
+_PLAIN_TYPES = ("string", "number", "integer", "boolean", "array", "object")
 USUAL = CallShape()
 """The shape that most templates take."""
 
@@ -68,12 +69,13 @@ def reasoning_values(reasoning: str | None, source: str) -> dict[str, Any]:
     return values
 
 
-def tool_value(tool: Tool) -> dict[str, Any]:
-    """A tool, as OpenAI's protocol describes one."""
+def tool_value(tool: Tool, *, plain: bool = False) -> dict[str, Any]:
+    """A tool, as OpenAI's protocol describes one; ``plain`` if its schema is to have what every template knows."""
+    schema = schema_of(tool)
     function = {
         "name": given(tool.name),
         "description": given(tool.description),
-        "parameters": _all_given(schema_of(tool)),
+        "parameters": _all_given({"properties": {}} | _plain_schema(schema) if plain else schema),
     }
     return {"type": MarkedText.own("function"), "function": function}
 
@@ -88,6 +90,20 @@ def schema_of(tool: Tool) -> dict[str, Any]:
     """The JSON Schema of a tool's arguments; one for no arguments if it is no JSON object."""
     found = json_object(tool.parameters)
     return found if found is not None else {"type": "object", "properties": {}}
+
+
+def _plain_schema(schema: Any) -> Any:
+    """A JSON Schema without members that are null, and with no types but the usual ones."""
+    if isinstance(schema, list):
+        return [_plain_schema(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {name: _plain_schema(part) for name, part in schema.items() if part is not None}
+    if isinstance(named := found.get("type"), list):
+        found["type"] = [each for each in named if each in _PLAIN_TYPES]
+    elif isinstance(named, str) and named not in _PLAIN_TYPES:
+        del found["type"]
+    return found
 
 
 def json_object(text: str) -> dict[str, Any] | None:

@@ -324,7 +324,7 @@ class EngineServer:
             return 0
         try:
             return self._pair.read_ahead(work.messages, work.tools, work.reasoning)
-        except (Cancelled, LocalSpecError):  # whoever sends these messages is told
+        except (Cancelled, LocalSpecError):  # the reply to these messages says it
             return 0
 
     def _answer(self, work: Look | AboutText) -> None:

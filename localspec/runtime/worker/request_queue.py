@@ -56,7 +56,7 @@ class RequestQueue:
 
     @property
     def closed(self) -> bool:
-        """True if nobody asks any more."""
+        """True once no more requests come."""
         return self._closed
 
     @property
@@ -112,7 +112,7 @@ class RequestQueue:
             self._under_way.pop(number, None)
 
     def close(self) -> None:
-        """Nobody asks any more: end the work under way and forget what waits."""
+        """No more requests come: end the work under way and forget what waits."""
         with self._changed:
             self._closed = True
             self._cancel_all()

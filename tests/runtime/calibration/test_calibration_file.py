@@ -6,6 +6,8 @@ import errno
 import io
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -14,6 +16,7 @@ from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.reading import ReadingPolicy
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.load import open_pair
+from localspec.runtime.opening import PairTarget, calibration_file
 from localspec.runtime.options import LoadOptions
 from tests.builtin import DRAFT, TARGET
 from tests.runtime.calibration.timed_models import Clock, fit, new_tuning
@@ -142,3 +145,15 @@ def test_another_model_or_another_way_has_another_key(tmp_path: Path) -> None:
     keys = {calibration_key([one], ()), calibration_key([two], ()), calibration_key([one], ("8 threads",))}
     assert len(keys) == 3
     assert calibration_key([one], ()) == calibration_key([one], ())
+
+
+def test_a_pair_is_measured_again_only_where_another_way_of_loading_changes_its_costs() -> None:
+    """Not when caches or replies begin to be kept; with a projector it has one context instead of two."""
+    target = cast(PairTarget, SimpleNamespace(device="CPU, 2 threads"))
+
+    def file(**options: Any) -> Path:
+        return calibration_file(LoadOptions(TARGET, DRAFT, **options), target)._path
+
+    assert file(keep_caches=True, remember_replies=True) == file()
+    assert len({file(), file(n_ctx=512), file(flash_attn="on"), file(projector=TARGET), file(replies=2)}) == 5
+    assert file(projector=TARGET) == file(projector=DRAFT)

@@ -41,6 +41,7 @@ NO_TOOLS = (
 )
 CALLED = ToolCall("call00001", "first", '{"text": "<|im_end|>", "n": 1}')
 AGAIN = ToolCall("call00002", "second", "{}")
+_RESULTS = ("one", "two", "three", "four", "five")
 TALK = (
     Message(Role.USER, "Which?"),
     Message(Role.ASSISTANT, "Let me see.\n" + WRITERS["Hermes"]("first", json.loads(CALLED.arguments)), (CALLED,)),
@@ -141,6 +142,22 @@ def test_calls_that_a_template_takes_one_by_one_are_each_followed_by_their_resul
         text.index(part) for part in ('"first", "arguments"', "tool\n<|im_start|>", '"second", "arguments"', "gone")
     ]
     assert places == sorted(places)
+
+
+def test_results_of_calls_taken_one_by_one_are_found_though_ids_come_again() -> None:
+    """Some programs number the calls of each message from the first on."""
+
+    def turn(*results: str) -> list[Message]:
+        calls = [ToolCall(f"call0000{i}", "first", "{}") for i in range(len(results))]
+        told = [
+            Message(Role.TOOL, text, call_id=call.id, name="first") for call, text in zip(calls, results, strict=True)
+        ]
+        return [Message(Role.ASSISTANT, "", tuple(calls)), *told]
+
+    written = rendered(ONE_AT_ONCE, [*TALK[:1], *turn("one", "two"), *turn("three"), *turn("four", "five")])
+    assert [line for line in written.splitlines() if line.removesuffix("<|im_end|>") in _RESULTS] == [
+        f"{result}<|im_end|>" for result in _RESULTS
+    ]
 
 
 def test_a_call_that_cannot_be_read_is_told_to_the_model_in_a_message() -> None:

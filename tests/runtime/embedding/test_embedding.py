@@ -21,7 +21,7 @@ from localspec.models.embedders import Instructions, instructions, is_embedder
 from localspec.models.pairs.embedder import find_embedder
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.scan import find_files, scan
-from localspec.models.pairs.user_pairs import append_pair
+from localspec.models.pairs.user_pairs import append_pairs
 from localspec.runtime.embedding.child import CACHE
 from localspec.runtime.embedding.process import EmbeddingProcess
 from localspec.runtime.embedding.vector_cache import VectorCache
@@ -179,7 +179,7 @@ def test_one_beside_a_pair_of_the_user_is_found(folder: Path, tmp_path: Path) ->
     shutil.copy(TARGET, tmp_path / "own" / "chat.gguf")
     for number, target in enumerate((tmp_path / "gone.gguf", tmp_path / "own" / "chat.gguf")):
         model = ModelFile(file=str(target), path=target)
-        append_pair(Pair(id=f"pair-{number}", title="A pair", target=model))
+        append_pairs(Pair(id=f"pair-{number}", title="A pair", target=model))
     environ = {"HOME": str(tmp_path), "LLAMA_CACHE": str(folder)}
     assert find_embedder(environ) == tmp_path / "own" / "embed.gguf"
 

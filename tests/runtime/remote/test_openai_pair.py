@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import gc
 import json
+import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from threading import Timer
+from threading import Thread, Timer
 from typing import Any
 
 import pytest
 
-from localspec.base.errors import LocalSpecError, UsageError
+from localspec.base.errors import EngineError, LocalSpecError, UsageError
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Started, ToolCall
 from localspec.engine.settings import Sampling
@@ -194,6 +195,22 @@ def test_the_conversation_goes_out_in_openais_form() -> None:
     assert (body["seed"], body["max_tokens"], body["stop"], body["model"]) == (4, 9, ["x"], "small.gguf")
 
 
+def test_a_call_that_could_not_be_read_goes_out_without_a_name_that_servers_refuse() -> None:
+    """What was wrong with it is said by the user, so that the conversation goes on."""
+    said = (
+        Message(Role.USER, "What time is it?"),
+        Message(Role.ASSISTANT, "Let me see.", (ToolCall("unread", "", "{}"),)),
+        Message(Role.TOOL, "The arguments are no JSON object.", call_id="unread", name=""),
+    )
+    with scripted({"/v1/models": [models(LLAMA)], CHAT: [WELL]}) as server:
+        list(connected(server.url).reply(said, ReplyOptions()))
+    assert server.heard[-1][2]["messages"] == [
+        {"role": "user", "content": "What time is it?"},
+        {"role": "assistant", "content": "Let me see."},
+        {"role": "user", "content": "The arguments are no JSON object."},
+    ]
+
+
 def test_each_kind_of_server_gets_the_settings_that_it_has() -> None:
     """The others are said, with the server's name."""
     options = ReplyOptions(Sampling(temperature=0.5, top_k=7, repeat_penalty=1.1, xtc_probability=0.2))
@@ -258,7 +275,11 @@ def test_questions_about_tokens_are_refused_in_a_sentence() -> None:
         (stream({"error": {"message": "no \x1b[2J room"}}), "an error: no ␛[2J room. Try again."),
         (stream({"object": "error", "message": "No room.", "code": 500}), "an error: No room. Try again."),
         (stream(delta(tool_calls=[{"index": "x"}])), "calls of tools"),
-        (answer(b'{"error":{"message":"Who are you?"}}', "401 Unauthorized"), "Set LOCALSPEC_API_KEY"),
+        (answer(b'{"error":{"message":"Who are you?"}}', "401 Unauthorized"), "Who are you? Set LOCALSPEC_API_KEY"),
+        (
+            answer(b'{"kind":"Failed","message":"Not by that name.","hint":"Use localhost."}', "403 No"),
+            "name. Use localhost.",
+        ),
         (answer(b"{}", "429 Too Many Requests", Retry_After="7"), "Send the message again in 7 seconds"),
         (answer(b"", "503 Service Unavailable"), "Send the message again later"),
         (answer(b'{"error":"too \x1b]0;long"}', "400 Bad Request"), "(status 400)"),
@@ -349,6 +370,19 @@ def test_a_certificate_is_verified(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         pair = connected(server.url)
         assert finished(list(pair.reply(QUESTION, ReplyOptions()))).text == "Hi!"
         pair.close()
+
+
+def test_an_address_with_https_of_a_server_without_is_told_apart_from_a_wrong_certificate() -> None:
+    def greet(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(1)
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        Thread(target=greet, args=(listening,), daemon=True).start()
+        with pytest.raises(EngineError, match=r"is not possible.*write http://"):
+            connected(f"https://127.0.0.1:{listening.getsockname()[1]}")
 
 
 def test_a_model_that_is_not_there_is_named_with_those_that_are() -> None:

@@ -17,9 +17,8 @@ from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.sequences import LlamaSequences
 from localspec.engine.batched_head import BlockQuestion
-from localspec.engine.block_head import Block, BlockHead
+from localspec.engine.block_head import Block
 from localspec.engine.cancel import Cancellation
-from localspec.engine.head import HeadInputs
 from localspec.engine.hidden import Rows
 
 _SEQUENCE = 0
@@ -56,24 +55,6 @@ class LlamaBlockHead(HeadContext):
         """The most rows, or tokens of blocks, that one evaluation may have."""
         self._tokens = SequenceBatch(self._c, min(self.batch_n, loaded.max_outputs))
         self._rows: PairBatch | None = None
-
-    @staticmethod
-    def open(
-        settings: LoadSettings,
-        target: LlamaModel,
-        cancel: Cancellation,
-        progress: Callable[[float], None] | None = None,
-    ) -> tuple[LlamaBlockHead, HeadInputs[BlockHead]]:
-        """A head as by ``load``, and what its drafter is made from.
-
-        Raises DrafterUnavailableError too if the target cannot serve it.
-        """
-        head = LlamaBlockHead.load(settings, target, cancel, progress)
-        try:
-            return head, HeadInputs(head, target.keep_hidden(head.read_layers))
-        except BaseException:
-            head.close()
-            raise
 
     @staticmethod
     def load(

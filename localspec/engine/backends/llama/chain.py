@@ -42,5 +42,5 @@ class Chain:
         return Chain(self._c, self.released_clone())
 
     def released_clone(self) -> Any:
-        """A native copy that nobody owns yet."""
+        """A native copy, for the caller to free or to hand over."""
         return self._c.llama_sampler_clone(self._native)

@@ -91,7 +91,7 @@ def check_gbnf(text: str) -> None:
 
 
 def _parsed(text: str, vocab: LlamaVocab) -> Any:
-    """A native grammar sampler that nobody owns yet. Raises UsageError as ``check_gbnf`` does."""
+    """A native grammar sampler, for the caller to free or to hand over. Raises UsageError as ``check_gbnf`` does."""
     made, why = _read(text, vocab)
     if not made:
         raise _refused(text, why)

@@ -22,7 +22,7 @@ from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.sequences import LlamaSequences
 from localspec.engine.batched_head import HeadAnswer, HeadQuestion
 from localspec.engine.cancel import Cancellation
-from localspec.engine.head import Head, HeadInputs, HeadStep
+from localspec.engine.head import HeadStep
 from localspec.engine.hidden import FINAL, Rows
 
 _SEQUENCE = 0
@@ -58,26 +58,6 @@ class LlamaHead(HeadContext):
             self.layers_n = 1 if self.shares_cache else max(1, layers_n)
         self._pairs = PairBatch(self._c, self._c.llama_n_batch(self._context), self.width)
         self._features: PairBatch | None = None
-
-    @staticmethod
-    def open(
-        settings: LoadSettings,
-        target: LlamaModel,
-        cancel: Cancellation,
-        progress: Callable[[float], None] | None = None,
-        *,
-        encodes: bool,
-    ) -> tuple[LlamaHead, HeadInputs[Head]]:
-        """A head as by ``load``, and what its drafter is made from.
-
-        Raises DrafterUnavailableError too if the target cannot serve it.
-        """
-        head = LlamaHead.load(settings, target, cancel, progress, encodes=encodes)
-        try:
-            return head, HeadInputs(head, target.keep_hidden(head.read_layers))
-        except BaseException:
-            head.close()
-            raise
 
     @staticmethod
     def load(

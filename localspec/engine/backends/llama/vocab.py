@@ -144,7 +144,7 @@ class LlamaVocab:
     def tokenize(self, text: str | bytes, *, special: bool) -> list[int]:
         """The tokens of ``text``, without any added at its ends.
 
-        With ``special``, control tokens that are written out in the text are recognised, whoever wrote them.
+        With ``special``, control tokens that are written out in the text are recognised, also those of messages.
         ``localspec.runtime.encoding`` tells a template's from others'.
         """
         data = text if isinstance(text, bytes) else text.encode("utf-8", errors="replace")
