@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from localspec.base.listening import LOOPBACK_NAMES, without_port
+from localspec.base.visible import visible_line
 from localspec.runtime.remote.address import is_loopback
 from localspec.server.failures import HttpError, failure_response
 from localspec.server.keys import ApiKey, holder_of
@@ -66,15 +67,19 @@ class AccessRules:
         return key.name
 
     def _check_framing(self, request: Request) -> None:
-        """Refuse what a proxy before this server may have read as another request than this one."""
+        """Refuse a compressed body, and what a proxy before this server may have read as another request than this."""
         if "transfer-encoding" in request.headers and "content-length" in request.headers:
             raise HttpError(HTTPStatus.BAD_REQUEST, "Transfer-Encoding and Content-Length contradict each other.")
+        if (coding := request.headers.get("content-encoding", "identity")) != "identity":
+            text = f"The body of the request is compressed ({visible_line(coding)[:40]})."
+            raise HttpError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, text, "Send it as it is.")
 
     def _check_host(self, request: Request) -> None:
-        """On loopback no key protects; beyond it one does, and the machine may have many names."""
+        """Where no key protects, the server has the names of this machine alone."""
         host = without_port(request.headers.get("host", ""))
-        if is_loopback(self.host) and host not in (*LOOPBACK_NAMES, self.host.lower()):
-            raise HttpError(HTTPStatus.FORBIDDEN, "This server is not known under that host name.", "Use localhost.")
+        if not self.keys and is_loopback(self.host) and host not in (*LOOPBACK_NAMES, self.host.lower()):
+            hint = "Use localhost; with --api-key-file the server has any name, as behind a proxy."
+            raise HttpError(HTTPStatus.FORBIDDEN, "This server is not known under that host name.", hint)
 
     def _check_origin(self, request: Request) -> None:
         origin = request.headers.get("origin")
@@ -98,17 +103,16 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The call of ASGI."""
-        if scope["type"] == "http":
-            request = Request(scope)
-            try:
-                CLIENT.set(self._rules.check(request))
-            except HttpError as refusal:
-                answer = failure_response(request, refusal)
-                if refusal.status is HTTPStatus.UNAUTHORIZED:
-                    answer.headers["WWW-Authenticate"] = "Bearer"
-                answer.headers["Connection"] = "close"
-                await answer(scope, receive, send)
-                return
+        request = Request(scope)
+        try:
+            CLIENT.set(self._rules.check(request))
+        except HttpError as refusal:
+            answer = failure_response(request, refusal)
+            if refusal.status is HTTPStatus.UNAUTHORIZED:
+                answer.headers["WWW-Authenticate"] = "Bearer"
+            answer.headers["Connection"] = "close"
+            await answer(scope, receive, send)
+            return
         await self._app(scope, receive, send)
 
 

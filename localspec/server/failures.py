@@ -50,7 +50,7 @@ class InvalidFieldError(InputError):
         """The name of the field, as ``messages[0].content``."""
 
 
-class HttpError(LocalSpecError):
+class HttpError(InputError):
     """A refusal that HTTP has its own status for: an unknown path, a wrong method, a body that is too large."""
 
     def __init__(self, status: int, message: str, hint: str = "") -> None:

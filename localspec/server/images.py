@@ -1,16 +1,18 @@
-"""Images in requests: decoded in a child process, and kept as those of the chat are."""
+"""Images in requests: decoded in a child process, kept as those of the chat are, and deleted after a day."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import binascii
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from localspec.chat.images.reading import read_image
-from localspec.runtime.images import image_block
+from localspec.runtime.images import forget_images, image_block
 from localspec.server.failures import InvalidFieldError
+from localspec.store import database_file
 
 _NAME = "image"
 
@@ -35,6 +37,12 @@ async def image_from_base64(data: str, param: str) -> str:
     except (binascii.Error, ValueError):
         raise InvalidFieldError(f"The image in {param} is no base64.", "Encode its bytes.", param=param) from None
     return await asyncio.to_thread(_kept, content)
+
+
+def forget_old_images() -> None:
+    """Delete the images of requests after a day. Where the chat has conversations, its start does so instead."""
+    if not database_file().exists():
+        forget_images((), time.time())
 
 
 def _kept(content: bytes) -> str:

@@ -1,4 +1,7 @@
-"""Middleware: limits of how much a client may send and how slowly, and an end of the work when it hangs up."""
+"""Middleware: limits of how much a client may send and how slowly, and an end of the work when it hangs up.
+
+All scopes are HTTP requests: the server has neither WebSockets nor events of a life span.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,6 @@ class BodyLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The call of ASGI."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         body = _Body(receive, send)
         length = Request(scope).headers.get("content-length", "")
         if length.isdigit() and int(length) > MOST_BYTES:
@@ -98,9 +98,6 @@ class EndsWithClient:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The call of ASGI."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         connection = _Connection(receive, send)
         working = asyncio.ensure_future(self._app(scope, connection.receive, connection.send))
         watching = asyncio.create_task(connection.watch(working))

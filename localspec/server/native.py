@@ -27,16 +27,15 @@ from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from localspec.base.errors import OWN_FOLDER, EngineError, InputError, LocalSpecError, StoreError, refused
 from localspec.base.typed_json import misfit
 from localspec.runtime.images import keep_image
 from localspec.runtime.messages import ReplyOptions, TokenIds
 from localspec.runtime.pair_info import PairInfo
-from localspec.runtime.remote.protocol import ASK, HEARTBEAT_S, IMAGES, LOAD, PAIRS
+from localspec.runtime.remote.protocol import ASK, IMAGES, LOAD, PAIRS
 from localspec.runtime.sampling import check_ranges
 from localspec.runtime.worker.codec import decode_request, encode
 from localspec.runtime.worker.messages import (
@@ -56,12 +55,10 @@ from localspec.runtime.worker.messages import (
     Weighed,
     Write,
 )
-from localspec.server.failures import failure_response
 from localspec.server.fields import check_values
 from localspec.server.openai.options import MOST_STOPS
 from localspec.server.service import ReplyRequest, ServedModel, Service
-
-_EMPTY_LINE = b"\n"
+from localspec.server.streaming import StreamResponse
 
 
 def routes(service: Service) -> list[Route]:
@@ -85,7 +82,7 @@ async def _load(service: Service, request: Request) -> Response:
 
     pair = request.query_params.get("pair", "")
     await request.body()  # none, but only then is the client watched
-    return await _answered(request, answers(), None)
+    return _answered(answers(), None)
 
 
 async def _ask(service: Service, request: Request) -> Response:
@@ -93,7 +90,7 @@ async def _ask(service: Service, request: Request) -> Response:
     pair = request.query_params.get("pair", "") or service.answering("")
     info = next((each.info for each in service.models() if each.id == pair), None)
     _check(asked, info)
-    return await _answered(request, _answers(service, pair, asked), asked.request_id)
+    return _answered(_answers(service, pair, asked), asked.request_id)
 
 
 async def _keep(request: Request) -> Response:
@@ -193,73 +190,14 @@ async def _answers(service: Service, pair: str, asked: Numbered) -> AsyncGenerat
         yield answer
 
 
-async def _answered(request: Request, answers: AsyncGenerator[Answer, None], request_id: int | None) -> Response:
-    """The answers as a stream; what fails soon, and before the first of them, has its own status."""
-    lines = _Lines(answers, request_id)
-    try:
-        return _Stream(lines, await lines.begin())
-    except LocalSpecError as error:
-        await lines.close()
-        return failure_response(request, error)
-    except asyncio.CancelledError:  # the client has hung up
-        await lines.close()
-        raise
+def _answered(answers: AsyncGenerator[Answer, None], request_id: int | None) -> Response:
+    """The answers as a stream, with empty lines where nothing else comes."""
+    return StreamResponse(
+        _lines(answers), lambda error: encode(_failed(error, request_id)), "application/x-ndjson", beat=lambda: b"\n"
+    )
 
 
-class _Stream(StreamingResponse):
-    """Closes its lines, also if it ends before the first of them."""
-
-    def __init__(self, lines: _Lines, first: bytes | None) -> None:
-        super().__init__(lines.rest(first), media_type="application/x-ndjson")
-        self._lines = lines
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            await self._lines.close()
-
-
-class _Lines:
-    """Answers as lines, with empty ones where nothing else comes."""
-
-    def __init__(self, answers: AsyncGenerator[Answer, None], request_id: int | None) -> None:
-        self._answers = answers
-        self._request_id = request_id
-        self._next = asyncio.ensure_future(anext(answers, None))
-        self._closing: asyncio.Task[None] | None = None
-
-    async def begin(self) -> bytes | None:
-        """The first line; an empty one if it takes long, None if there will be none. Raises LocalSpecError."""
-        return await self._line()
-
-    async def rest(self, first: bytes | None) -> AsyncGenerator[bytes, None]:
-        """All lines from the first on; the last is a failure if one comes in between."""
-        try:
-            line = first
-            while line is not None:
-                yield line
-                line = await self._line()
-        except LocalSpecError as error:
-            yield encode(_failed(error, self._request_id))
-
-    async def close(self) -> None:
-        """End what is under way, in a task that goes on if this one is cancelled."""
-        self._closing = self._closing or asyncio.ensure_future(self._close())
-        await asyncio.shield(self._closing)
-
-    async def _close(self) -> None:
-        self._next.cancel()
-        await asyncio.wait({self._next})
-        if not self._next.cancelled():
-            self._next.exception()  # asked for, so that asyncio does not report it as lost
-        await self._answers.aclose()
-
-    async def _line(self) -> bytes | None:
-        if (await asyncio.wait({self._next}, timeout=HEARTBEAT_S))[0]:
-            answer = self._next.result()
-            if answer is None:
-                return None
-            self._next = asyncio.ensure_future(anext(self._answers, None))
-            return encode(answer)
-        return _EMPTY_LINE
+async def _lines(answers: AsyncGenerator[Answer, None]) -> AsyncGenerator[bytes]:
+    async with aclosing(answers):
+        async for answer in answers:
+            yield encode(answer)

@@ -180,7 +180,8 @@ async def _answered(service: Service, fields: Fields, asked: ReplyRequest | None
         service, asked, _Answer(model, name, begun, thinks, with_logprobs=asked.options.logprobs is not None)
     )
     if fields.flag("stream", default=True):
-        return StreamResponse(_written(lines), _failure, MEDIA_TYPE)
+        # Its clients take no line that says nothing.
+        return StreamResponse(_written(lines), _failure, MEDIA_TYPE, beat=lambda: b"")
     async with aclosing(lines):
         return JSONResponse(_whole([line async for line in lines], name))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -21,10 +22,11 @@ from localspec.server.app import make_app
 from localspec.server.embeddings import Embeddings
 from localspec.server.engines import Engines, ServiceLimits
 from localspec.server.http_server import HttpServer, connections_for, logged
+from localspec.server.images import forget_old_images
 from localspec.server.keys import RateLimits
 from localspec.server.served_pairs import ServedPairs
 
-_PROGRESS_S, _TEND_S = 0.1, 5.0
+_PROGRESS_S, _TEND_S, _SWEEP_S = 0.1, 5.0, 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +94,13 @@ async def serve(chat_config: ChatConfig, options: ServerOptions, listening: sock
 
 
 async def _tend(observers: Observers, operator: Operator) -> None:
-    """Tell the operator what observers have to say, and give memory back; little is searched for garbage."""
+    """Tell the operator what observers have to say, and give back memory, and once a day the room of old images."""
     scheduler = GcScheduler(time.monotonic)
+    swept_at = -math.inf
     while True:
+        if time.monotonic() > swept_at + _SWEEP_S:
+            swept_at = time.monotonic()
+            await asyncio.to_thread(forget_old_images)
         operator.news(observers)
         if scheduler.due(busy=False):
             give_back()

@@ -16,36 +16,40 @@ from starlette.types import Receive, Scope, Send
 from localspec.base.errors import CapacityError, LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started
 from localspec.engine.tally import Tally
+from localspec.runtime.remote.protocol import HEARTBEAT_S
 from localspec.server.failures import openai_error
 from localspec.server.service import ReplyRequest, Service
 
 T = TypeVar("T")
 
-EVENT_STREAM = "text/event-stream"
-PAUSE_S = 15.0
-"""The longest pause in a stream: some clients give up after minutes, proxies after one."""
 _COMMENT = b":\n\n"
+"""A server-sent event that says nothing."""
 
 
 class StreamResponse(Response):
     """A body that comes in pieces.
 
-    An error before the first piece is raised, so that it has a status; of a later one the last piece tells, which
+    An error before the body has begun is raised, so that it has a status; of a later one the last piece tells, which
     ``failure`` makes. The generator is closed at once when the work on the request is cancelled.
 
-    Server-sent events never pause for long: comments between them, which say nothing, keep clients and proxies from
-    giving up while a long prompt is read.
+    The body begins with the first piece, or without one after ``HEARTBEAT_S``, and never pauses for longer: what
+    ``beat`` makes, a comment or the like, keeps clients and proxies from giving up while a request waits or a long
+    prompt is read.
     """
 
     def __init__(
         self,
         pieces: AsyncGenerator[bytes],
         failure: Callable[[LocalSpecError], bytes],
-        media_type: str = EVENT_STREAM,
+        media_type: str = "text/event-stream",
+        beat: Callable[[], bytes] = lambda: _COMMENT,
     ) -> None:
         self._pieces = pieces
-        self._sent_at = 0.0
         self._failure = failure
+        self._beat = beat
+        self._begun = False
+        self._sent_at = time.monotonic()
+        self._sending = asyncio.Lock()
         # The last header has nginx pass every piece on.
         super().__init__(media_type=media_type, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
@@ -53,30 +57,33 @@ class StreamResponse(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The call of ASGI."""
         async with aclosing(self._pieces) as pieces:
-            first = await anext(pieces, b"")
-            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            await self._send(send, first)
-            beating = asyncio.create_task(self._beat(send))
+            beating = asyncio.create_task(self._keep_alive(send))
             last = b""
             try:
                 async for piece in pieces:
                     await self._send(send, piece)
             except LocalSpecError as error:
+                if not self._begun:
+                    raise
                 last = self._failure(error)
             finally:
                 beating.cancel()
-            await send({"type": "http.response.body", "body": last})
+            await self._send(send, last, more=False)
 
-    async def _send(self, send: Send, piece: bytes) -> None:
-        self._sent_at = time.monotonic()
-        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    async def _send(self, send: Send, piece: bytes, *, more: bool = True) -> None:
+        async with self._sending:
+            if not self._begun:
+                await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+                self._begun = True
+            self._sent_at = time.monotonic()
+            await send({"type": "http.response.body", "body": piece, "more_body": more})
 
-    async def _beat(self, send: Send) -> None:
-        """Send a comment whenever nothing else was sent for a while."""
-        while self.media_type == EVENT_STREAM:
-            await asyncio.sleep(max(0.0, self._sent_at + PAUSE_S - time.monotonic()))
-            if time.monotonic() >= self._sent_at + PAUSE_S:
-                await self._send(send, _COMMENT)
+    async def _keep_alive(self, send: Send) -> None:
+        """Send ``beat`` whenever nothing else was sent for a while."""
+        while True:
+            await asyncio.sleep(max(0.0, self._sent_at + HEARTBEAT_S - time.monotonic()))
+            if time.monotonic() >= self._sent_at + HEARTBEAT_S:
+                await self._send(send, self._beat())
 
 
 def openai_failure(error: LocalSpecError) -> bytes:

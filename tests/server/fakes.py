@@ -157,7 +157,7 @@ async def served(app: ASGIApp) -> AsyncGenerator[str]:
 
     A client that blocks goes into a thread (``asyncio.to_thread``).
     """
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="on"))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         try:

@@ -160,6 +160,9 @@ async def test_names_of_this_machine_and_origins() -> None:
             b"POST", b"OPTIONS", 1
         )
         assert "access-control" not in (await server.answer(preflight))[1].lower()
+    async with served("127.0.0.1", (), "app://obsidian.md") as server:
+        for origin, status in (("app://obsidian.md", 200), ("app://evil", 403)):
+            assert (await server.answer(post(f"Origin: {origin}")))[0] == status, origin
     async with served("127.0.0.1", (), "https://good.example") as server:
         allowed = await server.answer(post("Origin: https://good.example"))
         assert allowed[0] == 200
@@ -197,6 +200,13 @@ async def test_a_target_may_be_a_whole_url_whose_host_counts(target: str, host: 
         assert (await server.answer(post(path=target, host=host)))[0] == status
 
 
+async def test_a_compressed_body_is_refused_by_its_name() -> None:
+    async with served() as server:
+        status, text = await server.answer(post("Content-Encoding: gzip"))
+        assert (status, "compressed (gzip)" in text) == (415, True)
+        assert (await server.answer(post("Content-Encoding: identity")))[0] == 200
+
+
 async def test_a_connection_whose_request_is_refused_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its body was not read whole: what comes next on the connection may be the rest of it, and no request."""
     monkeypatch.setattr(middleware, "MOST_BYTES", 1000)
@@ -232,6 +242,13 @@ async def test_keys(tmp_path: Path) -> None:
         logging.getLogger("uvicorn.error").setLevel(logging.NOTSET)
     log = tmp_path / "log"
     assert not log.exists() or KEY not in log.read_text()
+
+
+async def test_a_key_protects_whatever_name_the_server_is_asked_by() -> None:
+    """A proxy on this machine passes the name on that the client knows it by."""
+    async with served("127.0.0.1", (ApiKey("ours", sha256(KEY.encode()).digest()),)) as server:
+        for header, status in ((f"x-api-key: {KEY}", 200), ("x-api-key: none", 401)):
+            assert (await server.answer(post(header, host="llm.example")))[0] == status
 
 
 async def test_large_bodies(monkeypatch: pytest.MonkeyPatch) -> None:

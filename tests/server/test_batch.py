@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from httpx2 import Response as Answer
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -29,7 +30,7 @@ from localspec.base.errors import (
 from localspec.server.app import make_app
 from localspec.server.batch.requests import BatchRequest, Line, WrongLine, read_batch
 from localspec.server.batch.results import BatchResult, ResultsFile
-from localspec.server.batch.run import BatchRun
+from localspec.server.batch.run import BatchRun, pause_s
 from localspec.server.service import BusyError
 from tests.server.fakes import ELSEWHERE, FakeService
 
@@ -189,6 +190,12 @@ def test_every_line_has_a_result_in_openais_form(
     assert last["error"] == {"code": "invalid_json_line", "message": "Line 7: The line is no JSON."}
 
 
+def test_a_request_that_meets_no_room_is_sent_again_when_the_answer_says() -> None:
+    """Replies of a large pair may take minutes, and no other pair is loaded before they have ended."""
+    assert pause_s(Answer(503, headers={"Retry-After": "120"})) == 120
+    assert pause_s(Answer(503)) == 1
+
+
 @pytest.mark.parametrize("in_order", [True, False])
 def test_results_come_in_order_or_as_they_are_done(in_order: bool) -> None:
     """And never more of them at once than were asked for."""
@@ -272,6 +279,11 @@ def test_a_file_with_something_else_is_left_alone(tmp_path: Path, content: bytes
     with pytest.raises(UsageError, match="something else"), ResultsFile.opened(path, {1: "r1"}):
         pass
     assert path.read_bytes() == content
+
+
+def test_results_do_not_go_to_standard_output() -> None:
+    with pytest.raises(UsageError, match="to a file"), ResultsFile.opened(Path("-"), {}):
+        pass
 
 
 def test_one_process_writes_results_at_a_time(tmp_path: Path) -> None:

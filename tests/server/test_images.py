@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import base64
+import os
 from pathlib import Path
 
 import pytest
 
 from localspec.base.errors import InputError
-from localspec.runtime.images import images_in
+from localspec.runtime.images import images_in, keep_image
 from localspec.server.failures import InvalidFieldError
-from localspec.server.images import image_from_base64, image_from_url
+from localspec.server.images import forget_old_images, image_from_base64, image_from_url
+from localspec.store import Store
 from tests.tiny_projectors import write_png
 
 
@@ -23,6 +25,19 @@ async def test_an_image_is_kept_and_named_in_the_text(tmp_path: Path, monkeypatc
     assert (image.width, image.height) == (8, 4)
     assert image.read()
     assert await image_from_base64(data, "images[0]") == block
+
+
+@pytest.mark.parametrize("chats", [False, True])
+def test_images_of_requests_are_deleted_after_a_day_where_there_are_no_conversations(
+    chats: bool, tmp_path: Path
+) -> None:
+    """Where there are, they may name the images; the start of the chat looks."""
+    if chats:
+        Store.open().close()
+    old, new = (keep_image(write_png(tmp_path / "cat.png", side).read_bytes()) for side in (8, 9))
+    os.utime(old.path, (0, 0))
+    forget_old_images()
+    assert (old.path.exists(), new.path.exists()) == (chats, True)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import httpx2
 import pytest
 from starlette.middleware import Middleware
 
-from localspec.base.errors import EngineError, LocalSpecError, NotFoundError
+from localspec.base.errors import EngineError, InputError, LocalSpecError, NotFoundError
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, Finished, FinishReason
 from localspec.engine.inspection import Candidate, Inspection, Opinion
@@ -23,6 +23,7 @@ from localspec.runtime.images import ImageReference, image_block, keep_image
 from localspec.runtime.load import InspectablePair, open_pair
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
+from localspec.runtime.remote import native_pair
 from localspec.runtime.worker.codec import decode_request, encode
 from localspec.runtime.worker.messages import (
     CountTokens,
@@ -35,7 +36,7 @@ from localspec.runtime.worker.messages import (
     Weigh,
     Weighed,
 )
-from localspec.server import native
+from localspec.server import native, streaming
 from localspec.server.app import make_app
 from localspec.server.fields import MOST_SEPARATORS
 from localspec.server.middleware import EndsWithClient
@@ -176,7 +177,7 @@ async def test_a_client_that_hangs_up_before_anything_was_said_ends_its_reply() 
 
 async def test_a_server_that_works_for_long_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     """Empty lines come in between, before the first answer and after it."""
-    monkeypatch.setattr(native, "HEARTBEAT_S", 0.01)
+    monkeypatch.setattr(streaming, "HEARTBEAT_S", 0.01)
     first, second = asyncio.Event(), asyncio.Event()
     begun, *rest = said("Hello")
     service = FakeService([[first, begun, second, *rest]])
@@ -248,6 +249,7 @@ async def test_a_request_is_read_beside_replies(monkeypatch: pytest.MonkeyPatch)
         response = await client.post(f"{url}/localspec/v1/ask", content=encode(GENERATE))
         refused = await client.post(f"{url}/localspec/v1/ask", content=b"[" * (MOST_SEPARATORS + 1))
     assert (response.status_code, refused.status_code, len(service.asked)) == (200, 413, 1)
+    assert refused.json()["exit_code"] == InputError.exit_code  # and no bug inside LocalSpec
     assert [thread != threading.get_ident() for thread in threads] == [True]
 
 
@@ -273,6 +275,24 @@ async def test_images_go_along_once(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert [each.prompt for each in service.asked] == [asked, asked]
     async with serving(service) as url, httpx2.AsyncClient() as client:
         assert (await client.post(f"{url}/localspec/v1/images", content=b"\x89PNG")).status_code == 400
+
+
+@pytest.mark.parametrize(("resent_s", "sent_n"), [(3600.0, 1), (-1.0, 2)])
+async def test_an_image_goes_along_again_before_the_server_forgets_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, resent_s: float, sent_n: int
+) -> None:
+    monkeypatch.setattr(native_pair, "_IMAGE_S", resent_s)
+    sent: list[bytes] = []
+
+    def keep(png: bytes) -> ImageReference:
+        sent.append(png)
+        return keep_image(png)
+
+    monkeypatch.setattr(native, "keep_image", keep)
+    cat = keep_image(write_png(tmp_path / "cat.png").read_bytes())
+    asked = (Message(Role.USER, image_block("cat.png", cat)),)
+    await used(FakeService([said("A cat")]), lambda pair: [list(pair.reply(asked, OPTIONS)) for _ in range(2)])
+    assert len(sent) == sent_n
 
 
 async def _until(true: Callable[[], bool] | Callable[[], Awaitable[bool]]) -> None:

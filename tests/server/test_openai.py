@@ -38,6 +38,7 @@ from localspec.runtime.worker.messages import Score, Scored, Tokenize, Tokenized
 from localspec.server import fields, streaming
 from localspec.server.app import make_app
 from localspec.server.middleware import EndsWithClient
+from localspec.server.openai.messages import joined
 from localspec.server.service import BusyError, ReplyRequest
 from localspec.server.streaming import merged
 from tests.server.fakes import ELSEWHERE, PAIR, FakeService, Step, said, served
@@ -206,6 +207,13 @@ class TestChat:
             Message(Role.TOOL, "12:00", call_id=CALL.id, name="get_time"),
         )
         assert asked.prefix == "<think>\nNoon.\n</think>\n\nIt is "
+
+    def test_a_result_has_the_name_of_the_latest_call_with_its_id(self) -> None:
+        """Some programs number the calls of each message from the first on."""
+        calls = [replace(CALL, name=name) for name in ("get_time", "count_words")]
+        called = [(Message(Role.ASSISTANT, "", (call,)), Message(Role.TOOL, "", call_id=CALL.id)) for call in calls]
+        messages = joined([message for pair in called for message in pair])
+        assert [each.name for each in messages if each.role is Role.TOOL] == ["get_time", "count_words"]
 
     async def test_one_of_several_replies_that_fails_does_not_wait_for_the_others(self) -> None:
         told_n = 0
@@ -509,6 +517,21 @@ class TestResponses:
             assert (await stream.get_final_response()).output_text == "Yes."
         assert kinds[:5] == ["response.created", *["response.in_progress"] * 3, "response.output_item.added"]
 
+    async def test_a_response_that_waits_is_created_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(streaming, "HEARTBEAT_S", 0.001)
+        place = asyncio.Event()
+        kinds: list[str] = []
+        async with (
+            client_of([place, *said("Yes.")]) as (client, _),
+            client.responses.stream(model=PAIR, input="Is it?") as stream,
+        ):
+            async for event in stream:
+                kinds.append(event.type)
+                if kinds.count("response.in_progress") == 3:
+                    place.set()
+            assert (await stream.get_final_response()).output_text == "Yes."
+        assert (kinds.index("response.created"), kinds.count("response.created")) == (0, 1)
+
     async def test_calls_and_their_results_are_items(self) -> None:
         tools: Any = [{"type": "function", "name": "get_time", "parameters": PARAMETERS}]
         async with client_of(called("I look."), said("12:00")) as (client, service):
@@ -546,6 +569,56 @@ class TestResponses:
                 )
         (asked,) = service.asked
         assert [tool.name for tool in asked.options.tools] == ["get_time"]
+
+    @pytest.mark.parametrize(
+        ("space", "name", "full"),
+        [
+            ("mcp__clock", "get", "mcp__clock__get"),
+            ("mcp__clock__", "get", "mcp__clock__get"),
+            ("app", "_get", "app_get"),
+        ],
+    )
+    async def test_functions_in_a_namespace_are_called_by_both_names(self, space: str, name: str, full: str) -> None:
+        """As Codex offers the tools of its MCP servers: the model knows one name, the client gets two."""
+        get = {"type": "function", "name": name, "parameters": PARAMETERS}
+        tools: Any = [{"type": "namespace", "name": space, "tools": [get, {"type": "custom", "name": "x"}]}, {**get}]
+        *events, finished = called("I look.")
+        assert isinstance(finished, Finished)
+        reply = [*events, replace(finished, calls=(replace(CALL, name=full),))]
+        async with client_of(reply, called("I look."), said("12:00")) as (client, service):
+            async with client.responses.stream(model=PAIR, input="What time?", tools=tools) as stream:
+                done: Any = [event async for event in stream if event.type == "response.function_call_arguments.done"]
+                first = await stream.get_final_response()
+            whole = await client.responses.create(model=PAIR, input="What time?", tools=tools)
+            call: Any = first.output[1]
+            assert ([event.name for event in done], call.name, call.namespace) == ([name], name, space)
+            assert getattr(whole.output[1], "namespace", None) is None
+            result: Any = {"type": "function_call_output", "call_id": call.call_id, "output": "12:00"}
+            history: Any = ["What time?", call.model_dump(exclude_none=True), result]
+            history[0] = {"role": "user", "content": history[0]}
+            await client.responses.create(model=PAIR, input=history, tools=tools)
+        assert [tool.name for tool in service.asked[0].options.tools] == [full, name]
+        assert isinstance(service.asked[2].prompt, tuple)
+        assert [(each.calls, each.name) for each in service.asked[2].prompt[1:]] == [
+            ((replace(CALL, name=full),), None),
+            ((), full),
+        ]
+
+    async def test_a_conversation_that_another_model_began_is_gone_on_with(self) -> None:
+        """Codex may change the model in the middle; others have searched the web, and patched files as text."""
+        async with client_of(said("Done.")) as (client, service):
+            history: Any = [
+                {"role": "user", "content": "Fix it."},
+                {"type": "web_search_call", "id": "ws_1", "status": "completed"},
+                {"type": "custom_tool_call", "call_id": "c", "name": "apply_patch", "input": "*** Begin"},
+                {"type": "custom_tool_call_output", "call_id": "c", "output": "Success."},
+            ]
+            await client.responses.create(model=PAIR, input=history)
+        assert service.asked[0].prompt == (
+            Message(Role.USER, "Fix it."),
+            Message(Role.ASSISTANT, "", (ToolCall("c", "apply_patch", '{"input": "*** Begin"}'),)),
+            Message(Role.TOOL, "Success.", call_id="c", name="apply_patch"),
+        )
 
     async def test_images_of_results_are_shown_after_all_results(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -607,6 +680,11 @@ class TestResponses:
             ({"input": [{"role": "robot", "content": ""}]}, "input[0].role"),
             ({"tools": [{"type": "web_search"}, {"type": "image_generation"}]}, "tools[0].type"),
             ({"tools": [{"type": "web_search"}, {"type": "function"}]}, "tools[1].name"),
+            ({"tools": [{"type": "namespace", "name": "a", "tools": []}]}, "tools[0].type"),
+            (
+                {"tools": [{"type": "namespace", "name": "a", "tools": [{"type": "function"}]}]},
+                "tools[0].tools[0].name",
+            ),
             ({"text": {"format": {"type": "yaml"}}}, "text.format.type"),
             ({"max_output_tokens": 0}, "max_output_tokens"),
         ],
@@ -696,26 +774,62 @@ async def test_hanging_up_on_several_replies_leaves_no_task_behind() -> None:
     assert not lost
 
 
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v1/messages"])
-async def test_a_stream_does_not_pause_while_a_prompt_is_read(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Comments, which no client shows, come until the reply goes on."""
-    monkeypatch.setattr(streaming, "PAUSE_S", 0.001)
-    read = asyncio.Event()
+_STREAMING: dict[str, dict[str, Any]] = {
+    "/v1/chat/completions": {"messages": HELLO},
+    "/v1/completions": {"prompt": "Hello"},
+    "/v1/responses": {"input": "Hello"},
+    "/v1/messages": {"messages": HELLO},
+    "/completion": {"prompt": "Hello"},
+}
+"""Paths that answer with server-sent events, each with the body of a request."""
+
+
+@pytest.mark.parametrize("path", _STREAMING)
+async def test_a_stream_does_not_pause_while_its_request_waits_or_its_prompt_is_read(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Comments, or events that say no more, come before the first event and until the reply goes on."""
+    monkeypatch.setattr(streaming, "HEARTBEAT_S", 0.001)
+    place, read = asyncio.Event(), asyncio.Event()
     started, *rest = said("Yes.")
-    body = {"messages": HELLO, "input": "Hello", "stream": True}
+    body = {**_STREAMING[path], "stream": True}
     async with (
-        served(make_app(FakeService([[started, read, *rest]]))) as url,
+        served(make_app(FakeService([[place, started, read, *rest]]))) as url,
         httpx2.AsyncClient() as client,
         client.stream("POST", f"{url}{path}", json=body) as answer,
     ):
         lines = list[str]()
         async for line in answer.aiter_lines():
             lines.append(line)
-            if lines.count(":") == 2:
+            beats_n = lines.count("event: response.in_progress" if path == "/v1/responses" else ":")
+            if beats_n == 2:
+                place.set()
+            if beats_n == 4:
                 read.set()
+    assert answer.status_code == 200
+    assert lines.count("event: response.created") == (path == "/v1/responses")
     told = [json.loads(line[5:]) for line in lines if line.startswith("data: {")]
     assert any("Yes." in json.dumps(data) for data in told)
     assert {line[:6] for line in lines} <= {"", ":", "data: ", "event:"}
+
+
+@pytest.mark.parametrize("path", [*_STREAMING, "/api/chat"])
+async def test_a_refusal_after_a_long_wait_is_the_last_event(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The status has been sent by then. Clients of Ollama take no line that says nothing."""
+    monkeypatch.setattr(streaming, "HEARTBEAT_S", 0.001)
+    place = asyncio.Event()
+    body = {**_STREAMING.get(path, {"messages": HELLO}), "stream": True}
+    async with (
+        served(make_app(FakeService([[place, BusyError("The server is stopping.")]]))) as url,
+        httpx2.AsyncClient() as client,
+        client.stream("POST", f"{url}{path}", json=body) as answer,
+    ):
+        place.set()
+        lines = [line async for line in answer.aiter_lines()]
+    told = [line for line in lines if line not in ("", ":") and not line.startswith("event:")]
+    assert (answer.status_code, "The server is stopping." in told[-1]) == (200, True)
+    assert len(told) == 1 or path == "/v1/responses"
+    assert lines == told if path == "/api/chat" else path == "/v1/messages" or '"code":"server_busy"' in told[-1]
 
 
 @pytest.mark.parametrize(("size", "elsewhere"), [(10, False), (1_000_000, True)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import product
+from itertools import cycle
 from typing import Any
 
 import httpx2
@@ -81,7 +81,7 @@ async def test_the_page_and_the_server_refuse_the_same(path: str, fields: dict[s
     first = next(iter(fields))
     async with client() as http:
         for name, schema in fields.items():
-            for value, stream in product(wrong(schema), (False, True)):
+            for value, stream in zip(wrong(schema), cycle((False, True)), strict=False):
                 answer = await http.post(path, json={first: FIRST[first], "stream": stream, name: value})
                 assert answer.status_code == 400, (name, value)
                 assert answer.json()["error"]["param"].startswith(name), (name, value)

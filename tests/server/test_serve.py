@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from configparser import ConfigParser
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,11 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from localspec.base.errors import InputError, ModelFileError, NotFoundError, PairMismatchError, UsageError
 from localspec.config import read_config
 from localspec.engine.events import Round
 from localspec.insight.observers.observers import Observers
+from localspec.runtime.images import keep_image
 from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.resolver import SettingsResolver
@@ -45,6 +47,7 @@ from tests.server.fakes import FakeService
 from tests.server.test_engines import service, until
 from tests.tiny_embedders import write_embedder
 from tests.tiny_heads import write_step35_target
+from tests.tiny_projectors import write_png
 
 PATIENCE_S = 120.0
 
@@ -124,6 +127,15 @@ async def test_a_stop_during_the_load_is_quiet(monkeypatch: pytest.MonkeyPatch) 
     assert lost == []
 
 
+async def test_old_images_of_requests_are_deleted_while_it_runs(tmp_path: Path) -> None:
+    image = keep_image(write_png(tmp_path / "cat.png").read_bytes()).path
+    os.utime(image, (0, 0))
+    with closing(Observers()) as observers:
+        tending = asyncio.create_task(serving._tend(observers, Silent()))
+        await until(lambda: not image.exists())
+        tending.cancel()
+
+
 class Silent:
     """An operator that hears nothing."""
 
@@ -192,12 +204,14 @@ def test_the_page_in_docs_names_every_endpoint() -> None:
 
 
 def test_the_units_in_docs_start_the_same_command() -> None:
-    """Those of systemd and launchd, which leave replies the time to end."""
+    """Those of systemd and launchd, which leave replies the time to end; systemd does not repeat mistakes."""
     page = (DOCS / "serve.md").read_text(encoding="utf-8")
     unit = ConfigParser(interpolation=None)
     unit.read_string(textwrap.dedent(page[page.index("    [Unit]") : page.index("For launchd")]))
     agent = plistlib.loads(textwrap.dedent(page[page.index("    <?xml") : page.index("A mistake in")]).encode())
     assert agent["ProgramArguments"] == unit["Service"]["ExecStart"].replace("%h", "/Users/me").split()
+    mistakes = (UsageError, InputError, NotFoundError, ModelFileError, PairMismatchError)
+    assert unit["Service"]["RestartPreventExitStatus"] == " ".join(str(each.exit_code) for each in mistakes)
     assert agent["ExitTimeOut"] == int(unit["Service"]["TimeoutStopSec"]) > http_server.STOP_S
 
 

@@ -1,12 +1,16 @@
-"""Answering a batch: every line goes through the app of the server, in this process and without a socket."""
+"""Answering a batch: every line goes through the app of the server, in this process and without a socket.
+
+Engine processes are those that a server has; they end when the last line is answered.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import suppress
+import math
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from itertools import takewhile
@@ -16,10 +20,20 @@ from httpx2 import ASGITransport, AsyncClient, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from localspec.base.errors import LocalSpecError
+from localspec.base.paths import user_paths
+from localspec.insight.observers.observers import Observers
+from localspec.runtime.chat_config import ChatConfig
+from localspec.server import embeddings
+from localspec.server.app import make_app
 from localspec.server.batch.requests import BatchRequest, Line
 from localspec.server.batch.results import BatchResult
-from localspec.server.embeddings import PATH as EMBEDDINGS
+from localspec.server.embeddings import Embeddings
+from localspec.server.engines import Engines, ServiceLimits
+from localspec.server.http_server import logged
+from localspec.server.images import forget_old_images
+from localspec.server.served_pairs import ServedPairs
 from localspec.server.service import BusyError, Service
+from localspec.server.streaming import AT_ONCE
 
 logger = logging.getLogger("uvicorn.error")
 
@@ -27,9 +41,49 @@ _AHEAD = 8
 """Requests for each that is answered at once, that may be finished before their turn where results come in order."""
 _BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 _RETRIES_N, RETRY_S = 100, 1.0
-"""Times that a request is sent again which the service has no room for yet, and the pause before each."""
+"""Times that a request is sent again which the service has no room for yet, and the least pause before each."""
+_PROGRESS_S = 0.1
 
 Answering = asyncio.Task[BatchResult]
+
+
+async def answer_batch(
+    chat_config: ChatConfig,
+    lines: Iterable[Line],
+    *,
+    parallel: int,
+    in_order: bool,
+    on_result: Callable[[BatchResult], object],
+    on_progress: Callable[[str, float], object],
+) -> None:
+    """Answer all lines, those that name no pair with the one of ``chat_config``; ``on_progress`` hears of its load.
+
+    Raises LocalSpecError if a pair cannot be loaded, and what ``on_result`` raises.
+    """
+    limits = ServiceLimits(parallel, queue=AT_ONCE * parallel, idle_s=math.inf)
+    with logged(user_paths().logs / "batch.log"), closing(Observers()) as observers:
+        observers.use(chat_config)
+        engines = Engines(ServedPairs(chat_config), limits, observers)
+        vectors = Embeddings()
+        showing = asyncio.create_task(_show_load(engines, on_progress))
+        try:
+            await asyncio.to_thread(forget_old_images)
+            app = make_app(engines, routes=embeddings.routes(vectors))
+            batch = BatchRun(engines, app, parallel, in_order)
+            async with aclosing(batch.results(lines)) as results:
+                async for result in results:
+                    on_result(result)
+        finally:
+            showing.cancel()
+            await vectors.close()
+            await engines.close()
+
+
+async def _show_load(engines: Engines, on_progress: Callable[[str, float], object]) -> None:
+    while True:
+        if (progress := engines.progress) is not None:
+            on_progress(progress.what, progress.fraction)
+        await asyncio.sleep(_PROGRESS_S)
 
 
 @dataclass(slots=True)
@@ -93,7 +147,7 @@ class BatchRun:
     async def _answer(self, client: AsyncClient, line: Line) -> BatchResult:
         if not isinstance(line, BatchRequest):
             return BatchResult(line)
-        if line.url != EMBEDDINGS:
+        if line.url != embeddings.PATH:
             await self._load(line.model)
         response = await self._sent(client, line)
         return BatchResult(line, response.status_code, _json(response))
@@ -104,7 +158,7 @@ class BatchRun:
         for _ in range(_RETRIES_N):
             response = await client.post(request.url, content=body)
             if response.status_code in _BUSY:
-                await asyncio.sleep(RETRY_S)
+                await asyncio.sleep(pause_s(response))
             elif response.status_code < HTTPStatus.INTERNAL_SERVER_ERROR or failed:
                 break
             else:
@@ -125,6 +179,11 @@ class BatchRun:
             return
         with suppress(BusyError):
             await self.service.info(pair_id)
+
+
+def pause_s(busy: Response) -> float:
+    """The pause that an answer asks for: the usual time of a reply, where another pair has to end one first."""
+    return RETRY_S * float(busy.headers.get("retry-after", 1))
 
 
 def _json(response: Response) -> Any:

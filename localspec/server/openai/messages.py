@@ -41,6 +41,7 @@ def joined(messages: Sequence[Message]) -> tuple[Message, ...]:
     system = [message.content for message in takewhile(lambda message: message.role is Role.SYSTEM, messages)]
     found = [Message(Role.SYSTEM, "\n\n".join(system))] if system else []
     for message in messages[len(system) :]:
+        names |= {call.id: call.name for call in message.calls}  # of the latest reply, where an id comes again
         if message.role is Role.TOOL and message.name is None:
             message = replace(message, name=names.get(message.call_id or "", ""))
         found.append(message)
@@ -151,12 +152,17 @@ def _within(fields: Fields, name: str) -> Fields:
 
 def tool_of(function: Fields) -> Tool:
     """A function that may be called. Raises InvalidFieldError."""
-    name = function.text("name")
-    if not _NAME.fullmatch(name):
-        function.refuse("name", f"a name of 1 to {LONGEST_NAME} letters, digits, dots, dashes and underscores")
     schema = function.object("parameters")
     parameters = dict(schema.values) if schema else {"type": "object", "properties": {}}
-    return Tool(name, function.text("description", ""), json.dumps(parameters))
+    return Tool(tool_name(function), function.text("description", ""), json.dumps(parameters))
+
+
+def tool_name(tool: Fields) -> str:
+    """The name of a function, or of a namespace of functions. Raises InvalidFieldError."""
+    name = tool.text("name")
+    if not _NAME.fullmatch(name):
+        tool.refuse("name", f"a name of 1 to {LONGEST_NAME} letters, digits, dots, dashes and underscores")
+    return name
 
 
 def with_tools(fields: Fields, options: ReplyOptions, tools: tuple[Tool, ...]) -> ReplyOptions:

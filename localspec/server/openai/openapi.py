@@ -48,10 +48,11 @@ def _list_of(schema: Schema, most: int | None = None) -> Schema:
 _ID: Schema = {"type": "integer", "minimum": 0, "maximum": LARGEST_ID}
 _LIMIT = _whole(-1, LARGEST) | {"not": {"const": 0}, "description": "The most tokens of a reply; -1 for no limit."}
 _PARAMETERS: Schema = {"type": ["object", "null"], "description": "A JSON Schema."}
+_NAME: Schema = {"type": "string", "pattern": f"^[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}$"}
 _FUNCTION: Schema = {
     "type": "object",
     "properties": {
-        "name": {"type": "string", "pattern": f"^[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}$"},
+        "name": _NAME,
         "description": _SOME_TEXT,
         "parameters": _PARAMETERS,
     },
@@ -62,7 +63,18 @@ _FLAT_FUNCTION: Schema = {
     "properties": {"type": {"const": "function"}, **_FUNCTION["properties"]},
     "required": ["type", "name"],
 }
-_OTHER_TOOL = _form(type={"type": "string", "not": {"const": "function"}})
+_OTHER_TOOL = _form(type={"type": "string", "not": {"enum": ["function", "namespace"]}})
+_NO_FUNCTION = _form(type={"type": "string", "not": {"const": "function"}})
+_NAMESPACE: Schema = {
+    "type": "object",
+    "properties": {
+        "type": {"const": "namespace"},
+        "name": _NAME,
+        "tools": _nullable({"type": "array", "items": {"anyOf": [_FLAT_FUNCTION, _NO_FUNCTION]}}),
+    },
+    "required": ["type", "name"],
+}
+_WITH_FUNCTION = _form(type={"const": "namespace"}, tools={"contains": _FLAT_FUNCTION})
 _NAMED_CHOICE: Schema = _form(type={"const": "function"}, function=_form(name=_TEXT))
 _MODE: Schema = {"enum": ["auto", "required"]}
 _ALLOWED: Schema = _form(mode=_MODE, tools=_list_of(_NAMED_CHOICE))
@@ -87,7 +99,9 @@ _ITEM: Schema = {
             content={"anyOf": [_TEXT, _list_of(_INPUT_PART)]},
         ),
         _form(type={"const": "function_call"}, call_id=_TEXT, name=_TEXT, arguments=_TEXT),
-        _form(type={"const": "function_call_output"}, call_id=_TEXT, output=_TEXT),
+        _form(type={"const": "custom_tool_call"}, call_id=_TEXT, name=_TEXT, input=_TEXT),
+        _form(type={"enum": ["function_call_output", "custom_tool_call_output"]}, call_id=_TEXT, output=_TEXT),
+        _form(type={"const": "web_search_call"}),
         _form(type={"const": "reasoning"}, content=_list_of(_form(type={"const": "reasoning_text"}, text=_TEXT))),
     ]
 }
@@ -212,10 +226,14 @@ RESPONSE: dict[str, Schema] = {
     "tools": {
         "anyOf": [
             {"type": "array", "items": _FLAT_FUNCTION},
-            {"type": "array", "items": {"anyOf": [_FLAT_FUNCTION, _OTHER_TOOL]}, "contains": _FLAT_FUNCTION},
+            {
+                "type": "array",
+                "items": {"anyOf": [_FLAT_FUNCTION, _NAMESPACE, _OTHER_TOOL]},
+                "contains": {"anyOf": [_FLAT_FUNCTION, _WITH_FUNCTION]},
+            },
             {"type": "null"},
         ],
-        "description": "Functions; tools of other kinds beside them are left out.",
+        "description": "Functions, also in namespaces; tools of other kinds beside them are left out.",
     },
     "tool_choice": {
         "anyOf": [

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -14,11 +15,20 @@ from starlette.responses import JSONResponse, Response
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, PromptProgress, Round, Started, ToolCall
-from localspec.runtime.messages import Message, ReplyOptions, Role
-from localspec.server.failures import InvalidFieldError, sentence_of
+from localspec.runtime.messages import Message, ReplyOptions, Role, Tool
+from localspec.server.failures import InvalidFieldError, openai_error
 from localspec.server.fields import Fields
 from localspec.server.openai.figures import ReplyFigures, llama_timings, new_id, origins, usage
-from localspec.server.openai.messages import content_of, distinct, joined, reasoned, result_of, tool_of, with_tools
+from localspec.server.openai.messages import (
+    content_of,
+    distinct,
+    joined,
+    reasoned,
+    result_of,
+    tool_name,
+    tool_of,
+    with_tools,
+)
 from localspec.server.openai.options import effort_of, held_to_format, options_of, pair_of, wants_origins
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.service import ReplyRequest, Service
@@ -30,6 +40,8 @@ _ELSEWHERE = "Ask /v1/chat/completions for them."
 _ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT}
 
 Sent = dict[str, Any]
+Name = tuple[str, str]
+"""The namespace of a function, empty for none, and its name in it."""
 
 
 async def respond(service: Service, request: Request) -> Response:
@@ -41,11 +53,14 @@ async def respond(service: Service, request: Request) -> Response:
             hint = "Leave it out." if name == "background" else "Send the whole conversation as input."
             raise InvalidFieldError(message, hint, param=name)
     model = pair_of(service, fields)
+    functions = _functions(fields)
     options = await _options(fields, service.settings(model).reply)
-    asked = ReplyRequest(model, await _messages(fields), options)
-    answer = _Answer(service, asked, _echo(fields, options, model), with_origins=wants_origins(fields))
+    tools = distinct(fields, (replace(tool, name=_full_name(*name)) for name, tool in functions))
+    asked = ReplyRequest(model, await _messages(fields), with_tools(fields, options, tools))
+    names = {_full_name(*name): name for name, _ in functions}
+    answer = _Answer(service, asked, _echo(fields, options, model), names, with_origins=wants_origins(fields))
     if fields.flag("stream"):
-        return StreamResponse(answer.stream(), answer.failure)
+        return StreamResponse(answer.stream(), answer.failure, beat=answer.beat)
     return JSONResponse(await answer.whole())
 
 
@@ -60,19 +75,30 @@ async def _options(fields: Fields, base: ReplyOptions) -> ReplyOptions:
         options = replace(options, sampling=await held_to_format(options.sampling, format_))
     if reasoning := fields.object("reasoning"):
         options = replace(options, reasoning=effort_of(reasoning, "effort", base.reasoning))
-    return with_tools(fields, options, distinct(fields, map(tool_of, _functions(fields))))
+    return options
 
 
-def _functions(fields: Fields) -> list[Fields]:
-    """The functions among the tools. Raises InvalidFieldError if there are other kinds alone.
+def _functions(fields: Fields) -> list[tuple[Name, Tool]]:
+    """The functions among the tools, those in namespaces too. Raises InvalidFieldError if there are other kinds alone.
 
     Agents offer tools that OpenAI's servers run, such as a search of the web, beside functions of their own.
     """
     tools = fields.objects("tools")
-    functions = [each for each in tools if each.text("type") == "function"]
-    if tools and not functions:
-        tools[0].refuse("type", "function, the only kind of tool here")
-    return functions
+    found: list[tuple[Name, Tool]] = []
+    for tool in tools:
+        inside = tool.objects("tools") if tool.text("type") == "namespace" else [tool]
+        space = tool_name(tool) if tool.text("type") == "namespace" else ""
+        functions = [tool_of(each) for each in inside if each.text("type") == "function"]
+        found += [((space, each.name), each) for each in functions]
+    if tools and not found:
+        tools[0].refuse("type", "function, or namespace with a function in it: no other kind of tool is here")
+    return found
+
+
+def _full_name(space: str, name: str) -> str:
+    """The name of a function for the model, which knows no namespaces."""
+    apart = "" if not space or space.endswith("_") or name.startswith("_") else "__"
+    return f"{space}{apart}{name}"
 
 
 async def _messages(fields: Fields) -> tuple[Message, ...]:
@@ -88,7 +114,9 @@ async def _messages(fields: Fields) -> tuple[Message, ...]:
     thought = seen = ""
     for item in fields.objects("input") or fields.refuse("input", "a text or a list of items"):
         kind = item.raw("type")
-        if kind == "function_call_output":
+        if kind == "web_search_call":  # what it found is in the answer after it
+            continue
+        if kind in ("function_call_output", "custom_tool_call_output"):
             output, images = await result_of(item, "output")
             found.append((Message(Role.TOOL, output, call_id=item.text("call_id")), []))
             seen += images
@@ -121,8 +149,12 @@ async def _message(item: Fields) -> Message:
                 item.refuse("role", "system, developer, user or assistant")
             return Message(role, await content_of(item, role))
         case "function_call":
-            call = ToolCall(item.text("call_id"), item.text("name"), item.text("arguments"))
+            name = _full_name(item.text("namespace", ""), item.text("name"))
+            call = ToolCall(item.text("call_id"), name, item.text("arguments"))
             return Message(Role.ASSISTANT, "", (call,))
+        case "custom_tool_call":  # of another model, as Codex has patched files with: its argument is any text
+            arguments = json.dumps({"input": item.text("input")}, ensure_ascii=False)
+            return Message(Role.ASSISTANT, "", (ToolCall(item.text("call_id"), item.text("name"), arguments),))
         case "item_reference":
             message = "item_reference is not possible: this server keeps no state."
             raise InvalidFieldError(message, "Send the item itself (set store to false).", param=item.at("type"))
@@ -190,6 +222,8 @@ _PREFIXES = {PartKind.REASONING: "rs_", PartKind.ANSWER: "msg_"}
 class _Output:
     """The items of a response, with the events that tell of them."""
 
+    names: Mapping[str, Name]
+    """The functions by the names that the model calls them by."""
     items: list[Sent] = field(default_factory=list)
     """Those that are whole."""
     _open: _Item | None = None
@@ -216,13 +250,15 @@ class _Output:
     def call(self, call: ToolCall) -> Iterator[Sent]:
         """A call of a tool."""
         index, own = len(self.items), new_id("fc_")
-        item = {"id": own, "type": "function_call", "call_id": call.id, "name": call.name}
+        space, name = self.names.get(call.name, ("", call.name))
+        item = {"id": own, "type": "function_call", "call_id": call.id, "name": name}
+        item |= {"namespace": space} if space else {}
         self.items.append({**item, "arguments": call.arguments, "status": "completed"})
         begun = {**item, "arguments": "", "status": "in_progress"}
         place = {"item_id": own, "output_index": index}
         yield _event("response.output_item.added", output_index=index, item=begun)
         yield _event("response.function_call_arguments.delta", **place, delta=call.arguments)
-        yield _event("response.function_call_arguments.done", **place, name=call.name, arguments=call.arguments)
+        yield _event("response.function_call_arguments.done", **place, name=name, arguments=call.arguments)
         yield _event("response.output_item.done", output_index=index, item=self.items[-1])
 
 
@@ -237,8 +273,10 @@ def _logprobs(kind: PartKind) -> Sent:
 class _Answer:
     """The answer to one request."""
 
-    def __init__(self, service: Service, asked: ReplyRequest, head: Sent, *, with_origins: bool) -> None:
-        """``head`` repeats the request."""
+    def __init__(
+        self, service: Service, asked: ReplyRequest, head: Sent, names: Mapping[str, Name], *, with_origins: bool
+    ) -> None:
+        """``head`` repeats the request; ``names`` are those of its functions, as ``_Output`` has them."""
         self._service = service
         self._asked = asked
         self._head = head
@@ -246,8 +284,10 @@ class _Answer:
         """The rounds so far with the origins of their tokens, where these are asked for."""
         self._reply = ReplyFigures()
         self._splitter = ReplySplitter()
-        self._output = _Output()
+        self._output = _Output(names)
         self._numbers = count()
+        self._created = False
+        """True once the client has been told of the response."""
 
     async def whole(self) -> Sent:
         """The answer in one piece."""
@@ -265,8 +305,19 @@ class _Answer:
 
     def failure(self, error: LocalSpecError) -> bytes:
         """The last event of an answer that failed."""
-        about = {"status": "failed", "error": {"code": "server_error", "message": sentence_of(error)}}
+        said = openai_error(error)["error"]
+        about = {"status": "failed", "error": {"code": said["code"] or "server_error", "message": said["message"]}}
         return self._sent(_event("response.failed", response={**self._response(), **about}))
+
+    def beat(self) -> bytes:
+        """The event of a response that waits: Codex gives up after five minutes without one."""
+        return b"".join(map(self._sent, self._in_progress()))
+
+    def _in_progress(self) -> Iterator[Sent]:
+        if not self._created:
+            self._created = True
+            yield _event("response.created", response=self._response())
+        yield _event("response.in_progress", response=self._response())
 
     def _sent(self, event: Sent) -> bytes:
         return server_sent({**event, "sequence_number": next(self._numbers)}, event["type"])
@@ -282,10 +333,9 @@ class _Answer:
         match event:
             case Started():
                 self._splitter.begin(event)
-                yield _event("response.created", response=self._response())
-                yield _event("response.in_progress", response=self._response())
-            case PromptProgress():  # Codex gives up after five minutes without an event
-                yield _event("response.in_progress", response=self._response())
+                yield from self._in_progress()
+            case PromptProgress():
+                yield from self._in_progress()
             case Round():
                 for part in self._splitter.receive(event):
                     yield from self._output.add(part)
