@@ -1,4 +1,4 @@
-"""Changes of a chat session, for whoever draws it."""
+"""Changes of a chat session, for the screen that draws it."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Comparison(Runs):
 
     def stop(self) -> None:
         if self.running is not None and self.running.info is None:
-            self.running, self.failure = None, self._stopped  # whoever loads another pair ends the load
+            self.running, self.failure = None, self._stopped  # the load itself ends when the next pair is loaded
         else:
             super().stop()
 

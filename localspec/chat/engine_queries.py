@@ -8,8 +8,7 @@ from localspec.chat.comparison import Comparison
 from localspec.chat.race import Race, Runs
 from localspec.chat.reading_ahead import ReadingAhead
 from localspec.chat.titles import TitleWriter
-from localspec.chat.token_queries import QueryAnswer, TokenQueries
-from localspec.chat.turn import Turn
+from localspec.chat.token_queries import TokenQueries
 from localspec.engine.events import Event
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import Message, ReplyOptions
@@ -91,10 +90,6 @@ class EngineQueries:
         self.titles.receive(request_id, event)
         if self.race is not None:
             self.race.receive(request_id, event)
-
-    def learn(self, answer: QueryAnswer) -> Turn | None:
-        """Take in the answer to a query; returns the turn it is about, or None if it was not asked here."""
-        return self.token_queries.receive(answer)
 
     def fail(self, failure: Failed) -> bool:
         """Take in a failure; True if it ends a race or a title."""

@@ -29,15 +29,15 @@ def export(conversation: StoredConversation, folder: Path, name: str = "") -> Pa
     document = conversation.document()
     name = unquoted(name)
     kind, _, named = name.partition(" ")
-    named = unquoted(named)
-    if kind in KINDS and named:
-        name = named if named.endswith(KINDS[kind]) else f"{named}{KINDS[kind]}"
-    if name and name not in KINDS:
-        return write_new(document, Path(name) if name.startswith("~") else folder / name)
-    title, suffix = file_name(conversation.title), KINDS.get(name, ".md")
+    suffix, named = KINDS.get(kind.lower()), unquoted(named)
+    if suffix and named:
+        name = named if named.endswith(suffix) else f"{named}{suffix}"
+    if name and not (suffix and not named):
+        return write_new([document], Path(name) if name.startswith("~") else folder / name)
+    title = file_name(conversation.title)
     for number in range(1, 1000):
         with suppress(UsageError):
-            return write_new(document, folder / f"{title}{'' if number == 1 else f'-{number}'}{suffix}")
+            return write_new([document], folder / f"{title}{'' if number == 1 else f'-{number}'}{suffix or '.md'}")
     raise StoreError(f"{folder} is full of exports of this name.", "Give the conversation another title.")
 
 

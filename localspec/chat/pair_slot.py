@@ -90,7 +90,7 @@ class PairSlot:
 class EnginePairSlot(PairSlot):
     """Sends loads to the engine process, and tells the answer to the latest from answers to obsolete ones.
 
-    The first load is sent by whoever starts the engine.
+    The first load is sent where the engine is started, not here.
     """
 
     def __init__(self, chat_config: ChatConfig, engine: EngineHandle) -> None:

@@ -171,6 +171,7 @@ def _ask_command(named: str, sentence: str) -> str | None:
             capture_output=True,
             timeout=ANSWER_S,
             check=False,
+            start_new_session=True,  # Ctrl-C stops the reply, and not the check of what it said
         )
     except subprocess.TimeoutExpired:
         raise _Broken(f"it did not answer within {ANSWER_S:g} seconds") from None

@@ -25,11 +25,11 @@ from localspec.chat.changes import (
     TokensLearned,
     written,
 )
-from localspec.chat.comparing import PairComparisons
 from localspec.chat.core import ChatCore
 from localspec.chat.engine_queries import EngineQueries
 from localspec.chat.history import History
 from localspec.chat.pacing import Pacer
+from localspec.chat.pair_comparisons import PairComparisons
 from localspec.chat.pair_slot import EngineHandle, EnginePairSlot, Phase
 from localspec.chat.race import Race
 from localspec.chat.token_queries import QueryAnswer, TokenQueries
@@ -302,8 +302,8 @@ class ChatSession(ChatCore):
             self._break_off(active_reply, error, died=False)
 
     def _learn(self, answer: QueryAnswer) -> None:
-        subject = self._engine_queries.learn(answer)
-        if isinstance(subject, Turn):
+        subject = self.token_queries.receive(answer)
+        if subject is not None:
             self._changes.append(TokensLearned(subject))
         if isinstance(answer, Failed):
             self._engine_queries.reading_ahead.receive(HasRead(0))

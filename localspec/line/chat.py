@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing, nullcontext
+from functools import partial
 
-from localspec.base.errors import LocalSpecError, NotFoundError, UsageError
+from localspec.base.errors import LocalSpecError, UsageError
 from localspec.base.paths import user_paths
 from localspec.base.visible import visible_line
-from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
-from localspec.chat.compose.mentions import mentions, readings
 from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.tools.use import rule_of
-from localspec.line.commands import QUIT, file_commands, find_command, names
+from localspec.line.commands import QUIT, file_commands, find_command, names, values
 from localspec.line.editing_keys import editing_keys, remember
 from localspec.line.reading import InputLine, Lines, PipedLines, TypedLines, read_message
-from localspec.line.replying import answer, say
+from localspec.line.replying import answer, say_written
 from localspec.line.state import State
-from localspec.line.turns import read_named
 
 _JUDGED_S = 0.1
 """Seconds that the next line waits for news of the observers about the reply; later news comes after the next one."""
@@ -35,6 +33,7 @@ class LineChat:
         self._patient = self._typed or state.output.lasting
         """True if the chat goes on after an error, or after a reply that was stopped."""
         self._history = PromptHistory(user_paths().data / SENT_MESSAGES)
+        state.chat.tool_use.toolbox.late = state.output.remark
         self._warned = ""
         self._warned_to_stay = False
         if self._typed:
@@ -49,7 +48,8 @@ class LineChat:
         Raises LocalSpecError if nobody types and nobody reads records; KeyboardInterrupt if Ctrl-C comes between
         replies, at a keyboard the second time.
         """
-        keys = editing_keys(self._history, names(), file_commands()) if self._edited else nullcontext()
+        offered = partial(values, self._state)
+        keys = editing_keys(self._history, names(), file_commands(), offered) if self._edited else nullcontext()
         with keys, closing(self._state.meaning):
             leaving = False
             while True:
@@ -101,25 +101,9 @@ class LineChat:
         return True
 
     def _answer(self, text: str) -> None:
-        state = self._state
         if self._typed:
             self._history.add(WrittenMessage(text))
-            state.attached += self._mentioned(text)
-        answer(state, say(state, text))
-
-    def _mentioned(self, text: str) -> list[Attachment]:
-        """The files named with @ in a typed message; a name without a file is only text."""
-        found: dict[str, Attachment] = {}
-        for mention in mentions(text):
-            for reading in readings(mention):
-                try:
-                    attachment = read_named(self._state, reading.path)
-                except NotFoundError:
-                    continue
-                found[reading.path] = attachment
-                self._state.output.remark(f"Attached {' '.join(attachment.chip.split())}.")
-                break
-        return list(found.values())
+        answer(self._state, say_written(self._state, text))
 
     def _warn(self) -> None:
         """Report once that something could not be stored."""

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from localspec.base.errors import UsageError
 from localspec.base.visible import visible, visible_line
 from localspec.chat.marks import Marks
 from localspec.chat.settings.conversation import Changed
 from localspec.chat.tools.use import ToolUse
-from localspec.config import Value
 from localspec.line.output import LEGENDS
+from localspec.line.reading import can_be_edited
 from localspec.line.replying import answer, say
 from localspec.line.state import State
 from localspec.runtime.chat_config import ChatConfig, Settings
 from localspec.store import StoredConversation
+
+if TYPE_CHECKING:
+    from localspec.models.pairs import Pair
 
 
 class LineFrontEnd:
@@ -28,10 +31,6 @@ class LineFrontEnd:
     @property
     def settings(self) -> Settings:
         return settings_of(self._state)
-
-    @property
-    def own(self) -> Mapping[str, Value]:
-        return self._state.chat.stored.settings
 
     @property
     def stored(self) -> StoredConversation:
@@ -50,11 +49,14 @@ class LineFrontEnd:
         self._state.output.remark(visible(f"{title}: {about}"))
         answers = {}
         for field, text in fields.items():
+            kept = "" if can_be_edited(text) else text
+            if kept:
+                self._state.output.remark(visible(f"{field} now: {kept}\nAn empty line leaves it as it is."))
             typed = self._state.ask(visible_line(f"{field}: "), text)
             if typed is None:
                 self._state.output.say("Nothing was changed.")
                 return
-            answers[field] = typed.strip()
+            answers[field] = typed.strip() or kept
         then(answers)
 
     @property
@@ -104,11 +106,17 @@ def settings_of(state: State) -> Settings:
     return settings
 
 
-def _pairs(now: ChatConfig) -> str:
-    """A list of the pairs whose files are here."""
+def pairs_here() -> Sequence[Pair]:
+    """The pairs whose files are here. Raises LocalSpecError."""
     from localspec.models.pairs import load_catalogue
     from localspec.models.pairs.state import HERE, state_of
 
-    here = [each for each in load_catalogue().pairs if state_of(each).state == HERE]
-    lines = [visible_line(f"{each.id}: {each.title}{', in use' if each.id == now.pair_id else ''}") for each in here]
+    return [each for each in load_catalogue().pairs if state_of(each).state == HERE]
+
+
+def _pairs(now: ChatConfig) -> str:
+    """A list of the pairs whose files are here."""
+    lines = [
+        visible_line(f"{each.id}: {each.title}{', in use' if each.id == now.pair_id else ''}") for each in pairs_here()
+    ]
     return "\n".join([*lines, "/pair ID changes to one. `localspec pairs list` shows those that can be fetched."])

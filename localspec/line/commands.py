@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -14,20 +13,21 @@ from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.command import Command, FrontEnd, LineForm
 from localspec.chat.commands.conversations import CONVERSATIONS, EXPORT, IMPORT, NEW, RENAME, SEARCH
 from localspec.chat.commands.setup import PAIRS, STATS, TOOLS
-from localspec.chat.commands.slash import AS_A_MESSAGE
+from localspec.chat.commands.slash import AS_A_MESSAGE, command_parts, is_command
 from localspec.chat.commands.turns import AGAIN, COMPACT, CONTINUE, DELETE, EDIT, UNDO
 from localspec.chat.commands.watching import COMPARE, MARKS, STOP
 from localspec.chat.commands.writing import ATTACH
 from localspec.chat.marks import Marks
 from localspec.chat.settings.conversation import suggest_set
-from localspec.line import choices, compacting, comparing, conversations, figures, tools, turns
+from localspec.config import SETTINGS
+from localspec.config.kinds import NONE
+from localspec.config.text_folder import PERSONAS, PROMPTS
+from localspec.line import choices, comparing, conversations, figures, tools, turns
 from localspec.line.choices import LineFrontEnd
 from localspec.line.output import LEGENDS
 from localspec.line.state import State
 
 QUIT = "quit"
-
-_WORD = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ _HANDLERS: tuple[tuple[Command | LineForm, Callable[[State, str], None]], ...] =
     (RENAME, conversations.rename),
     (DELETE, conversations.delete),
     (UNDO, conversations.undo),
-    (COMPACT, compacting.compact),
+    (COMPACT, turns.compact),
     (AGAIN, turns.again),
     (EDIT, turns.edit),
     (CONTINUE, turns.continue_),
@@ -127,10 +127,9 @@ def find_command(text: str) -> tuple[LineCommand, str] | None:
 
     Raises UsageError for a word that is no command, and for a command that takes nothing of what follows it.
     """
-    match = _WORD.fullmatch(text)
-    if match is None:
+    if not is_command(text):
         return None
-    word, argument = match[1].lower(), (match[2] or "").strip()
+    word, argument = command_parts(text)
     command = _find(word)
     if command is None:
         raise no_such_command(word, argument)
@@ -147,6 +146,25 @@ def names() -> list[str]:
 def file_commands() -> list[str]:
     """Names of the commands that take a file, also for completion."""
     return [command.form.name for command in commands() if "FILE" in command.form.argument]
+
+
+def values(state: State, name: str) -> list[str]:
+    """The words that may come first behind a command, also for completion; none where that is free text."""
+    command = _find(name)
+    match command.form.name if command is not None else "":
+        case "help":
+            return names()
+        case "marks":
+            return list(Marks)
+        case "pair" | "compare":
+            return [pair.id for pair in choices.pairs_here()]
+        case "persona":
+            return [NONE, *PERSONAS.names()]
+        case "prompt":
+            return [*PROMPTS.names(), *(each.full_name for each in state.chat.tool_use.toolbox.prompts)]
+        case "set" | "unset":
+            return [setting.key for setting in SETTINGS if setting.per_conversation]
+    return []
 
 
 def no_such_command(word: str, argument: str = "") -> UsageError:

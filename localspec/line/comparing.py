@@ -8,7 +8,7 @@ from localspec.base.errors import LocalSpecError
 from localspec.base.visible import visible_line
 from localspec.chat.comparison import Comparison, fastest, named_pairs
 from localspec.line.choices import settings_of
-from localspec.line.replying import answer, asked, last, say
+from localspec.line.replying import answer, asked, last, say_written
 from localspec.line.state import State
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import Role
@@ -26,7 +26,7 @@ def compare(state: State, argument: str) -> None:
     ids, message = named_pairs(argument, known, home.pair_id)
     chat_configs = [_config(state, pair_id) for pair_id in ids]
     if message:
-        say(state, message)
+        say_written(state, message)
     question = last(state, Role.USER)
     state.output.remark(Comparison.statement)
     speeds: dict[str, float] = {}

@@ -7,14 +7,13 @@ from pathlib import Path
 from localspec.base.amounts import number_of
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.base.visible import visible_line
-from localspec.chat.compose.file_reading import unquoted
 from localspec.chat.history import kept
 from localspec.chat.reply_metadata import made_by_another
 from localspec.line.state import State
 from localspec.runtime.messages import Role
 from localspec.store import Heading, Node, ReplyState, StoredConversation
 from localspec.store.files.markdown import SPEAKERS
-from localspec.store.filing import Filing
+from localspec.store.filing import Filing, FilingFilter
 from localspec.store.timestamps import local_time
 
 MOST_LISTED = 20
@@ -42,6 +41,8 @@ def list_(state: State, argument: str) -> None:
     if not shown:
         if not argument:
             raise NotFoundError("All conversations are in the archive.", "/list is:archived lists them.")
+        if not FilingFilter.parse(argument)[1].strip():
+            raise NotFoundError(f"Nothing is filed as {argument!r}.", "/list is:any lists all, the archive too.")
         raise NotFoundError(f"No title has the letters of {argument!r}.", "/search looks into the messages.")
     state.listed = [(each.heading.id, None) for each in shown]
     lines = [
@@ -164,14 +165,13 @@ def undo(state: State, argument: str) -> None:
 
 
 def export(state: State, argument: str) -> None:
-    """Write the conversation to a new file."""
-    from localspec.store.files import write_new
+    """Write the conversation to a new file; its name may be a kind of files, as on the screen."""
+    from localspec.chat import exporting
 
     if not argument:
         hint = "For example /export talk.md; .html has the token colours, .json every version, .ndjson every token."
         raise UsageError("/export needs the name of a file.", hint)
-    path = Path(unquoted(argument))
-    write_new(state.chat.stored.document(), path)
+    path = exporting.export(state.chat.stored, Path(), argument)
     state.output.say(f"The conversation is written to {path}.", file=str(path))
 
 

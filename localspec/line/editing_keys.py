@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,8 +15,16 @@ _MOST_OFFERED = 200
 
 
 @contextmanager
-def editing_keys(history: PromptHistory, commands: Sequence[str], file_commands: Sequence[str]) -> Iterator[None]:
-    """A context with readline set up; without effect if Python was built without readline."""
+def editing_keys(
+    history: PromptHistory,
+    commands: Sequence[str],
+    file_commands: Sequence[str],
+    values: Callable[[str], Sequence[str]],
+) -> Iterator[None]:
+    """A context with readline set up; without effect if Python was built without readline.
+
+    ``values`` gives the words that may come first behind a command.
+    """
     try:
         import readline
     except ImportError:
@@ -27,7 +35,7 @@ def editing_keys(history: PromptHistory, commands: Sequence[str], file_commands:
     for written in history.messages:
         remember(written.text)
     readline.set_completer_delims(" \t\n")
-    readline.set_completer(_Completer(commands, file_commands).offer)
+    readline.set_completer(_Completer(commands, file_commands, values).offer)
     libedit = "libedit" in (readline.__doc__ or "")
     readline.parse_and_bind("bind ^I rl_complete" if libedit else "tab: complete")
     try:
@@ -44,11 +52,14 @@ def remember(text: str) -> None:
 
 
 class _Completer:
-    """Completes names of commands at the beginning of a line, and files after commands that take one."""
+    """Completes names of commands at the beginning of a line, and behind one files, or the words that it takes."""
 
-    def __init__(self, commands: Sequence[str], file_commands: Sequence[str]) -> None:
+    def __init__(
+        self, commands: Sequence[str], file_commands: Sequence[str], values: Callable[[str], Sequence[str]]
+    ) -> None:
         self._commands = [f"/{name}" for name in commands]
         self._file_commands = {f"/{name}" for name in file_commands}
+        self._values = values
         self._offers: list[str] = []
 
     def offer(self, word: str, number: int) -> str | None:
@@ -63,7 +74,9 @@ class _Completer:
     def _completions(self, word: str, before: str) -> list[str]:
         if not before:
             return [f"{name} " for name in self._commands if word and name.startswith(word)]
-        return _files(word) if before in self._file_commands else []
+        if before in self._file_commands:
+            return _files(word)
+        return [each for each in self._values(before[1:]) if each.startswith(word)] if before.startswith("/") else []
 
 
 def _files(word: str) -> list[str]:

@@ -134,13 +134,18 @@ def _not_text() -> InputError:
     return InputError("A line of the input is not UTF-8 text.", "Convert it first, for example with iconv.")
 
 
+def can_be_edited(text: str) -> bool:
+    """True if a text to change can be put into the line that is typed: one line, where readline is used."""
+    return bool(text) and "\n" not in text and "readline" in sys.modules
+
+
 @contextmanager
 def _beginning(text: str) -> Iterator[None]:
     """A context in which readline begins the next line with a text."""
-    readline = sys.modules.get("readline")
-    if readline is None or not text or "\n" in text:
+    if not can_be_edited(text):
         yield
         return
+    readline = sys.modules["readline"]
     readline.set_startup_hook(lambda: readline.insert_text(visible(text)))
     try:
         yield

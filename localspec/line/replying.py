@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from localspec.base.errors import LocalSpecError, StoreError, UsageError
+from localspec.base.errors import LocalSpecError, NotFoundError, StoreError, UsageError
 from localspec.base.visible import visible_line
-from localspec.chat.compose.attachment import fitted, notices, search_of, with_files
+from localspec.chat.compose.attachment import Attachment, fitted, notices, search_of, with_files
+from localspec.chat.compose.file_reading import path_of, read_attachment
+from localspec.chat.compose.mentions import mentions, readings
 from localspec.chat.restoring import restored
 from localspec.chat.turn import Turn
 from localspec.line.state import State
 from localspec.line.tools import make_calls
 from localspec.runtime.messages import Reply, Role
 from localspec.store import Node
+
+
+def say_written(state: State, text: str) -> Turn:
+    """Store a message as the person wrote it: at a keyboard, @ and a name attach a file. Else as ``say``."""
+    if state.ask is not None:
+        state.attached += _mentioned(state, text)
+    return say(state, text)
 
 
 def say(state: State, text: str) -> Turn:
@@ -27,6 +36,28 @@ def say(state: State, text: str) -> Turn:
     turn = state.chat.ask(with_files(files, text, state.meaning))
     state.attached.clear()
     return turn
+
+
+def _mentioned(state: State, text: str) -> list[Attachment]:
+    """The files named with @ in a typed message; a name without a file is only text."""
+    found: dict[str, Attachment] = {}
+    for mention in mentions(text):
+        for path in readings(mention.path):
+            try:
+                attachment = read_named(state, path)
+            except NotFoundError:
+                continue
+            found[path] = attachment
+            state.output.remark(f"Attached {' '.join(attachment.chip.split())}.")
+            break
+    return list(found.values())
+
+
+def read_named(state: State, name: str) -> Attachment:
+    """The file or folder at a path, or the resource of a server. Raises LocalSpecError."""
+    n_ctx = state.chat.pair.info.n_ctx
+    found = state.chat.tool_use.attachment(name)
+    return replace(found, n_ctx=n_ctx) if found is not None else read_attachment(path_of(name), name, n_ctx)
 
 
 def answer(state: State, turn: Turn) -> None:
@@ -52,6 +83,11 @@ def _answer_once(state: State, turn: Turn) -> None:
     except LocalSpecError:
         output.end(turn.reply, "")
         raise
+    except KeyboardInterrupt:  # the pair has written all, and the check of replies is waited for
+        output.end(turn.reply, "")
+        if state.ask is None:
+            raise
+        return
     place, of = chat.stored.tree.position(ids["reply"])
     output.end(reply, f"This is reply {place} of {of}; /version NUMBER shows another." if of > 1 else "")
 

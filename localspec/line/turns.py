@@ -1,16 +1,17 @@
-"""Commands about the last turn. Every version of a message stays."""
+"""Commands about turns: the last one, whose every version stays, and old ones, which are summarised."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from localspec.base.amounts import number_of
 from localspec.base.errors import NotFoundError, UsageError
-from localspec.chat.compose.attachment import Attachment, brief, without_files
-from localspec.chat.compose.file_reading import path_of, read_attachment, unquoted
+from localspec.chat.compaction import KEPT_TURNS_N
+from localspec.chat.compose.attachment import brief, without_files
+from localspec.chat.compose.file_reading import unquoted
 from localspec.chat.restoring import restored
 from localspec.engine.events import FinishReason
-from localspec.line.replying import answer, asked, go_on, last, reply_of
+from localspec.line.replying import answer, asked, go_on, last, read_named, reply_of
 from localspec.line.state import State
 from localspec.runtime.messages import Role
 from localspec.store import Node
@@ -79,6 +80,36 @@ def _replies_with(state: State, node: Node) -> Sequence[Node]:
     return replies
 
 
+def compact(state: State, argument: str) -> None:
+    """Have all turns summarised but the last few. Raises what the pair raises; everything then is as it was."""
+    if argument and not argument.isdecimal():
+        raise UsageError(f"/compact takes a number, not {argument!r}.", "It says how many turns at the end stay.")
+    kept_n = int(argument[:9]) if argument else KEPT_TURNS_N
+    turn = state.chat.summary(kept_n)
+    if turn is None:
+        stay = f" older than the last {'one' if kept_n == 1 else kept_n}" if kept_n else ""
+        raise UsageError(f"There is no turn{stay} to summarise.", "/compact 0 takes all there are.")
+    turns_n = turn.stands_for_n
+    state.output.remark(f"Summarising {number_of(turns_n, 'turn')}. Ctrl-C stops it, and nothing changes.")
+    reply = state.chat.answer(turn, lambda event: None)
+    recap = state.chat.stored.recap
+    if recap is None or not state.chat.summarised(turn):
+        stopped = reply.finished is FinishReason.CANCELLED
+        why = "The summary was stopped" if stopped else "The model wrote no summary"
+        state.output.say(f"{why}; everything is as it was.")
+        return
+    dropped_n = reply.prompt.dropped_n if reply.prompt else 0
+    oldest = "message" if dropped_n == 1 else f"{dropped_n} messages"
+    lost = f" For the oldest {oldest} the context had no room." if dropped_n else ""
+    text = recap.node.content.strip()
+    state.output.say(
+        f"{number_of(turns_n, 'turn')} {'is' if turns_n == 1 else 'are'} summarised: {text}\n"
+        f"/undo puts the full turns back.{lost}",
+        summary=text,
+        turns_n=turns_n,
+    )
+
+
 def stop(state: State, argument: str) -> None:
     state.output.say("No reply is being written. Ctrl-C stops a reply, and its text stays.")
 
@@ -106,10 +137,3 @@ def _changed(state: State, text: str) -> str:
         raise UsageError("/edit needs the new text of the question.", "For example: /edit Why is the sea blue?")
     state.output.remark(f"The question was: {brief(text)}\nType it anew; an empty line leaves it as it is.")
     return (state.ask("> ", text) or "").strip()
-
-
-def read_named(state: State, name: str) -> Attachment:
-    """The file or folder at a path, or the resource of a server. Raises LocalSpecError."""
-    n_ctx = state.chat.pair.info.n_ctx
-    found = state.chat.tool_use.attachment(name)
-    return replace(found, n_ctx=n_ctx) if found is not None else read_attachment(path_of(name), name, n_ctx)

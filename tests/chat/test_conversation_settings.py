@@ -10,8 +10,9 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from localspec.base.errors import UsageError
+from localspec.base.errors import LocalSpecError, UsageError
 from localspec.chat.commands.setup import PERSONA, SET
+from localspec.chat.commands.slash import command_parts, find_command
 from localspec.chat.settings.browser import SettingsBrowser
 from localspec.config import read_config, setting
 from localspec.runtime.worker.messages import Load
@@ -145,7 +146,7 @@ async def test_replies_are_held_to_a_schema(store: Store, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "answer"),
+    ("text", "told"),
     [
         ("/set temprature 1", "Did you mean temperature?"),
         ("/set temperature hot", "a number from 0"),
@@ -159,14 +160,22 @@ async def test_replies_are_held_to_a_schema(store: Store, tmp_path: Path) -> Non
         ("/set grammar root ::= Answer", "'Answer'"),
     ],
 )
-async def test_what_cannot_be_set_is_told_and_nothing_changes(store: Store, text: str, answer: str) -> None:
-    engine = FakeEngine()
-    async with app_of(engine, store).run_test(size=(140, 30)) as pilot:
-        await ready(pilot, engine)
-        before = session(pilot).chat_config
-        await command(pilot, text, answer)
-        assert session(pilot).chat_config == before
-        assert dict(session(pilot).thread.stored.settings) == {}
+def test_what_cannot_be_set_is_told_and_nothing_changes(text: str, told: str) -> None:
+    settings, held, _ = controller(chat_config(""))
+    before, named = held.chat_config, find_command(text)
+    assert named is not None
+    with pytest.raises(LocalSpecError) as refused:
+        answer(named, settings, command_parts(text)[1])
+    assert told in str(refused.value)
+    assert held.chat_config == before
+    assert settings.own == {}
+
+
+def test_a_value_may_begin_on_the_next_line() -> None:
+    """As a system prompt of several lines is written."""
+    settings, held, _ = controller(chat_config(""))
+    answer(SET, settings, "system\nBe brief.\nBe kind.")
+    assert held.chat_config.system == "Be brief.\nBe kind."
 
 
 async def test_a_schema_that_is_none_is_refused(store: Store, tmp_path: Path) -> None:

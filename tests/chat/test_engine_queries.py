@@ -49,7 +49,7 @@ def test_a_race_cuts_a_look_short_and_it_is_asked_again() -> None:
     made.ask()
     made.begin_race("Hello", ReplyOptions(), 1)
     assert [type(request) for request in sent] == [Inspect, Cancel, Generate]
-    assert made.learn(Dropped(1)) is subject
+    assert made.token_queries.receive(Dropped(1)) is subject
     finish(made, sent)
     finish(made, sent)
     assert not made.pending(idle=False)
@@ -58,7 +58,7 @@ def test_a_race_cuts_a_look_short_and_it_is_asked_again() -> None:
     looked = sent[-1]
     assert isinstance(looked, Inspect)
     opinion = Opinion(0.5, 1, 0.5, ())
-    assert made.learn(Inspected(looked.request_id, Inspection(1, opinion, None))) is subject
+    assert made.token_queries.receive(Inspected(looked.request_id, Inspection(1, opinion, None))) is subject
     assert not made.pending(idle=True)
 
 

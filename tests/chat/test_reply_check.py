@@ -180,3 +180,11 @@ def test_run_ends_with_its_own_exit_code_and_prints_what_passed(localspec: Local
     assert "The check stopped the reply: it told the secret." in stopped.err
     through = localspec(*arguments, world=ScriptedWorld(endings=[WHOLE]))
     assert (through.code, through.out.strip()) == (0, "Good day to you.")
+
+
+def test_a_command_is_out_of_reach_of_the_keyboard() -> None:
+    """Ctrl-C, which a terminal sends to all programs of its session, would count as a failure of the check."""
+    leads = "import os, sys; sys.exit(1 if os.getsid(0) != os.getpid() else 0)"
+    check = check_of(f"{PYTHON} -c {shlex.quote(leads)}")
+    assert check is not None
+    assert check("A sentence.") is None

@@ -1,11 +1,21 @@
-"""Replies that call tools, in the line mode: the last turn, its versions, and going on from results."""
+"""Replies that call tools or are checked, in the line mode: the last turn, its versions, going on, and stopping."""
 
 from __future__ import annotations
 
 import json
+import sys
+import threading
 
+import pytest
+
+from localspec.chat import reply_check
+from localspec.chat.reply_check import CheckedEvents
+from localspec.chat.tools import toolbox
+from localspec.engine.events import Event
 from tests.cli.conftest import Localspec
-from tests.cli.test_mcp import CallingWorld
+from tests.cli.test_mcp import SCRIPT, CallingWorld
+from tests.config.support import configure
+from tests.line.test_conversations import PLAIN, lines
 
 
 def answers(localspec: Localspec, *said: str, options: tuple[str, ...] = ()) -> list[dict[str, object]]:
@@ -51,3 +61,37 @@ def test_a_reply_goes_on_from_results(localspec: Localspec) -> None:
     called, went_on = answers(localspec, "time?", "/continue", options=("--max-calls", "1"))
     assert str(called["text"]).startswith("I look.")
     assert (went_on["event"], went_on["text"]) == ("done", "Well then.")
+
+
+def test_a_server_that_is_waited_for_is_named(localspec: Localspec, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the reply, which then does without it."""
+    monkeypatch.setattr(toolbox, "LATE_S", 0.0)
+    configure(f"[mcp.slow]\ncommand = '{sys.executable}'\nargs = ['{SCRIPT}', 'hang']\n")
+    done = localspec(*PLAIN, "--mcp", "slow", "--call-timeout", "0.5", stdin=lines("hello"))
+    assert done.code == 0
+    waiting, trouble = done.err.splitlines()[:2]
+    assert waiting == "Waiting for the MCP server slow to start, for at most 0.5 s."
+    assert "it gave no answer in time" in trouble
+
+
+class Interrupted(CheckedEvents):
+    """A check at which Ctrl-C comes when it is waited for."""
+
+    def due(self, wait_s: float = 0.0) -> list[Event]:
+        if wait_s:
+            raise KeyboardInterrupt
+        return super().due()
+
+
+def never(sentence: str) -> None:
+    threading.Event().wait()
+
+
+def test_ctrl_c_while_a_check_is_waited_for_stops_the_reply(
+    localspec: Localspec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As while it is written: what has passed is there, and the reply can be gone on with."""
+    monkeypatch.setattr(reply_check, "CheckedEvents", Interrupted)
+    done = localspec(*PLAIN, "--reply-check", f"{__name__}:never", stdin=lines("hello"))
+    assert done.code == 130
+    assert "Stopped; /continue goes on." in done.err

@@ -85,9 +85,10 @@ def test_a_conversation_is_filed_and_archived(localspec: Localspec) -> None:
         "Garden #trees",
     ):
         assert text in done.err
-    done = localspec(*PLAIN, "--continue", stdin=lines("/archive", "/folder none", "/list"))
+    done = localspec(*PLAIN, "--continue", stdin=lines("/archive", "/folder none", "/list", "/list folder:Wood"))
     assert "is back in the list" in done.err
     assert "#trees" not in done.err
+    assert done.err.endswith("Nothing is filed as 'folder:Wood'. /list is:any lists all, the archive too.\n")
 
 
 def test_nothing_to_go_on_with(localspec: Localspec) -> None:
@@ -209,6 +210,18 @@ def test_rename_and_export(localspec: Localspec, tmp_path: Path) -> None:
     assert localspec(*PLAIN, "--continue", stdin=lines(f"/export {tmp_path}/no/a.md")).code == 13
     assert localspec(*PLAIN, "--continue", stdin=lines(f'/export "{tmp_path}/two words.md"')).code == 0
     assert (tmp_path / "two words.md").exists()
+
+
+def test_an_export_may_be_named_by_its_kind(
+    localspec: Localspec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on the screen: the file then has the title for its name. An empty conversation is not written."""
+    monkeypatch.chdir(tmp_path)
+    done = localspec(*PLAIN, stdin=lines("My talk", "/export HTML"))
+    assert "written to my-talk.html" in done.err
+    assert "<html" in (tmp_path / "my-talk.html").read_text("utf-8")
+    assert "nothing to export" in localspec(*PLAIN, stdin=lines("/export talk.md")).err
+    assert [file.name for file in tmp_path.glob("*.*")] == ["my-talk.html"]
 
 
 def test_an_ending_that_names_no_form_is_refused(localspec: Localspec, tmp_path: Path) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from localspec.config import read_config
+from localspec.line.choices import LineFrontEnd
 from localspec.store import Store
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
@@ -42,6 +46,8 @@ def test_what_cannot_be_set_is_refused(localspec: Localspec) -> None:
     for wrong in ("/set temprature 1", "/set temperature hot", "/set threads 4", "/unset seed", "/schema off"):
         assert localspec(*PLAIN, stdin=lines(wrong)).code == 2
     assert localspec(*PLAIN, stdin=lines("/schema nowhere.json")).code == 4
+    for kind in ("persona", "prompt"):
+        assert f"/{kind} edit needs a name." in localspec(*PLAIN, stdin=lines(f"/{kind} edit")).err
 
 
 def test_replies_are_held_to_a_schema(localspec: Localspec, tmp_path: Path) -> None:
@@ -60,6 +66,18 @@ def test_a_persona_is_there_when_the_conversation_is_opened_again(localspec: Loc
     localspec(*PLAIN, "--continue", world=world, stdin=lines("two", "/unset persona", "three"))
     firsts = [messages[0] for messages, _ in world.pairs[-1].asked]
     assert [getattr(first, "content", "") for first in firsts] == ["Speak as a pirate.", "one"]
+
+
+def test_an_empty_line_keeps_a_text_that_cannot_be_put_into_the_line() -> None:
+    """One of several lines, as a persona may have: it is shown before a line is typed in its place."""
+    said: list[str] = []
+    taken: list[Mapping[str, str]] = []
+    state: Any = SimpleNamespace(ask=lambda invitation, begin: "", output=SimpleNamespace(remark=said.append))
+    LineFrontEnd(state).ask(
+        "The persona pirate", "Who speaks.", {"prompt": "Arr.\nLike rum.", "more": ""}, taken.append
+    )
+    assert taken == [{"prompt": "Arr.\nLike rum.", "more": ""}]
+    assert said[1:] == ["prompt now: Arr.\nLike rum.\nAn empty line leaves it as it is."]
 
 
 def test_programs_are_told_what_is_set(localspec: Localspec) -> None:

@@ -13,9 +13,12 @@ import pytest
 
 from localspec.base.paths import user_paths
 from localspec.chat.compose.history import PromptHistory
+from localspec.models.pairs.collecting import collect
 from localspec.runtime.messages import Role
 from localspec.store import Node, ReplyState, Store
+from tests.config.support import add_persona
 from tests.terminal import Terminal
+from tests.tiny_models import write_tiny
 
 PATIENCE_S = 120.0
 FILES = ("--target", "big.gguf", "--draft", "small.gguf")
@@ -161,7 +164,9 @@ def test_editing_begins_with_the_question(start: Start) -> None:
     assert path()[0].content == "hello there"
 
 
-def test_tab_completes_commands_and_files(start: Start, tmp_path: Path) -> None:
+def test_tab_completes_commands_files_and_values(start: Start, tmp_path: Path) -> None:
+    """Of a command whose values are known: a persona, a setting."""
+    add_persona("pirate.md", "Speak as a pirate.")
     (tmp_path / "a note.txt").write_text("read me", "utf-8")
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "first.txt").write_text("read me", "utf-8")
@@ -170,21 +175,28 @@ def test_tab_completes_commands_and_files(start: Start, tmp_path: Path) -> None:
     terminal.wait_for("The next message goes with", PATIENCE_S)
     terminal.type(f"/sch\t{tmp_path}/no\tfi\t\n")
     terminal.wait_for("no JSON", PATIENCE_S)
+    terminal.type("/pers\tpi\t\n/set tempera\t 0.3\n")
+    terminal.wait_for("pirate speaks", PATIENCE_S)
+    terminal.wait_for("Temperature is 0.3", PATIENCE_S)
     terminal.type("/quit\n")
     assert ended(terminal) == 0
 
 
 def test_files_are_named_in_what_is_typed(start: Start, tmp_path: Path) -> None:
-    """A name that no file has is only text."""
+    """Also behind the pairs of a comparison. A name that no file has is only text."""
     note = tmp_path / "note.txt"
     note.write_text("read me", "utf-8")
+    collect([write_tiny(tmp_path / "tiny.gguf", "llama")])
     terminal = start()
     terminal.type(f"/attach {note}\nwhat is in @{note}, my @friend and @{'x' * 300}?\n")
     terminal.wait_for("guesses accepted", PATIENCE_S)
+    terminal.type(f"/compare builtin tiny and in @{note}?\n")
+    terminal.wait_for("Each reply is a version", PATIENCE_S)
     terminal.type("/quit\n")
     assert ended(terminal) == 0
-    assert path()[0].content.startswith(f"File: {note}\n")
-    assert path()[0].content.count("File: ") == 1
+    questions = [node.content for node in path() if node.role is Role.USER]
+    assert [each.startswith(f"File: {note}\n") for each in questions] == [True, True]
+    assert questions[0].count("File: ") == 1
 
 
 def test_long_sentences_break_at_words(start: Start) -> None:

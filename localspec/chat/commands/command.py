@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 from localspec.chat.settings.conversation import Changed
 from localspec.chat.tools.use import ToolUse
-from localspec.config import Value
 from localspec.runtime.chat_config import Settings
 from localspec.store import StoredConversation
 
@@ -20,11 +19,6 @@ class FrontEnd(Protocol):
     @property
     def settings(self) -> Settings:
         """The settings of the pair in use."""
-        ...
-
-    @property
-    def own(self) -> Mapping[str, Value]:
-        """The settings of the open conversation."""
         ...
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from localspec.base.errors import UsageError
 from localspec.base.visible import visible_line
 from localspec.chat.commands.command import FrontEnd
 from localspec.chat.settings.conversation import (
@@ -34,34 +35,34 @@ _ARCHIVED = "This conversation is in the archive, at the end of the list; /archi
 def set_value(chat: FrontEnd, argument: str) -> None:
     """Set something for this conversation or for the pair; without an argument, list what the conversation sets."""
     if argument:
-        _adopt(chat, set_from(chat.settings, chat.own, argument))
+        _adopt(chat, set_from(chat.settings, chat.stored.settings, argument))
     else:
-        chat.answer(describe_own(chat.own), settings=dict(chat.own))
+        chat.answer(describe_own(chat.stored.settings), settings=dict(chat.stored.settings))
 
 
 def unset_value(chat: FrontEnd, argument: str) -> None:
     """Remove one setting of this conversation or all of them, or one of the pair."""
-    _adopt(chat, unset_from(chat.settings, chat.own, argument))
+    _adopt(chat, unset_from(chat.settings, chat.stored.settings, argument))
 
 
 def set_schema(chat: FrontEnd, argument: str) -> None:
     """Hold the replies of this conversation to the JSON Schema in a file, or end that."""
-    _adopt(chat, schema_from(chat.settings, chat.own, argument))
+    _adopt(chat, schema_from(chat.settings, chat.stored.settings, argument))
 
 
 def set_persona(chat: FrontEnd, argument: str) -> None:
     """Have a persona speak in this conversation, or edit one; without an argument, list those there are."""
-    if name := _edited(argument):
+    if name := _edited(PERSONAS, argument):
         _edit(chat, PERSONAS, name)
     elif argument:
-        _adopt(chat, persona_from(chat.settings, chat.own, argument))
+        _adopt(chat, persona_from(chat.settings, chat.stored.settings, argument))
     else:
-        chat.answer(describe_personas(chat.settings, chat.own))
+        chat.answer(describe_personas(chat.settings, chat.stored.settings))
 
 
 def use_prompt(chat: FrontEnd, argument: str) -> None:
     """Fill in the fields of a prompt, or edit one; without an argument, list those there are."""
-    if name := _edited(argument):
+    if name := _edited(PROMPTS, argument):
         _edit(chat, PROMPTS, name)
     elif server_prompt := _server_prompt(chat, argument):
         _ask_server(chat, server_prompt)
@@ -95,10 +96,14 @@ def _ask_server(chat: FrontEnd, prompt: ServerPrompt) -> None:
         write({})
 
 
-def _edited(argument: str) -> str:
-    """The name behind the word ``edit``; empty without it."""
+def _edited(texts: TextFolder, argument: str) -> str:
+    """The name behind the word ``edit``; empty without it. Raises UsageError for the word alone."""
     word, _, name = argument.partition(" ")
-    return name.strip() if word.lower() == _EDIT else ""
+    if word.lower() != _EDIT:
+        return ""
+    if not name.strip() and _EDIT not in texts.names():
+        raise UsageError(f"/{texts.noun} edit needs a name.", f"For example: /{texts.noun} edit short")
+    return name.strip()
 
 
 def _edit(chat: FrontEnd, texts: TextFolder, name: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from localspec.base.errors import LocalSpecError, NotFoundError
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.file_reading import path_of, read_attachment
-from localspec.chat.compose.mentions import Mention, readings
+from localspec.chat.compose.mentions import readings
 from localspec.chat.compose.message import Enclosures
 
 
@@ -78,11 +78,11 @@ class Attaching:
     def _read(self, path: str, n_ctx: int | None, cancelled: Callable[[], bool]) -> Attachment | LocalSpecError:
         """The file or folder of a path; without such a file, punctuation at its end is taken for the sentence's."""
         refused: LocalSpecError | None = None
-        for reading in readings(Mention(0, len(path), path)):
+        for reading in readings(path):
             try:
-                if (found := self.elsewhere(reading.path)) is not None:
+                if (found := self.elsewhere(reading)) is not None:
                     return replace(found, n_ctx=n_ctx)
-                return read_attachment(path_of(reading.path), reading.path, n_ctx, cancelled)
+                return read_attachment(path_of(reading), reading, n_ctx, cancelled)
             except LocalSpecError as error:
                 refused = refused or error
                 if not isinstance(error, NotFoundError):

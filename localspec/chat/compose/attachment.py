@@ -179,7 +179,7 @@ def attached_in(content: str) -> tuple[tuple[Attachment, ...], str]:
     """Undo ``with_files``, to go on with: the files of a folder that the message mentions are one attachment again."""
     files, text = split_files(content)
     attachments = []
-    for path in (reading.path for mention in mentions(text) for reading in readings(mention)):
+    for path in (path for mention in mentions(text) for path in readings(mention.path)):
         attachment = _lying_at(path, files)
         if attachment.files:
             attachments.append(attachment)

@@ -115,7 +115,7 @@ class CompletionPlace:
             return list_files(current)
         try:
             return list_folder(current / Path(self.folder).expanduser())
-        except RuntimeError:  # the home of somebody unknown
+        except RuntimeError:  # ~ of a user who does not exist
             return Listing(())
 
 
@@ -149,7 +149,7 @@ def file_offer(
     files = (_choice(path, written(path), note) for path in _fitting(place, listing))
     choices = (*files, *(Completion(written(name), name, others[name]) for name in fitting))[:MAX_CHOICES]
     more = "" if listing.complete else "There are more files than were looked at; write a folder and / to look into it."
-    # An @ may be meant as nothing but an @: what fits no file is left in peace.
+    # An @ need not be a mention: where no file fits, no note is shown.
     return CompletionOffer(CompletionKind.FILE, choices, mention.start, more=more if choices else "")
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from errno import ENAMETOOLONG, ENOENT, ENOTDIR
 from pathlib import Path
@@ -47,12 +50,18 @@ def read_attachment(
 
 
 def unquoted(name: str) -> str:
-    """A typed path without the quotes around it, as a shell needs them and a terminal pastes them.
+    r"""A typed path without quotes around it or backslashes in it, as a shell needs and a terminal pastes them.
 
-    >>> unquoted('"my notes.txt"'), unquoted("it's")
-    ('my notes.txt', "it's")
+    >>> unquoted('"my notes.txt"'), unquoted("it's"), unquoted(r"my\ notes.txt")
+    ('my notes.txt', "it's", 'my notes.txt')
     """
-    return name[1:-1] if len(name) > 1 and name[0] == name[-1] and name[0] in "\"'" else name
+    if len(name) > 1 and name[0] == name[-1] and name[0] in "\"'":
+        return name[1:-1]
+    if "\\" in name and not os.path.lexists(name):
+        with suppress(ValueError):
+            words = shlex.split(name)
+            return words[0] if len(words) == 1 else name
+    return name
 
 
 def path_of(name: str) -> Path:
@@ -95,12 +104,14 @@ def _file(path: Path, name: str, most_bytes: int, cancelled: Callable[[], bool])
 
 def _plain(path: Path, name: str, most_bytes: int) -> str:
     data = read_beginning(path, most_bytes + 1)
-    if b"\0" in data[:_PROBE_BYTES]:
+    encoding = "utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
+    beginning = data[:_PROBE_BYTES].decode(encoding, errors="replace")
+    if "\0" in beginning:
         raise InputError(f"{name} is not text, so the model could not read it.", "Attach a file of plain text.")
     if len(data) > most_bytes:
         raise _too_large(name)
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode(encoding)
     except UnicodeDecodeError:
         raise InputError(f"{name} is not UTF-8 text.", "Convert it first, for example with iconv.") from None
     if not text.strip():

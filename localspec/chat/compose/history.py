@@ -24,6 +24,8 @@ MAX_MESSAGES = 1000
 MAX_FILE_BYTES = 2_000_000
 MAX_PASTED_BYTES = 64_000
 """The most of a paste that is kept with its message; of a longer one the mark is kept alone."""
+_BEGINNING_CHARS = 16_000
+"""The part that is kept of a message whose own text is longer than a paste may be."""
 
 
 class PromptHistory:
@@ -55,7 +57,7 @@ class PromptHistory:
         if not self._path.exists():
             return
         with folder_lock(self._path):
-            kept = [written for written in self._read() if not any(map(written.says, texts))]
+            kept = [written for written in self._read() if not any(_is_of(written, text) for text in texts)]
             replace_file(self._path, b"".join(map(_line, kept)), private=True)
         self._messages = None
 
@@ -180,8 +182,14 @@ def search(messages: Sequence[WrittenMessage], query: str, n: int) -> list[Writt
 
 def _without_bulk(written: WrittenMessage) -> WrittenMessage:
     kept = {mark: text for mark, text in written.pasted.items() if size_bytes(text) <= MAX_PASTED_BYTES}
-    text = written.text if size_bytes(written.text) <= MAX_PASTED_BYTES else written.text[: MAX_PASTED_BYTES // 4]
+    text = written.text if size_bytes(written.text) <= MAX_PASTED_BYTES else written.text[:_BEGINNING_CHARS]
     return WrittenMessage(text, kept)
+
+
+def _is_of(written: WrittenMessage, text: str) -> bool:
+    """True if a message that was kept has this text, or is the beginning of it that was kept."""
+    cut = len(written.text) == _BEGINNING_CHARS
+    return written.says(text) or (cut and text.startswith(written.unfolded.strip()))
 
 
 def _line(written: WrittenMessage) -> bytes:

@@ -27,12 +27,12 @@ def mentions(text: str) -> Iterator[Mention]:
         yield Mention(found.start(), found.end(), _path(found))
 
 
-def readings(mention: Mention) -> Iterator[Mention]:
-    """A mention as it stands, then without the signs that may end a sentence behind it."""
-    yield mention
-    bare = mention.path.rstrip(_CLOSING)
-    if bare and bare != mention.path:
-        yield Mention(mention.start, mention.end - (len(mention.path) - len(bare)), bare)
+def readings(path: str) -> Iterator[str]:
+    """The path of a mention as it stands, then without the signs that may end a sentence behind it."""
+    yield path
+    bare = path.rstrip(_CLOSING)
+    if bare and bare != path:
+        yield bare
 
 
 def unfinished(before: str) -> Mention | None:

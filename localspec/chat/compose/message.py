@@ -181,7 +181,7 @@ class Enclosures:
         return self._pasted[mark]
 
     def _attached_for(self, mention: Mention) -> Attachment | None:
-        paths = (path for reading in readings(mention) for path in (reading.path, as_folder(reading.path)))
+        paths = (path for reading in readings(mention.path) for path in (reading, as_folder(reading)))
         return next((self._attached[path] for path in paths if path in self._attached), None)
 
 

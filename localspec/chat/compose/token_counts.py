@@ -1,8 +1,8 @@
 """Token counts of texts: the engine's where there is one, an estimate meanwhile.
 
 Long texts go to the engine in pieces, one at a time and only while it has nothing else to do, so that a message
-never waits long behind a count. Knows nothing of processes: whoever owns one takes ``next_piece`` and brings the
-``counted`` back.
+never waits long behind a count. Knows nothing of processes: the caller sends ``next_piece`` to the engine and
+gives its answer to ``counted``.
 """
 
 from __future__ import annotations

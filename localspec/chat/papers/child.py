@@ -62,8 +62,9 @@ def _read(kind: PaperKind, path: Path) -> None:
     parts = read(path)
     _write({"unit": parts.unit, "total_n": parts.total_n})
     for text in parts.texts:
-        for at in range(0, len(text), SLICE_CHARS):
-            _write(text[at : at + SLICE_CHARS])
+        for piece in (text,) if isinstance(text, str) else text:
+            for at in range(0, len(piece), SLICE_CHARS):
+                _write(piece[at : at + SLICE_CHARS])
         _write(None)
 
 

@@ -183,7 +183,7 @@ class Meaning:
             self.want(self._question, self._indexes)
 
     def _learn_next(self, embedder: Embedder) -> bool:
-        """Have one text embedded; False if there is none for a long time, or nobody wants to know."""
+        """Have one text embedded; False if there is none for a long time, or this is closed."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._over or self._has_work(), IDLE_S) or self._over:
                 return False

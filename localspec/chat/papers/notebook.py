@@ -18,8 +18,12 @@ def read(path: Path) -> Parts:
     notebook = json.loads(path.read_bytes())
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
         raise ValueError("it has no list of cells, as those since nbformat 4 have")
-    cells, language = notebook["cells"], notebook.get("metadata", {}).get("kernelspec", {}).get("language", "python")
-    return Parts("cell", len(cells), (_cell(cell, str(language)) for cell in cells))
+    cells, about = notebook["cells"], notebook.get("metadata") or {}
+    languages = (
+        (about.get(kind) or {}).get(key) for kind, key in (("language_info", "name"), ("kernelspec", "language"))
+    )
+    language = str(next(filter(None, languages), "python"))
+    return Parts("cell", len(cells), (_cell(cell, language) for cell in cells))
 
 
 def _cell(cell: Mapping[str, Any], language: str) -> str:

@@ -15,7 +15,8 @@ class Parts:
     unit: str
     """The word for one part; empty where a paper has but one."""
     total_n: int
-    texts: Iterator[str]
+    texts: Iterator[str | Iterator[str]]
+    """Each the text of a part, or the pieces of one that is long."""
 
 
 def encrypted() -> InputError:

@@ -1,4 +1,4 @@
-"""PDF, through pypdf: pure Python, so that no native code reads a stranger's file."""
+"""PDF, through pypdf: pure Python, so that no native code reads an untrusted file."""
 
 from __future__ import annotations
 

@@ -77,11 +77,9 @@ class _Collected:
             return ""
         if not self.unit:
             return "the beginning"
-        return (
-            f"{self.unit}s 1-{self.done_n} of {self.total_n:,}"
-            if self.done_n > 1
-            else f"{self.unit} 1 of {self.total_n:,}"
-        )
+        if self.done_n > 1:
+            return f"{self.unit}s 1-{self.done_n} of {self.total_n:,}"
+        return f"{'' if self.done_n else 'the beginning of '}{self.unit} 1 of {self.total_n:,}"
 
 
 def read_paper(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -12,7 +13,9 @@ from localspec.base.errors import InputError
 from localspec.chat.papers.parts import Parts, encrypted
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_SIGNS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n"}
+_SIGNS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
+_UNREAD = (f"{_W}pPr", "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback")
+"""Formats, with tab stops that are no tabs; and text boxes as older versions of Word read them, a second time."""
 _HEADING = re.compile(r"heading ?([1-6])", re.IGNORECASE)
 
 
@@ -52,12 +55,24 @@ def _block(block: Element) -> str:
 
 
 def _cell(cell: Element) -> str:
-    return " ".join(" ".join(map(_paragraph, cell.iter(f"{_W}p"))).split())
+    return " ".join("".join(_texts(cell)).split())
 
 
 def _paragraph(paragraph: Element) -> str:
     style = paragraph.find(f"{_W}pPr/{_W}pStyle")
     heading = _HEADING.fullmatch(style.get(f"{_W}val", "")) if style is not None else None
     in_list = paragraph.find(f"{_W}pPr/{_W}numPr") is not None
-    text = "".join((part.text or "") if part.tag == f"{_W}t" else _SIGNS.get(part.tag, "") for part in paragraph.iter())
+    text = "".join(_texts(paragraph))
     return f"{'#' * int(heading[1])} {text}" if heading else f"- {text}" if in_list else text
+
+
+def _texts(element: Element) -> Iterator[str]:
+    """The text inside an element; paragraphs in it, as those of a text box, are lines of their own."""
+    for part in element:
+        if part.tag == f"{_W}p":
+            yield f"\n{_paragraph(part)}\n"
+        elif part.tag == f"{_W}t":
+            yield part.text or ""
+        elif part.tag not in _UNREAD:
+            yield _SIGNS.get(part.tag, "")
+            yield from _texts(part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,10 @@ from localspec.chat.papers.parts import Parts
 
 if TYPE_CHECKING:
     from openpyxl.workbook import Workbook
+
+
+PIECE_CHARS = 64_000
+"""The longest piece of a sheet, which may have a million rows."""
 
 
 def read(path: Path) -> Parts:
@@ -22,15 +26,24 @@ def read(path: Path) -> Parts:
     return Parts("sheet", len(workbook.worksheets), _sheets(workbook))
 
 
-def _sheets(workbook: Workbook) -> Iterator[str]:
+def _sheets(workbook: Workbook) -> Iterator[Iterator[str]]:
     for sheet in workbook.worksheets:
         sheet.reset_dimensions()  # the size that the file claims may be a million empty rows
-        out = io.StringIO()
-        rows = csv.writer(out, lineterminator="\n")
-        for row in sheet.iter_rows(values_only=True):
-            values = ["" if value is None else value for value in row]
-            while values and values[-1] == "":
-                values.pop()
-            if values:
-                rows.writerow(values)
-        yield f"## Sheet {sheet.title}\n{out.getvalue()}\n"
+        yield _pieces(sheet.title, sheet.iter_rows(values_only=True))
+
+
+def _pieces(title: str, rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    yield f"## Sheet {title}\n"
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    for row in rows:
+        values = ["" if value is None else value for value in row]
+        while values and values[-1] == "":
+            values.pop()
+        if values:
+            writer.writerow(values)
+        if out.tell() > PIECE_CHARS:
+            yield out.getvalue()
+            out.seek(0)
+            out.truncate()
+    yield f"{out.getvalue()}\n"

@@ -173,10 +173,6 @@ class ScreenFrontEnd:
         return self._controller.settings
 
     @property
-    def own(self) -> Mapping[str, Value]:
-        return self._controller.own
-
-    @property
     def stored(self) -> StoredConversation:
         return self._controller.stored
 

@@ -46,11 +46,11 @@ def set_from(settings: Settings, own: Mapping[str, Value], text: str) -> Changed
     of_pair = _behind_pair(text)
     if of_pair is not None:
         return _set_for_pair(settings, own, of_pair)
-    name, _, value = text.strip().partition(" ")
+    name, value = _first_word(text)
     named = find_for_conversation(name)
-    if not value.strip():
+    if not value:
         raise UsageError(describe_setting(settings, own, named), f"It is {named.kind.form}: /set {named.key} VALUE")
-    return change(settings, own, named, read_typed(named, value.strip()))
+    return change(settings, own, named, read_typed(named, value))
 
 
 def unset_from(settings: Settings, own: Mapping[str, Value], text: str) -> Changed:
@@ -176,18 +176,24 @@ def _refused(settings: Settings, name: str) -> str:
 
 def _behind_pair(text: str) -> str | None:
     """The text after the word ``pair``; None if it does not begin with that, or nothing follows."""
-    first, _, rest = text.strip().partition(" ")
-    return rest.strip() if first.lower() == PAIR and rest.strip() else None
+    first, rest = _first_word(text)
+    return rest if first.lower() == PAIR and rest else None
+
+
+def _first_word(text: str) -> tuple[str, str]:
+    """The first word of a text, and what follows it, on its line or on others."""
+    word, *rest = text.split(maxsplit=1) or [""]
+    return word, rest[0].strip() if rest else ""
 
 
 def _set_for_pair(settings: Settings, own: Mapping[str, Value], text: str) -> Changed:
-    name, _, value = text.partition(" ")
+    name, value = _first_word(text)
     named = find_for_pair(name)
-    if not value.strip():
+    if not value:
         raise UsageError(
             describe_setting(settings, own, named), f"It is {named.kind.form}: /set pair {named.key} VALUE"
         )
-    return _write(settings, own, named, read_typed(named, value.strip()))
+    return _write(settings, own, named, read_typed(named, value))
 
 
 def _write(settings: Settings, own: Mapping[str, Value], named: Setting, value: Value | None) -> Changed:

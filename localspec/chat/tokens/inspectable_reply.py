@@ -59,7 +59,7 @@ def _counters() -> dict[MarkMode, Counter[str]]:
 
 @dataclass(eq=False)
 class InspectableReply(Reply):
-    """The one list of a reply's tokens; whoever draws or marks them refers to them by index.
+    """The one list of a reply's tokens; drawing and marking refer to them by index.
 
     Append-only. Counts by kind are kept up to date as tokens come, so that reading them costs nothing per frame.
     """

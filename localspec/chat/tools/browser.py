@@ -33,7 +33,7 @@ class ToolRow:
     """The name in the settings: that of one of our own tools, of a server, or SERVER.TOOL."""
     on: bool
     about: str
-    """The description on one line; of a server its program or address. Text of strangers."""
+    """The description on one line; of a server its program or address. Untrusted text."""
     note: str = ""
     """The rule by which calls are approved, or the trouble of a server."""
     within: bool = False

@@ -39,7 +39,7 @@ class Resource:
     server: str
     uri: str
     about: str
-    """Its name or description. Text of strangers, on one line."""
+    """Its name or description. Untrusted text, on one line."""
 
     @property
     def path(self) -> str:
@@ -54,7 +54,7 @@ class ServerPrompt:
     server: str
     name: str
     about: str
-    """Its description. Text of strangers, on one line."""
+    """Its description. Untrusted text, on one line."""
     fields: tuple[str, ...] = ()
 
     @property

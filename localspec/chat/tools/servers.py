@@ -35,6 +35,7 @@ from localspec.runtime.images import image_block
 from localspec.runtime.messages import Tool
 
 if TYPE_CHECKING:
+    import httpx2
     from mcp import Client, MCPError
 
 MOST_TOOLS = 200
@@ -81,6 +82,8 @@ class ServerConnection:
         """None before the start and after the end."""
         self.timeout_s = timeout_s
         self._complaints = _Complaints()
+        self._refusal: int | None = None
+        """The HTTP status of the latest answer, if that is an error; the SDK does not name it."""
         self._task: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[None] | None = None
         self._closing = asyncio.Event()
@@ -204,7 +207,7 @@ class ServerConnection:
 
             from localspec.chat.tools.http_answers import PLAIN, bound
 
-            headers, hooks = {**PLAIN, **server.headers}, {"response": [bound]}
+            headers, hooks = {**PLAIN, **server.headers}, {"response": [bound, self._note_refusal]}
             # Replies stream for as long as a call takes, which has a limit of its own.
             async with (
                 httpx2.AsyncClient(headers=headers, event_hooks=hooks, timeout=self.timeout_s) as http,
@@ -266,12 +269,17 @@ class ServerConnection:
             reason = "its program ended" if self.server.url is None else "it broke off"
             await asyncio.to_thread(self._complaints.wait)
         else:
-            reason = visible_line(_in_words(error))[:300]
+            status = f" (HTTP status {self._refusal})" if self._refusal else ""
+            reason = f"{visible_line(_in_words(error))[:300].rstrip('.')}{status}"
         last = self._complaints.last
+        key = "It may want a key, which `localspec mcp add --header` gives it." if self._refusal in (401, 403) else ""
         return ServerTrouble(
-            f"The server {self.server.name} {what}: {reason.rstrip('.')}.",
-            f"It said last: {last}" if last else "",
+            f"The server {self.server.name} {what}: {reason}.", f"It said last: {last}" if last else key
         )
+
+    async def _note_refusal(self, response: httpx2.Response) -> None:
+        if response.request.method == "POST":  # another request is one for news, which a server need not have
+            self._refusal = response.status_code if response.is_error else None
 
 
 class _Complaints:

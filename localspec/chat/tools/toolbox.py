@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,6 +25,8 @@ from localspec.runtime.template.values import json_object
 
 MOST_RESULT = 40_000
 """The most characters of a result; the rest is cut off, and the model is told."""
+LATE_S = 3.0
+"""Seconds of waiting for servers after which ``late`` is told."""
 _CLOSING_S = 10.0
 
 Result = TypeVar("Result")
@@ -46,6 +48,8 @@ class Toolbox:
         """The tools of the servers that were reached last, and our own."""
         self.troubles: tuple[str, ...] = ()
         """Sentences about servers that could not be reached, and names that nothing has."""
+        self.late: Callable[[str], object] = lambda _: None
+        """Told in a sentence which servers are waited for, if that takes long."""
         self._choice = ToolChoice()
         self._servers: Mapping[str, McpServer] = {}
         self._connections: dict[str, ServerConnection] = {}
@@ -127,8 +131,15 @@ class Toolbox:
 
     def wait(self) -> None:
         """Wait until the servers are ready. KeyboardInterrupt leaves them be."""
-        if self._preparing is not None:
-            with suppress(LocalSpecError, CancelledError):
+        if self._preparing is None:
+            return
+        with suppress(LocalSpecError, CancelledError):
+            try:
+                self._preparing.result(LATE_S)
+            except TimeoutError:
+                late = ", ".join(name for name in self.wanted_servers if not self._runs(name))
+                longest = f"{self._choice.call_timeout:g} s"
+                self.late(f"Waiting for the MCP server {late} to start, for at most {longest}.")
                 self._preparing.result()
 
     def call(self, tool: OfferedTool, call: ToolCall) -> Future[CallResult]:
@@ -157,6 +168,10 @@ class Toolbox:
             troubles = await asyncio.gather(*(self._reach(name) for name in wanted))
             self._offer([trouble for trouble in troubles if trouble])
 
+    def _runs(self, name: str) -> bool:
+        connection = self._connections.get(name)
+        return connection is not None and connection.client is not None
+
     def _changed(self, name: str) -> bool:
         return self._connections[name].server != self._servers.get(name)
 
@@ -183,8 +198,7 @@ class Toolbox:
         chosen += [each for each in self.known if each.server in whole or each.full_name in self._choice.tool]
         for wanted in self._choice.tool:
             known = wanted in OWN_TOOLS or wanted in whole or any(each.full_name == wanted for each in chosen)
-            server = self._connections.get(wanted.partition(".")[0])
-            if not known and ("." not in wanted or (server is not None and server.client is not None)):
+            if not known and ("." not in wanted or self._runs(wanted.partition(".")[0])):
                 troubles.append(f"There is no tool {wanted}; `localspec mcp list` and /tools list those there are.")
         self.offered, self.troubles = tuple(named(chosen)), tuple(troubles)
 

@@ -9,7 +9,7 @@ import pytest
 
 from localspec.base.errors import CapacityError, InputError, LocalSpecError, NotFoundError
 from localspec.chat.compose import file_reading
-from localspec.chat.compose.file_reading import MAX_FOLDER_FILES, read_attachment
+from localspec.chat.compose.file_reading import MAX_FOLDER_FILES, read_attachment, unquoted
 from localspec.chat.compose.file_tree import list_files, list_folder
 
 
@@ -103,12 +103,37 @@ def test_a_folder_is_its_text_files(project: Path) -> None:
     assert attachment.chip.startswith("src/  3 files (1 without text left out), ")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_text_is_read_in_every_encoding_of_unicode_that_says_so(encoding: str, tmp_path: Path) -> None:
+    """Windows writes a mark before it, and text of two bytes a letter."""
+    (tmp_path / "note.txt").write_bytes("café\r\n漢".encode(encoding))
+    assert read_attachment(tmp_path / "note.txt", "note.txt").files[0].text == "café\n漢"
+
+
+def test_a_path_may_be_written_as_for_a_shell(tmp_path: Path) -> None:
+    """As terminals paste a file that is dropped on them; a backslash that a name has is its own."""
+    assert unquoted(rf"{tmp_path}/my\ notes\ \(1\).txt") == f"{tmp_path}/my notes (1).txt"
+    assert unquoted(f"'{tmp_path}/my notes.txt'") == f"{tmp_path}/my notes.txt"
+    (tmp_path / r"a\b").touch()
+    assert unquoted(rf"{tmp_path}/a\b") == rf"{tmp_path}/a\b"
+    for text in ("it's", "\\", "two words\\", r"two\ and words"):
+        assert unquoted(text) == text
+
+
 def make_binary(path: Path) -> None:
     path.write_bytes(b"\x7fELF\x00\x01")
 
 
 def make_latin_1(path: Path) -> None:
     path.write_bytes("café".encode("latin-1"))
+
+
+def make_torn(path: Path) -> None:
+    path.write_bytes("one\ntwo 漢".encode()[:-1])
+
+
+def make_utf_32(path: Path) -> None:
+    path.write_bytes("hello".encode("utf-32"))
 
 
 def make_empty(path: Path) -> None:
@@ -145,6 +170,8 @@ def make_heavy_folder(path: Path) -> None:
     [
         (make_binary, InputError, "is not text"),
         (make_latin_1, InputError, "is not UTF-8 text"),
+        (make_torn, InputError, "is not UTF-8 text"),
+        (make_utf_32, InputError, "is not text"),
         (make_empty, InputError, "is empty"),
         (make_pipe, InputError, "is not a file of text"),
         (make_huge, CapacityError, "is larger than 6.0 kB, more than can be attached"),

@@ -71,6 +71,18 @@ def test_a_damaged_file_is_read_as_far_as_it_is_whole(tmp_path: Path, damage: by
     assert texts(PromptHistory(path)) == (["whole"] if b"whole" in damage else []) + ["new"]
 
 
+@pytest.mark.parametrize(
+    "text", ["a secret", "a long secret " * 10_000, "\n漢" * 30_000], ids=["short", "long", "wide"]
+)
+def test_nothing_is_left_of_a_message_that_is_forgotten(text: str, tmp_path: Path) -> None:
+    """Not the beginning of one, either, that was too long to be kept whole; others stay."""
+    history = PromptHistory(tmp_path / "sent")
+    for each in (text, f"{text[:100]}, or another"):
+        history.add(WrittenMessage(each))
+    history.forget([text.strip()])
+    assert texts(PromptHistory(tmp_path / "sent")) == [f"{text[:100]}, or another"]
+
+
 def test_where_nothing_can_be_kept_the_session_still_has_its_history(tmp_path: Path) -> None:
     """A folder in the file's place stands for every disk that cannot be written."""
     history = PromptHistory(tmp_path)

@@ -23,6 +23,7 @@ from tests.chat.papers import documents
 
 PAGE = f"<head><title>no</title></head><h1>Cats</h1><p>A <b>cat</b> sat.</p><script>{'x' * SOURCE_BYTES}</script>"
 CHILD = "from localspec.chat.papers import child; from localspec.chat.papers.child import _write, main"
+MARKUP = "http://schemas.openxmlformats.org/markup-compatibility/2006"
 BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]>'
 
 
@@ -48,6 +49,36 @@ def test_each_kind_becomes_text(tmp_path: Path) -> None:
     assert text_of(tmp_path / "a.csv") == "name,age\nTom,3\n"
 
 
+def test_a_text_box_is_read_once(tmp_path: Path) -> None:
+    """Word writes it a second time for its older versions. Its paragraphs are lines of their own, in a table, too."""
+    box = f"<w:txbxContent>{documents.paragraph('One.')}{documents.paragraph('Two.')}</w:txbxContent>"
+    shape = f'<m:AlternateContent xmlns:m="{MARKUP}"><m:Choice>{box}</m:Choice><m:Fallback>{box}</m:Fallback>'
+    around = f"<w:p><w:r><w:t>Before.</w:t>{shape}</m:AlternateContent></w:r></w:p>"
+    (tmp_path / "a.docx").write_bytes(documents.word(around))
+    assert text_of(tmp_path / "a.docx").split() == ["Before.", "One.", "Two."]
+    (tmp_path / "a.docx").write_bytes(documents.word(f"<w:tbl><w:tr><w:tc>{around}</w:tc></w:tr></w:tbl>"))
+    assert text_of(tmp_path / "a.docx") == "| Before. One. Two. |\n"
+
+
+def test_tab_stops_of_a_word_document_are_no_tabs(tmp_path: Path) -> None:
+    """They are a format; a tab that was typed is one, and a hyphen that may not break is a hyphen."""
+    stops = '<w:pPr><w:pStyle w:val="Heading2"/><w:tabs><w:tab w:pos="720"/></w:tabs></w:pPr>'
+    typed = "<w:r><w:t>1</w:t><w:tab/><w:t>X</w:t><w:noBreakHyphen/><w:t>ray</w:t></w:r>"
+    (tmp_path / "a.docx").write_bytes(documents.word(f"<w:p>{stops}{typed}</w:p>"))
+    assert text_of(tmp_path / "a.docx") == "## 1\tX-ray\n"
+
+
+@pytest.mark.parametrize(
+    "about",
+    ['{"kernelspec": {"language": "R"}}', '{"kernelspec": null, "language_info": {"name": "R"}}', "null"],
+    ids=["kernel", "language", "none"],
+)
+def test_the_language_of_a_notebook_is_named_where_it_is_known(about: str, tmp_path: Path) -> None:
+    cells = '[{"cell_type": "code", "source": "x", "outputs": []}]'
+    (tmp_path / "a.ipynb").write_text(f'{{"cells": {cells}, "metadata": {about}}}')
+    assert text_of(tmp_path / "a.ipynb").startswith("```python" if about == "null" else "```R")
+
+
 def test_a_font_is_made_once_for_all_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the text is that of the library alone."""
     path = tmp_path / "a.pdf"
@@ -61,7 +92,7 @@ def test_a_font_is_made_once_for_all_pages(tmp_path: Path, monkeypatch: pytest.M
         return make(resource)
 
     monkeypatch.setattr(Font, "from_font_resource", classmethod(counted))
-    assert [text.split("\n")[1] for text in pdf.read(path).texts] == plainly
+    assert [str(text).split("\n")[1] for text in pdf.read(path).texts] == plainly
     assert len(made) == 1
 
 
@@ -182,11 +213,21 @@ def test_an_endless_paper_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         read_paper(tmp_path / "a.pdf", "a.pdf", PaperKind.PDF, 2500, cancelled=lambda: True)
 
 
+def test_an_endless_sheet_is_read_as_far_as_it_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its beginning, which is said to be no more."""
+    documents.workbook(tmp_path / "a.xlsx", {"Data": [("x",)], "More": []})
+    endless = "from openpyxl.worksheet._read_only import ReadOnlyWorksheet as Sheet"
+    run_instead(monkeypatch, f"{endless}\nSheet.iter_rows = lambda *_, **__: iter(lambda: ('word',), None)\nmain()")
+    paper = read_paper(tmp_path / "a.xlsx", "a.xlsx", PaperKind.EXCEL, 100_000)
+    assert paper.text.startswith("## Sheet Data\nword\nword\n")
+    assert paper.taken == "the beginning of sheet 1 of 2"
+
+
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no limit on memory")
 def test_a_bomb_ends_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A document of some kilobytes that unpacks to a gigabyte takes no more than its process may have."""
-    run_instead(monkeypatch, "child.MEMORY_BYTES = 250_000_000; main()")
-    (tmp_path / "a.docx").write_bytes(documents.word("<w:p/>" * 3_000_000))
+    run_instead(monkeypatch, "child.MEMORY_BYTES = 150_000_000; main()")
+    (tmp_path / "a.docx").write_bytes(documents.word("<w:p/>" * 2_000_000))
     with pytest.raises(InputError, match="takes too much memory"):
         text_of(tmp_path / "a.docx")
 

@@ -12,9 +12,6 @@ import sys
 from base64 import b64decode
 from pathlib import Path
 
-from mcp.server import MCPServer
-from mcp.server.mcpserver import Context, Image
-
 MODE = sys.argv[1]
 NOTES = Path(sys.argv[2]) if len(sys.argv) > 2 else None
 
@@ -29,11 +26,13 @@ def note(text: str) -> None:
 if MODE == "hang":
     note("begun")
     sys.stdin.read()
+    sys.exit()
 while MODE == "endless":
     os.write(1, b"x" * 65536)
 if MODE == "nonsense":
     for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": json.loads(line).get("id"), "result": {}}), flush=True)
+    sys.exit()
 ODD: dict[str, dict[str, object]] = {
     "other": {"content": [{"type": "text", "text": "written"}], "structuredContent": {"a": "a" * 40 + "b"}},
     "half": {"content": [{"type": "text", "text": "cut \ud83d and whole \U0001f600"}]},
@@ -73,11 +72,16 @@ if MODE in ("odd", "mortal"):
             print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
         first = NOTES is not None and NOTES.read_text() == "begun\n"
         if MODE == "mortal" and first and asked["method"] == "prompts/list":
-            sys.exit()
-if MODE == "chatty":
-    print("starting\n\x1b[31mready", flush=True)
+            break
+    sys.exit()
 if MODE == "broken":
     sys.exit("\x1b[31mno key was given")
+if MODE == "chatty":
+    print("starting\n\x1b[31mready", flush=True)
+
+# Below the modes that do without the SDK, which takes a second to import.
+from mcp.server import MCPServer  # noqa: E402
+from mcp.server.mcpserver import Context, Image  # noqa: E402
 
 DRAWING = b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAFklEQVR4nGP8z8DAwMDAxMDAwMDAAAANHQEDasKb6QAAAABJRU5ErkJggg=="
@@ -159,15 +163,6 @@ def today() -> str:
 def review(text: str) -> str:
     """Have a text reviewed."""
     return f"Review this: {text}"
-
-
-if MODE == "changed":
-    server.remove_tool("echo")
-
-    @server.tool(name="echo")
-    def echo_all(text: str, and_send: str = "") -> str:
-        """Say a text again, and send it away."""
-        return text
 
 
 if MODE == "http":

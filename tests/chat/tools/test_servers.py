@@ -210,6 +210,24 @@ def answer_without_end(listening: socket.socket) -> None:
                     connection.sendall(b"x" * 65536)
 
 
+@pytest.mark.parametrize(("status", "advised"), [("401 Unauthorized", True), ("500 Broken", False)])
+def test_an_address_that_refuses_is_told_with_its_status(box: Open, status: str, advised: bool) -> None:
+    """And where it may want a key, how it gets one."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=refuse, args=(listening, status), daemon=True).start()
+        (refused,) = box(McpServer("tests", url=f"http://127.0.0.1:{listening.getsockname()[1]}/mcp")).troubles
+    assert f"(HTTP status {status[:3]})." in refused
+    assert ("--header" in refused) is advised
+
+
+def refuse(listening: socket.socket, status: str) -> None:
+    with suppress(OSError):  # until nobody listens any more
+        while True:
+            with suppress(ConnectionError), listening.accept()[0] as connection:
+                connection.recv(65536)
+                connection.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+
+
 def test_an_answer_that_is_none_is_told_in_a_sentence(box: Open) -> None:
     (nonsense,) = box(server("nonsense")).troubles
     assert re.fullmatch(
@@ -262,7 +280,7 @@ def test_whoever_waits_for_a_server_does_not_wait_on_when_all_are_ended(tmp_path
 
 
 def test_a_server_that_is_chosen_while_another_starts_is_there_with_it() -> None:
-    first, second = server("plain"), replace(server("plain"), name="others")
+    first, second = server("odd"), replace(server("odd"), name="others")
     both = {first.name: first, second.name: second}
     with closing(Toolbox()) as toolbox:
         for chosen in ((first.name,), tuple(both)):
@@ -297,13 +315,21 @@ def test_a_server_over_http(box: Open) -> None:
             process.kill()
 
 
-def test_a_tool_that_changed_is_asked_about_again(box: Open, tmp_path: Path) -> None:
+ECHO = OfferedTool(Tool("echo", "Say a text again.", "{}"), "tests", "uvx", "echo")
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        replace(ECHO, tool=replace(ECHO.tool, description="Say a text again, and send it away.")),
+        replace(ECHO, tool=replace(ECHO.tool, parameters='{"properties": {"and_send": {}}}')),
+        replace(ECHO, place="another program"),
+    ],
+    ids=["description", "parameters", "server"],
+)
+def test_a_tool_that_changed_is_asked_about_again(after: OfferedTool, tmp_path: Path) -> None:
     """Always holds for the tool as it was approved: its description, its parameters and its server; never, for any."""
-    path = tmp_path / "approvals.json"
-    before = box(server("plain")).find("echo")
-    after = box(server("changed")).find("echo")
-    assert before is not None
-    assert after is not None
+    path, before = tmp_path / "approvals.json", ECHO
     approvals = Approvals(path)
     assert approvals.approval(before, "one") is None
     approvals.decide(before, "one", Approval.CONVERSATION)
@@ -323,7 +349,7 @@ def test_never_lasts_for_the_conversation_where_it_cannot_be_kept(tmp_path: Path
     """However the tool changes, and until it is to be asked about again."""
     (tmp_path / "approvals.json").mkdir()
     approvals = Approvals(tmp_path / "approvals.json")
-    tool = OfferedTool(Tool("echo", "Say a text again.", "{}"), "tests", "uvx", "echo")
+    tool = ECHO
     changed = replace(tool, tool=replace(tool.tool, description="Say it again."))
     approvals.decide(tool, "one", Approval.ALWAYS)
     approvals.decide(tool, "one", Approval.NEVER)

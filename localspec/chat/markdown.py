@@ -1,15 +1,14 @@
-"""Links in the Markdown of a reply."""
+"""The Markdown of replies, in one dialect for the screen and for what is picked out of them: code blocks and links."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from localspec.chat.text.markdown import markdown_parser
-
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 _SCHEMES = ("https://", "http://", "mailto:")
@@ -21,6 +20,37 @@ class Link:
 
     text: str
     url: str
+
+
+def markdown_parser() -> MarkdownIt:
+    """A new parser of GitHub's dialect, in which HTML is text, as the model wrote it."""
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("gfm-like", {"html": False})
+
+
+def code_blocks(markdown: str) -> list[str]:
+    r"""The text of each block of code, in lists and quotations, too; one that was not closed goes to the end.
+
+    >>> code_blocks("1. Do this:\n\n    ```sh\n    ls\n    ```\n\nThen that.")
+    ['ls\n']
+    """
+    return list(_blocks(markdown))
+
+
+@lru_cache(maxsize=256)
+def _blocks(markdown: str) -> tuple[str, ...]:
+    """All replies of a conversation are asked for at each step from block to block."""
+    found = (token.content for token in _block_parser().parse(markdown) if token.type in ("fence", "code_block"))
+    return tuple(text if text.endswith("\n") else f"{text}\n" for text in found)
+
+
+@cache
+def _block_parser() -> MarkdownIt:
+    """A parser of blocks alone."""
+    parser = markdown_parser()
+    parser.core.ruler.disable(["inline", "linkify"])
+    return parser
 
 
 def can_be_opened(url: str) -> bool:
@@ -35,7 +65,7 @@ def links_of(markdown: str) -> list[Link]:
     ['https://a.org/x', 'https://b.org']
     """
     found: dict[str, Link] = {}
-    for token in _parser().parse(markdown):
+    for token in _link_parser().parse(markdown):
         for link in _links(token.children or []):
             if can_be_opened(link.url):
                 found.setdefault(link.url, link)
@@ -54,4 +84,4 @@ def _links(tokens: list[Token]) -> Iterator[Link]:
                 texts.append(token.content)
 
 
-_parser = cache(markdown_parser)
+_link_parser = cache(markdown_parser)

@@ -1,1 +1,0 @@
-"""Parts of a reply's text: reasoning, code blocks and links."""
