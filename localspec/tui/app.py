@@ -279,6 +279,16 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
             return False
         return self._chat.swallows(event)
 
+    def get_css_variables(self) -> dict[str, str]:
+        """As Textual's, with quiet scroll bars where the colours are not the terminal's own sixteen."""
+        variables = super().get_css_variables()
+        if self.current_theme.ansi:
+            return variables
+        ground = variables["background"]
+        bars = {"": variables["panel"], "-hover": variables["quiet"], "-active": variables["accent"]}
+        grounds = dict.fromkeys(("-background", "-background-hover", "-background-active", "-corner-color"), ground)
+        return variables | {f"scrollbar{part}": colour for part, colour in (bars | grounds).items()}
+
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """The secondary colour, for themes that do not define one."""
         return {"quiet": quiet_colour(self.current_theme)}

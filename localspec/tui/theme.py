@@ -20,55 +20,61 @@ from localspec.base.visible import visible_line
 from localspec.config.statements import NOT_TOML
 from localspec.tui.tokens.palette import MIN_CONTRAST, contrast, luminance, readable
 
-DARK = Theme(
-    name="localspec-dark",
-    primary="#6FBFA4",
-    secondary="#8E979F",
+
+def _theme(name: str, *, dark: bool, quiet: str, accent: str, selection: int = 30, **colours: str) -> Theme:
+    """A theme of one accent; ``selection`` is the share of it, in percent, behind selected text."""
+    return Theme(
+        name=name,
+        primary=accent,
+        secondary=quiet,
+        accent=accent,
+        dark=dark,
+        variables={"quiet": quiet, "input-selection-background": f"{accent} {selection}%"},
+        **colours,  # type: ignore[arg-type]
+    )
+
+
+DARK = _theme(
+    "localspec-dark",
+    dark=True,
+    background="#121518",
+    surface="#1B1F23",
+    panel="#22272C",
+    foreground="#D5D9DC",
+    quiet="#8E979F",
     accent="#6FBFA4",
     warning="#E8743B",
     error="#F07A6A",
     success="#6FBFA4",
-    foreground="#D5D9DC",
-    background="#121518",
-    surface="#1B1F23",
-    panel="#22272C",
-    dark=True,
-    variables={"quiet": "#8E979F", "input-selection-background": "#6FBFA4 30%"},
 )
-
-LIGHT = Theme(
-    name="localspec-light",
-    primary="#1D7256",
-    secondary="#5F676E",
+LIGHT = _theme(
+    "localspec-light",
+    dark=False,
+    background="#FBFAF7",
+    surface="#F1EFEA",
+    panel="#E8E5DE",
+    foreground="#23282C",
+    quiet="#5F676E",
     accent="#1D7256",
     warning="#A84200",
     error="#B3261E",
     success="#1D7256",
-    foreground="#23282C",
-    background="#FBFAF7",
-    surface="#F1EFEA",
-    panel="#E8E5DE",
-    dark=False,
-    variables={"quiet": "#5F676E", "input-selection-background": "#1D7256 25%"},
+    selection=25,
 )
-
-
-HIGH_CONTRAST = Theme(
-    name="localspec-high-contrast",
-    primary="#5CE1FF",
-    secondary="#E0E0E0",
+HIGH_CONTRAST = _theme(
+    "localspec-high-contrast",
+    dark=True,
+    background="#000000",
+    surface="#101010",
+    panel="#404040",
+    foreground="#FFFFFF",
+    quiet="#E0E0E0",
     accent="#5CE1FF",
     warning="#FFB000",
     error="#FF9C8F",
     success="#7CFFB2",
-    foreground="#FFFFFF",
-    background="#000000",
-    surface="#101010",
-    panel="#404040",
-    dark=True,
-    variables={"quiet": "#E0E0E0", "input-selection-background": "#5CE1FF 40%"},
+    selection=40,
 )
-
 OWN_THEMES = (DARK, LIGHT, HIGH_CONTRAST)
 TERMINAL_DARK, TERMINAL_LIGHT = "ansi-dark", "ansi-light"
 """Textual's themes of the terminal's own sixteen colours."""
@@ -136,9 +142,7 @@ def read_theme(path: Path) -> Theme:
     colours = _completed({name: Color.parse(value) for name, value in found.items()})
     _check_contrasts(path, colours)
     named = {name: colour.hex for name, colour in colours.items()}
-    quiet, accent, dark = named.pop("quiet"), named["accent"], luminance(colours["background"]) < _MIDDLE
-    variables = {"quiet": quiet, "input-selection-background": f"{accent} 30%"}
-    return Theme(name=path.stem, primary=accent, secondary=quiet, dark=dark, variables=variables, **named)  # type: ignore[arg-type]
+    return _theme(path.stem, dark=luminance(colours["background"]) < _MIDDLE, **named)  # type: ignore[arg-type]
 
 
 def _no_theme(path: Path, why: str, hint: str = "See the page of settings.") -> InputError:

@@ -11,6 +11,7 @@ from localspec.chat.tools.offered import OfferedTool
 from localspec.chat.tools.servers import MOST_DESCRIPTION
 from localspec.runtime.messages import Tool, ToolCall
 from localspec.tui.screens.approval import ApprovalScreen
+from localspec.tui.theme import DARK, TERMINAL_DARK
 from tests.tui.support import FakeEngine, make_app, wait_until
 
 WORDS = ("word " * MOST_DESCRIPTION)[:MOST_DESCRIPTION]
@@ -58,3 +59,17 @@ async def test_somebody_who_was_typing_allows_nothing() -> None:
         await pilot.press(*"adjust the job", "enter")
         await wait_until(pilot, lambda: given)
     assert given == [Approval.NO]
+
+
+@pytest.mark.parametrize(("theme", "line"), [(DARK.name, ""), (TERMINAL_DARK, "solid")])
+async def test_the_box_is_set_off_from_the_screen_below(theme: str, line: str) -> None:
+    """By its ground, or by lines where the terminal's own colours have no other ground."""
+    call = ActiveCall(ToolCall("c", "read", "{}"), OfferedTool(Tool("read", "Reads.", "{}")))
+    app = make_app(FakeEngine())
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.theme = theme
+        await app.push_screen(ApprovalScreen(call))
+        await pilot.pause()
+        box = app.screen.query_one("#approval")
+        assert (box.styles.outline_left[0], box.styles.outline_right[0]) == (line, line)
+        assert (box.background_colors[0] != box.background_colors[1]) is not bool(line)

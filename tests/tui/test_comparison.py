@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from tests.tui.support import (
     Clock,
     FakeEngine,
     answer,
+    asked,
     chat,
     notice_text,
     ready,
@@ -124,6 +126,30 @@ async def test_a_new_message_and_a_pair_that_cannot_be_loaded(engine: FakeEngine
         await wait_until(pilot, lambda: pilot.app.screen is chat(pilot))
         turns = session(pilot).thread.turns
         assert [(turn.prompt, turn.text) for turn in turns] == [("Count to two", "one two")]
+
+
+async def test_a_file_that_the_message_mentions_goes_with_it(
+    engine: FakeEngine, app: ChatApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with any message, though it stands behind a command, and its last word was just typed."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("Water the tomatoes.")
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, f"/compare {HERE.id} Summarise @notes.txt")
+        await wait_until(pilot, lambda: engine.prompts)
+        message = asked(engine)[-1]
+        assert "Water the tomatoes." in message
+        assert message.endswith("Summarise @notes.txt")
+        await compared(pilot, engine, "one", None)
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: pilot.app.screen is chat(pilot))
+        assert session(pilot).thread.turns[0].prompt == message
+        engine.inbox.put(Loaded(INFO))
+        await wait_until(pilot, lambda: not session(pilot).busy)
+        await send(pilot, "/race In brief: @notes.txt")
+        await wait_until(pilot, lambda: len(engine.prompts) == 2)
+        assert "Water the tomatoes." in asked(engine)[-1]
 
 
 async def test_leaving_stops_a_load_and_brings_the_pair_back(engine: FakeEngine, app: ChatApp) -> None:

@@ -13,10 +13,11 @@ from textual.widget import Widget
 
 from localspec.chat.commands.command import key_label
 from localspec.chat.commands.keymap import Keymap, resolve_keymap
+from localspec.chat.commands.moving import HELP, QUIT
 from localspec.chat.commands.places import known
+from localspec.chat.markdown import Link
 from localspec.chat.pair_slot import Phase
 from localspec.chat.race import Race
-from localspec.chat.text.links import Link
 from localspec.chat.tokens.marking import ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.config import read_config
@@ -30,7 +31,7 @@ from localspec.tui.screens.links import LinksScreen
 from localspec.tui.screens.race import RaceScreen
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.widgets.glossary import Glossary
-from localspec.tui.widgets.hints import fitting
+from localspec.tui.widgets.key_row import Hint, KeyRow, fitting
 from tests.config.support import configure
 from tests.tui.pairs_support import shelf_of
 from tests.tui.settings_support import chat_config
@@ -126,7 +127,7 @@ async def settings(app: ChatApp, pilot: Pilot[Any]) -> str:
 
 async def links(app: ChatApp, pilot: Pilot[Any]) -> str:
     app.push_screen(LinksScreen([Link("a page", "https://a.org")]))
-    return ".links-quiet"
+    return "#links-keys"
 
 
 async def race(app: ChatApp, pilot: Pilot[Any]) -> str:
@@ -221,6 +222,62 @@ async def test_help_is_one_key_away(app: ChatApp, place: Callable[[ChatApp, Pilo
         await wait_until(pilot, lambda: app.screen is below)
 
 
+@pytest.mark.parametrize(
+    "place",
+    [pairs, stats, settings, search, links, race, inspector],
+    ids=lambda place: place.__name__,
+)
+async def test_a_click_on_the_last_key_of_any_row_leads_back(
+    app: ChatApp, place: Callable[[ChatApp, Pilot[Any]], Awaitable[str]]
+) -> None:
+    """As the key itself does, on every screen that has such a row."""
+    async with app.run_test(size=(140, 40)) as pilot:
+        await begin(app, pilot)
+        row = await place(app, pilot)
+        await wait_until(pilot, lambda: app.screen.query(row) and str(app.screen.query_one(row, KeyRow).render()))
+        keys = app.screen.query_one(row, KeyRow)
+        last_line = str(keys.render()).split("\n")[-1]
+        await pilot.click(keys, offset=(keys.gutter.left + len(last_line) - 1, keys.size.height - 1))
+        await wait_until(pilot, lambda: not app.screen.query(row))
+
+
+async def test_a_click_on_a_key_of_the_list_of_conversations_does_what_the_key_does(store: Store) -> None:
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(140, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", "Some.")
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query("#sidebar-keys"))
+        keys = chat(pilot).query_one("#sidebar-keys", KeyRow)
+        await wait_until(pilot, lambda: keys.size.height == 3)
+        places = {
+            word: (line.index(word), y)
+            for y, line in enumerate(str(keys.render()).split("\n"))
+            for word in line.split()
+        }
+        for word in ("pin", "close"):
+            x, y = places[word]
+            await pilot.click(keys, offset=(keys.gutter.left + x, y))
+        await wait_until(pilot, lambda: not chat(pilot).query("#sidebar-keys"))
+        (listed,) = store.conversations()
+        assert listed.heading.pinned
+
+
+async def test_keys_that_belong_together_are_clicked_apart(app: ChatApp) -> None:
+    """The row of the inspector shows two keys with one word: each goes its own way."""
+    async with app.run_test(size=(140, 40)) as pilot:
+        await begin(app, pilot)
+        row = await inspector(app, pilot)
+        await wait_until(pilot, lambda: app.screen.query(row) and str(app.screen.query_one(row, KeyRow).render()))
+        keys, screen = app.screen.query_one(row, KeyRow), app.screen
+        assert isinstance(screen, InspectorScreen)
+        before, after = (str(keys.render()).index(key_label(NEW[f"inspector-{way}"])) for way in ("left", "right"))
+        await pilot.click(keys, offset=(keys.gutter.left + after, 0))
+        await wait_until(pilot, lambda: screen.index == 1)
+        await pilot.click(keys, offset=(keys.gutter.left + before, 0))
+        await wait_until(pilot, lambda: screen.index == 0)
+
+
 async def test_enter_in_a_filter_is_as_free_as_any_other_key(app: ChatApp) -> None:
     """The list of pairs is left by the key that takes one, and by no other."""
     async with app.run_test(size=(140, 40)) as pilot:
@@ -241,7 +298,9 @@ def test_where_an_action_has_no_key_its_command_is_named_or_the_palette() -> Non
 
 
 def test_an_action_without_a_key_is_in_no_row() -> None:
-    assert str(fitting([("F1", "help"), ("", "nowhere"), ("F2", "")], 80)) == "F1 help   F2"
+    help_key, quit_key = [("F1", HELP)], [("F2", QUIT)]
+    pieces = fitting([Hint(help_key, "help"), Hint([], "nowhere"), Hint(quit_key, "")], 80)
+    assert "".join(piece.text for piece in pieces) == "F1 help   F2"
 
 
 async def test_the_row_of_keys_has_what_changes_the_chosen_turn(store: Store) -> None:

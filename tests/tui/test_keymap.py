@@ -19,6 +19,7 @@ from localspec.tui.keys.bindings import textual_keymap
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.race import RaceScreen
+from localspec.tui.widgets.key_row import KeyRow
 from tests.config.support import configure
 from tests.tui.settings_support import chat_config, settings_app
 from tests.tui.support import (
@@ -185,8 +186,8 @@ async def test_the_inspector_and_the_race_answer_to_the_files_keys() -> None:
         app.push_screen(screen)
         await pilot.pause()
         assert str(screen.query_one("#race-hints").render()) == "Esc back", "while it runs"
-        screen._hint(RACE_AGAIN, RACE_END, RACE_CLOSE)
-        assert str(app.screen.query_one("#race-hints").render()) == "x side by side  Space to the end  Esc back"
+        screen.query_one(KeyRow).show({each: each.title for each in (RACE_AGAIN, RACE_END, RACE_CLOSE)})
+        assert str(app.screen.query_one("#race-hints").render()) == "x side by side   Space to the end   Esc back"
         await pilot.press("escape")
         turn = Turn("Hello")
         turn.reply.receive(make_round(["One", " two"]))
@@ -195,7 +196,7 @@ async def test_the_inspector_and_the_race_answer_to_the_files_keys() -> None:
         )
         await pilot.pause()
         hints = str(app.screen.query_one("#inspector-hints").render())
-        assert hints == "←→ token  ↑↓ line  [] round  F11 rejection  Esc"
+        assert hints == "←→ token   ↑↓ line   [] round   F11 rejection   Esc"
 
 
 async def test_sentences_name_the_files_keys() -> None:

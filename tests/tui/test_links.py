@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Markdown, OptionList
 
-from localspec.chat.text.links import Link, can_be_opened, links_of
+from localspec.chat.markdown import Link, can_be_opened, links_of
 from localspec.store import Store
 from localspec.tui.screens.links import LinksScreen, opened_link
 from localspec.tui.widgets.linked import linked

@@ -26,7 +26,7 @@ from localspec.engine.tally import Tally
 from localspec.engine.timings import Timings
 from localspec.runtime.messages import Reply
 from tests.chat.tokens.support import reply_of
-from tests.tui.support import make_round
+from tests.tui.support import FakeEngine, chat, make_app, make_round, ready, say, wait_until
 
 ROUNDS = st.lists(
     st.builds(
@@ -158,3 +158,14 @@ def test_messages_left_out_are_mentioned() -> None:
         assert bool(opening_note(reply)) == bool(words)
     reply.receive(Started(100, 0, 1, dropped_n=2, cut_n=3))
     assert opening_note(reply).endswith("2 messages were left out, 3 results of tools were cut short")
+
+
+async def test_a_narrow_screen_has_all_counts() -> None:
+    """Drawn together, without room for larger numbers; they are the legend of the marks, too."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(60, 24)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Hello", "One two three.")
+        row = chat(pilot).query_one("#counts")
+        await wait_until(pilot, lambda: "plain" in str(row.render()))
+        assert len(str(row.render()).rstrip()) <= row.size.width

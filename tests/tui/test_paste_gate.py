@@ -62,3 +62,19 @@ def test_bytes_that_are_no_text_do_no_harm() -> None:
 def test_a_paste_with_terminal_codes_in_it_stays_a_paste() -> None:
     """None of them is taken for a key."""
     assert messages(b"\x1b[200~\x1b[A\x1b[31mred\x1b[0m\x1b[20", b"1~x") == ["paste \x1b[A\x1b[31mred\x1b[0m", "x"]
+
+
+def test_a_paste_whose_end_was_lost_ends_with_a_control_key() -> None:
+    """After a pause, as when a connection broke off; the key does nothing else. Until then nothing can end it but
+    its end: text that stalls on its way stays one paste, line breaks and all."""
+    gate = PasteGate()
+    assert not list(gate.feed(f"a{BEGIN}b"))[1:]
+    assert not list(gate.feed("\r"))
+    for _ in range(20):
+        gate.flush()
+    assert not list(gate.feed("c\rd"))
+    assert not list(gate.feed("\x11"))
+    for _ in range(20):
+        gate.flush()
+    assert list(gate.feed("\x11")) == [Pasted("b\rc\rd\x11")]
+    assert list(gate.feed("\x11e")) == ["\x11e"]

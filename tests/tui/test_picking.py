@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 from rich.cells import split_graphemes
+from textual.events import MouseDown, MouseMove, MouseUp
 from textual.geometry import Offset
 from textual.pilot import Pilot
 
 from localspec.chat.tokens.marking import MarkMode
+from localspec.tui.conversation.reasoning_view import ReasoningView
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.links import LinksScreen
 from localspec.tui.tokens.runs import writer
 from tests.tui.looks import hold_still
-from tests.tui.support import chat, make_app, session, views, wait_until
+from tests.tui.support import FakeEngine, chat, make_app, ready, say, session, views, wait_until
 from tests.tui.test_marked_markdown import SAMPLE, marked, reply
 from tests.tui.test_token_marks import LookingEngine
 
@@ -185,3 +187,23 @@ async def test_while_text_is_marked_with_the_mouse_nothing_opens() -> None:
         assert chat(pilot).get_selected_text() == "lived"
         await click(pilot, place)
         await wait_until(pilot, lambda: isinstance(pilot.app.screen, InspectorScreen))
+
+
+async def test_text_that_is_marked_with_the_mouse_stays_unfolded() -> None:
+    """The button that is let go ends the selection; a click alone folds."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Why?", "<think>\nFirst this, then that.\n</think>\n\nSo.")
+        thought = views(pilot)[0].reply.query_one(ReasoningView)
+        await wait_until(pilot, lambda: thought.display and thought.size.height == 1)
+        await pilot.click(thought)
+        await wait_until(pilot, lambda: thought.size.height == 3)
+        x, y = thought.content_region.offset + Offset(0, 2)
+        for event, to in ((MouseDown, x), (MouseMove, x + 9), (MouseUp, x + 9)):
+            pilot.app.post_message(event(None, to, y, 0, 0, 1, False, False, False, to, y))
+        await pilot.pause()
+        assert thought.size.height == 3
+        assert chat(pilot).get_selected_text() == "First this"
+        await pilot.click(thought)
+        await wait_until(pilot, lambda: thought.size.height == 1)

@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 
 from localspec.chat.race import Race, lane_line
@@ -180,7 +181,7 @@ async def test_a_race_on_screen() -> None:
 
 def texts(screen: RaceScreen) -> list[str]:
     """What stands in the lanes."""
-    return ["".join(token.text for token in view.shown_tokens) for view in screen.query(LaneView)]
+    return ["".join(token.text for token in view._reply.tokens) for view in screen.query(LaneView)]
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
@@ -203,6 +204,21 @@ async def test_the_figures_of_a_lane_keep_to_their_rows(width: int) -> None:
                 assert "12000 tokens" in drawn(screen, n)
                 assert drawn(screen, n).rstrip().endswith("tokens/s  done")
                 assert drawn(screen, n).count("\n") < 2
+
+
+async def test_on_a_low_screen_there_is_room_for_the_replies() -> None:
+    """Figures take one row, cut where it is full, and the sentence about the race gives way."""
+    lane = [replace(make_round(["word "] * 8), total_s=0.7) for _ in range(1_500)]
+    race = Race(lambda request: None, count(1).__next__, PROMPT, ReplyOptions(), seed=1)
+    race.speculative.rounds = race.plain.rounds = lane
+    race.speculative.finished = race.plain.finished = Finished(FinishReason.STOP, "", Tally().timings())
+    async with make_app(FakeEngine()).run_test(size=(60, 15)) as pilot:
+        screen = RaceScreen(race, pilot.app._palette)  # type: ignore[attr-defined]
+        pilot.app.push_screen(screen)
+        await wait_until(pilot, lambda: len(list(screen.query(".lane-line"))) == 2 and "tokens/s" in drawn(screen, 0))
+        for view in screen.query(LaneView):
+            assert view.query_one(".lane-line").size.height == 1
+            assert view.query_one(VerticalScroll).size.height >= 4
 
 
 def drawn(screen: RaceScreen, n: int) -> str:

@@ -10,7 +10,7 @@ import pytest
 from localspec.base.errors import NotFoundError, OutputError, StoreError, UsageError
 from localspec.chat.exporting import export, file_name
 from localspec.chat.history import History, age
-from localspec.chat.text.fences import code_blocks
+from localspec.chat.markdown import code_blocks
 from localspec.engine.events import Origin, Token
 from localspec.runtime.reasoning import Reasoning, tokens_before
 from localspec.store import Store

@@ -356,12 +356,13 @@ async def test_a_change_on_disk_is_seen_when_the_screen_opens_and_on_a_key() -> 
 
 async def test_a_file_that_cannot_be_written_is_a_sentence() -> None:
     """And nothing on the screen pretends otherwise."""
-    app = settings_app(FakeEngine(), "model = { ctx = 512 }\n")
+    text = 'reply = { max_tokens = 512, stop = [\n"END"] }\n'
+    app = settings_app(FakeEngine(), text)
     async with app.run_test() as pilot:
-        await open_settings(pilot, "model.ctx")
+        await open_settings(pilot, "reply.max_tokens")
         await pilot.press("enter", "9", "enter")
         assert "by hand" in said(pilot)
-    assert config_file().read_text() == "model = { ctx = 512 }\n"
+    assert config_file().read_text() == text
 
 
 async def test_a_broken_file_is_told_when_the_app_opens() -> None:

@@ -18,8 +18,8 @@ from textual.widgets import OptionList
 from localspec.base.errors import InputError
 from localspec.base.paths import user_paths
 from localspec.chat.commands.places import known
+from localspec.chat.markdown import Link
 from localspec.chat.pair_slot import Phase
-from localspec.chat.text.links import Link
 from localspec.config import read_config, setting
 from localspec.config.kinds import Choice
 from localspec.tui.app import ChatApp
@@ -39,7 +39,7 @@ from localspec.tui.tokens.palette import MIN_CONTRAST, contrast, palette_for
 from tests.tui.pairs_support import shelf_of
 from tests.tui.settings_support import chat_config
 from tests.tui.stats_support import full_store
-from tests.tui.support import FakeEngine, make_app, notice_text, send, wait_until
+from tests.tui.support import FakeEngine, make_app, notice_text, send, transcript_of, wait_until
 
 TEXTS = ("foreground", "quiet", "accent", "error", "warning", "success")
 BACKGROUNDS = ("background", "surface")
@@ -270,3 +270,16 @@ async def test_every_piece_of_a_highlighted_row_can_be_read(theme: str, place: s
             seen = as_seen(front, sixteen, Color(*sixteen[7 if dark else 0]))
             ground = as_seen(back, sixteen, Color(*sixteen[0 if dark else 15]))
             assert contrast(seen, ground) >= MIN_CONTRAST, f"{text!r}: {contrast(seen, ground):.2f}"
+
+
+@pytest.mark.parametrize("theme", [DARK.name, LIGHT.name, HIGH_CONTRAST.name, TERMINAL_DARK, TERMINAL_LIGHT])
+async def test_scroll_bars_can_be_seen(theme: str) -> None:
+    """In the terminal's own sixteen colours, too, where a panel has none."""
+    app = make_app(FakeEngine())
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.theme = theme
+        await pilot.pause()
+        styles = transcript_of(pilot).styles
+        for part in (styles.scrollbar_color, styles.scrollbar_color_hover, styles.scrollbar_color_active):
+            assert part.a
+            assert part != styles.scrollbar_background

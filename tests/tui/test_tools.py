@@ -29,6 +29,7 @@ from localspec.tui.screens.approval import ApprovalScreen
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.tools import ToolsScreen
 from localspec.tui.tokens.token_view import TokenView
+from localspec.tui.widgets.sidebar import Sidebar
 from tests.config.support import configure
 from tests.store.support import open_store
 from tests.tui.settings_support import settings_app
@@ -114,6 +115,26 @@ async def test_a_wider_terminal_shows_more_of_a_call(tmp_path: Path) -> None:
         await wait_until(pilot, lambda: session(pilot).free)
 
 
+async def test_a_folded_call_is_one_row_in_any_script(tmp_path: Path) -> None:
+    """Also where each character takes two cells; unfolded it is all there."""
+    (tmp_path / "a.txt").write_text("読" * 100)
+    engine = FakeEngine()
+    app = make_app(engine, replace(LAUNCH, tools=ToolChoice(tool=("read_file",), tool_folder=tmp_path)))
+    app.session.tool_use.approvals = Approvals(tmp_path / "approvals.json")
+    async with app.run_test(size=(80, 24)) as pilot:
+        engine.load()
+        await send(pilot, "Read it.")
+        await wait_until(pilot, lambda: engine.prompts)
+        engine.call(ToolCall("c1", "read_file", '{"path": "a.txt"}'))
+        await wait_until(pilot, lambda: isinstance(app.screen, ApprovalScreen))
+        await pilot.press("down", "enter")
+        rows = views(pilot)[0].calls
+        await wait_until(pilot, lambda: "→ 読" in str(rows.render()))
+        await wait_until(pilot, lambda: rows.size.height == 1)
+        rows.turn()
+        await wait_until(pilot, lambda: rows.size.height == 4)
+
+
 async def test_the_markup_of_calls_is_not_shown(tmp_path: Path) -> None:
     """Neither while it is written nor after, as tokens, as Markdown, copied or restored; the inspector has it."""
     engine, store = FakeEngine(), open_store(tmp_path / "talk.db")
@@ -188,6 +209,36 @@ async def test_somebody_who_types_is_not_interrupted(tmp_path: Path) -> None:
         assert app.screen is chat(pilot)
         await pilot.press("alt+shift+c")
         await wait_until(pilot, lambda: isinstance(app.screen, ApprovalScreen))
+
+
+@pytest.mark.parametrize("key", ["f9", "f7"])
+async def test_somebody_who_is_elsewhere_is_not_interrupted_either(key: str, tmp_path: Path) -> None:
+    """On the screen of settings or in the list of conversations Enter is meant for what is marked there."""
+    engine = FakeEngine()
+    app = make_app(engine, replace(LAUNCH, tools=ToolChoice(tool=("read_file",), tool_folder=tmp_path)))
+    app.session.tool_use.approvals = Approvals(tmp_path / "approvals.json")
+    async with app.run_test(size=(120, 24)) as pilot:
+        engine.load()
+        await send(pilot, "Read it.")
+        await wait_until(pilot, lambda: engine.prompts)
+        await pilot.press(key)
+        await wait_until(pilot, lambda: app.screen is not chat(pilot) or chat(pilot).query(Sidebar))
+        elsewhere = app.screen
+        engine.call(ToolCall("c1", "read_file", "{}"))
+        await wait_until(pilot, lambda: "read_file waits for your answer" in notice_text(pilot))
+        assert app.screen is elsewhere
+        await pilot.press("escape", "alt+shift+c")
+        await wait_until(pilot, lambda: isinstance(app.screen, ApprovalScreen))
+
+
+async def test_on_a_low_screen_the_list_has_its_keys() -> None:
+    app = make_app(FakeEngine())
+    async with app.run_test(size=(60, 15)) as pilot:
+        await send(pilot, "/tools")
+        await wait_until(pilot, lambda: isinstance(app.screen, ToolsScreen) and app.screen.query("#tools-keys"))
+        await pilot.pause()
+        for part in ("#tools-note", "#tools-keys"):
+            assert app.screen.query_one("#tools").region.contains_region(app.screen.query_one(part).region)
 
 
 async def test_tools_are_switched_in_their_list() -> None:

@@ -16,6 +16,9 @@ take_joiners()
 class Typing(App[None]):
     """A text area and a field."""
 
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return {"quiet": "gray"}
+
     def compose(self) -> ComposeResult:
         yield BoundArea()
         yield Field()

@@ -70,6 +70,10 @@ class CallController:
         await asyncio.to_thread(self._session.tool_use.toolbox.wait)
         changed()
 
+    def put(self, message: str) -> None:
+        """Put a message into the prompt, in front of what is written there."""
+        self._prompt.put_back([WrittenMessage(message)])
+
     def put_later(self, message: Future[str]) -> None:
         """Put a message into the prompt once it is there; say why it is not."""
         self._turns.transcript.run_worker(self._put_later(message))
@@ -80,7 +84,7 @@ class CallController:
         except LocalSpecError as error:
             self._turns.say(str(error))
         else:
-            self._prompt.put_back([WrittenMessage(text)])
+            self.put(text)
 
     def prepare(self, tour: Tour) -> None:
         """Write the question of the tour's step in place of another of its own, and lend its tools."""
@@ -106,10 +110,17 @@ class CallController:
         asking = chain.asking if chain is not None else None
         if asking is not None and asking is not self._asked:
             self._asked = asking
-            if self._prompt.area.text:
-                self._turns.say(self._turns.keymap.worded(f"{asking.call.name} waits for your answer: {{calls}}."))
-            else:
+            if self._user_is_idle:
                 self._ask(asking)
+            else:
+                self._turns.say(self._turns.keymap.worded(f"{asking.call.name} waits for your answer: {{calls}}."))
+
+    @property
+    def _user_is_idle(self) -> bool:
+        """True unless a key may be meant for a message, another field or another screen."""
+        screen = self._turns.transcript.screen
+        in_chat = screen.app.screen is screen and screen.focused in (None, self._prompt.area)
+        return in_chat and not self._prompt.area.text
 
     def goes_on(self, turn: Turn) -> None:
         """Draw the turn that goes on from the results."""

@@ -41,7 +41,9 @@ class ComparisonController:
         prompt: Prompt,
         palette: Callable[[], Palette],
         wake: Callable[[], None],
+        with_files: Callable[[str], str],
     ) -> None:
+        """``with_files`` gives a message of the command with the files that it mentions."""
         self._session = session
         self._pairs = pairs
         self._settings = settings
@@ -49,6 +51,7 @@ class ComparisonController:
         self._prompt = prompt
         self._palette = palette
         self._wake = wake
+        self._with_files = with_files
 
     @property
     def _app(self) -> App[object]:
@@ -59,6 +62,7 @@ class ComparisonController:
         """Answer a message with each of the named pairs. Raises LocalSpecError."""
         found = {pair.id: pair for pair in await asyncio.to_thread(self._pairs.library.world.judged)}
         ids, message = named_pairs(text, found, self._session.chat_config.pair_id)
+        message = self._with_files(message) if message else ""
         chat_configs = [await self._config(found[each]) for each in ids]
         if not self._free:
             return _BUSY

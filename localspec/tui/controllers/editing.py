@@ -16,7 +16,7 @@ from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.message import WrittenMessage, taken_apart
 from localspec.chat.session import ChatSession
 from localspec.chat.turn import Turn
-from localspec.tui.controllers.turns import TurnController
+from localspec.tui.controllers.turns import NOTHING_SAID, TurnController
 from localspec.tui.conversation.turn_notes import leading_n, unfinished
 from localspec.tui.keys.handling import handles
 from localspec.tui.prompt.prompt import Prompt
@@ -213,11 +213,12 @@ class EditingController:
         self._say("The full turns are back." if undone.is_summary else "The turn is back.")
 
     def _free_to_change(self) -> Turn | None:
-        turn = self._turns.free_to_change()
-        if turn is not None and turn.is_summary:
-            self._say(SUMMARY)
-            return None
-        return turn
+        """The turn that commands are about, if it can be changed now; otherwise None, after a notice."""
+        turn = self._turns.chosen
+        if turn is not None and self._session.free and not turn.is_summary:
+            return turn
+        self._say(NOTHING_SAID if turn is None else SUMMARY if self._session.free else self._turns.busy)
+        return None
 
 
 def _goes_on(turn: Turn) -> bool:

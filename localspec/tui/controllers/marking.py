@@ -37,15 +37,20 @@ class MarkingController:
         palette: Callable[[], Palette],
         wake: Callable[[], None],
         say: Callable[[str], None],
+        with_files: Callable[[str], str],
         *,
         new_here: bool = False,
     ) -> None:
-        """``new_here``: this is the reader's first conversation."""
+        """``with_files`` gives a message of the command with the files that it mentions.
+
+        ``new_here``: this is the reader's first conversation.
+        """
         self._session = session
         self._transcript = transcript
         self._palette = palette
         self._wake = wake
         self._say = say
+        self._with_files = with_files
         self._new_here = new_here
 
     @property
@@ -136,7 +141,7 @@ class MarkingController:
         prompt: tuple[Message, ...] | str
         if text:
             system = (Message(Role.SYSTEM, chat_config.system),) if chat_config.system else ()
-            prompt, options = (*system, Message(Role.USER, text)), chat_config.reply
+            prompt, options = (*system, Message(Role.USER, self._with_files(text))), chat_config.reply
         elif last is not None and last.asked is not None:
             prompt, options = last.asked.prompt, last.asked.options
         else:

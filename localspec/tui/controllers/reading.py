@@ -12,9 +12,8 @@ from textual.widget import Widget
 from localspec.chat.commands.conversations import EXPORT, RENAME
 from localspec.chat.commands.turns import CODE, COPY, FAST, LINKS, PASSAGES, THOUGHTS
 from localspec.chat.exporting import export
+from localspec.chat.markdown import code_blocks, links_of
 from localspec.chat.session import ChatSession
-from localspec.chat.text.fences import code_blocks
-from localspec.chat.text.links import links_of
 from localspec.chat.turn import Turn
 from localspec.tui.controllers.turns import NOTHING_SAID, TurnController
 from localspec.tui.conversation.summary_view import SummaryView

@@ -63,14 +63,12 @@ class SummaryController:
 
 
 def _too_little(kept_n: int) -> str:
-    if not kept_n:
-        return "There is no turn to summarise."
-    stay = "the last turn stays" if kept_n == 1 else f"the last {kept_n} turns stay"
-    return (
-        f"There is no turn to summarise: {stay} as they are. /compact 0 takes all."
-        if kept_n > 1
-        else (f"There is no turn to summarise: {stay} as it is. /compact 0 takes it, too.")
-    )
+    match kept_n:
+        case 0:
+            return "There is no turn to summarise."
+        case 1:
+            return "There is no turn to summarise: the last turn stays as it is. /compact 0 takes it, too."
+    return f"There is no turn to summarise: the last {kept_n} turns stay as they are. /compact 0 takes all."
 
 
 def _left_out(turn: Turn) -> str:

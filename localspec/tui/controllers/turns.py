@@ -52,16 +52,6 @@ class TurnController:
         """The notice that something is not possible during a reply."""
         return self.keymap.worded(_BUSY)
 
-    def free_to_change(self) -> Turn | None:
-        """The turn that commands are about, if it can be changed now; otherwise None, after a notice."""
-        turn = self.chosen
-        if turn is None:
-            self.say(NOTHING_SAID)
-        elif not self.session.free:
-            self.say(self.busy)
-            return None
-        return turn
-
     # Drawing
 
     async def show(self) -> None:

@@ -20,7 +20,10 @@ _SHOWN_CHARS = 4_000
 class CallsView(Static):
     """Folded at first; a click unfolds it."""
 
-    DEFAULT_CSS = "CallsView { height: auto; color: $quiet; margin: 1 0 0 2; display: none; }"
+    DEFAULT_CSS = """
+    CallsView { height: auto; color: $quiet; margin: 1 0 0 2; display: none; }
+    CallsView.-folded { text-wrap: nowrap; text-overflow: ellipsis; }
+    """
 
     def __init__(self, results: Sequence[Node] = ()) -> None:
         super().__init__("", markup=False)
@@ -54,10 +57,12 @@ class CallsView(Static):
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
-        self.turn()
+        if self.text_selection is None:  # else it ends a selection of text in here
+            self.turn()
 
     def _draw(self) -> None:
         self.display = bool(self._rows)
+        self.set_class(not self._unfolded, "-folded")
         self.update(Content("\n".join(self._lines())))
 
     def _lines(self) -> Iterator[str]:

@@ -38,7 +38,8 @@ class ReasoningView(Static):
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
-        self.turn()
+        if self.text_selection is None:  # else it ends a selection of text in here
+            self.turn()
 
     def _draw(self) -> None:
         thought = self._reasoning

@@ -35,7 +35,7 @@ class SummaryView(TurnView):
         self.draw_question()
 
     def on_click(self, event: events.Click) -> None:
-        if event.widget is self.prompt_row:
+        if event.widget is self.prompt_row and self.prompt_row.text_selection is None:
             event.stop()
             self.unfold()
 

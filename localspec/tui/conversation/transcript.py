@@ -33,9 +33,6 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
     Transcript {
         align-horizontal: center; padding: 0 0 1 0;
         scrollbar-size-vertical: 1; scrollbar-gutter: stable; scrollbar-visibility: hidden;
-        scrollbar-color: $panel; scrollbar-color-hover: $quiet; scrollbar-color-active: $accent;
-        scrollbar-background: $background; scrollbar-background-hover: $background;
-        scrollbar-background-active: $background;
     }
     """
 
@@ -142,11 +139,8 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
         if self._following:
             self.run_worker(self._formats.apply_deferred())
 
-    def _reformat(self) -> None:
-        self._show()
-
     @work(group="view", exclusive=True)
-    async def _show(self) -> None:
+    async def _reformat(self) -> None:
         """Apply the format to all replies; the text the reader looks at stays in place."""
         place = self._place()
         await self._formats.apply_near()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
@@ -63,16 +63,6 @@ def key_of(node: DOMNode, command: Command) -> str:
     """The key in force in the app, as people write it; empty if the command has none."""
     keys = node.app._keymap.get(command.id, command.keys)
     return "" if keys.startswith(_UNBOUND) else key_label(keys)
-
-
-def hint_line(hints: Sequence[tuple[str, str]]) -> str:
-    """Keys with what they do, in a row; those that have no key are left out."""
-    return "  ".join(f"{key} {what}".strip() for key, what in hints if key)
-
-
-def both(one: str, other: str) -> str:
-    """Two keys that belong together, for one hint."""
-    return "/".join(filter(None, (one, other)))
 
 
 def _binding(command: Command, *, show: bool | None = None, priority: bool = False) -> Binding:

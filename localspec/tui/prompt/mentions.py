@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from localspec.chat.commands.slash import is_command
+from localspec.chat.commands.slash import find_command, is_command
+from localspec.chat.commands.watching import COMPARE, RACE
 from localspec.chat.compose.attaching import Attaching
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.mentions import written as written_path
@@ -15,6 +16,8 @@ from localspec.tui.prompt.area import PromptParts
 
 PATIENCE_S = 1.0
 """A message waits no longer for what it is near to: it then goes with the passages that its words find."""
+_OF_MESSAGES = (COMPARE, RACE)
+"""Commands with a message behind them, whose files go with it."""
 NOT_SENT = "A message was not sent: it was changed or left while its files were being read."
 
 
@@ -41,7 +44,8 @@ class Mentions:
     def hold(self, written: WrittenMessage) -> bool:
         """Return True if the message must wait for its files; it is sent as soon as they are read."""
         command = is_command(written.text)
-        untried = [] if command else self.attaching.claim(f"{written.text} ")
+        files = not command or find_command(written.text) in _OF_MESSAGES
+        untried = self.attaching.claim(f"{written.text} ") if files else []
         if not untried and not self.attaching.busy:
             return not command and self._wait_for_meaning(written)
         self._held = written.text

@@ -23,10 +23,11 @@ from localspec.chat.commands.places import (
 )
 from localspec.chat.tools.approvals import Approval
 from localspec.chat.tools.chain import ActiveCall
-from localspec.tui.keys.bindings import bindings_of, hint_line, key_of
+from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowModal
 from localspec.tui.widgets.bar import ReadableBar
+from localspec.tui.widgets.key_row import KeyRow
 
 _CHOICES = (
     (Approval.NO, "Not this time"),
@@ -53,8 +54,7 @@ class ApprovalScreen(RowModal[Approval | None], CommandTarget):
     ApprovalScreen #approval-title { color: $accent; text-style: bold; height: auto; max-height: 2; }
     ApprovalScreen .approval-quiet { color: $quiet; height: auto; max-height: 4; }
     ApprovalScreen #approval-arguments {
-        height: auto; max-height: 20vh; margin: 1 0; scrollbar-size-vertical: 1;
-        scrollbar-color: $panel; scrollbar-background: $surface;
+        height: auto; max-height: 20vh; margin: 1 0; scrollbar-size-vertical: 1; scrollbar-background: $surface;
     }
     ApprovalScreen #approval-arguments Static { height: auto; }
     ApprovalScreen OptionList, ApprovalScreen OptionList:ansi, ApprovalScreen OptionList:focus {
@@ -64,7 +64,7 @@ class ApprovalScreen(RowModal[Approval | None], CommandTarget):
     ApprovalScreen OptionList > .option-list--option-highlighted {
         background: $panel; color: $foreground; text-style: bold;
     }
-    ApprovalScreen #approval-keys { margin: 1 0 0 0; }
+    ApprovalScreen #approval-keys { padding: 0; margin: 1 0 0 0; }
     ApprovalScreen.-short #approval { padding: 0 2; max-height: 100%; }
     ApprovalScreen.-short #approval-title, ApprovalScreen.-short .approval-quiet { max-height: 1; }
     ApprovalScreen.-short #approval-arguments { max-height: 4; margin: 0; }
@@ -90,7 +90,7 @@ class ApprovalScreen(RowModal[Approval | None], CommandTarget):
             with self._arguments:
                 yield Static(Content(visible(self._call.call.arguments)))
             yield self._list
-            yield Static("", classes="approval-quiet", id="approval-keys", markup=False)
+            yield KeyRow(id="approval-keys")
 
     def on_mount(self) -> None:
         self._list.highlighted = 0
@@ -102,8 +102,7 @@ class ApprovalScreen(RowModal[Approval | None], CommandTarget):
     def _hint(self) -> None:
         """Show the keys, that for more arguments where they do not fit."""
         more = (APPROVAL_PAGE_DOWN,) if self._arguments.max_scroll_y else ()
-        hints = [(key_of(self, each), each.title) for each in (APPROVAL_CHOOSE, *more, APPROVAL_STOP)]
-        self.query_one("#approval-keys", Static).update(hint_line(hints))
+        self.query_one(KeyRow).show({each: each.title for each in (APPROVAL_CHOOSE, *more, APPROVAL_STOP)})
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(_CHOICES[event.option_index][0])

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, ClassVar
@@ -132,7 +133,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         self._importing = Importing(session.store, self.say)
         self._summaries = SummaryController(self._turns)
         self._marking = MarkingController(
-            session, self._transcript, palette, self._wake, self._notices.say, new_here=new_here
+            session, self._transcript, palette, self._wake, self._notices.say, self._with_files, new_here=new_here
         )
         self._calls = CallController(session, settings, self._turns, self._prompt, self._wake)
         self._tour.moved = self._calls.prepare
@@ -154,7 +155,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         )
         self._focus = FocusController(self._transcript, self._prompt, self._foot.hints, self._reading, self._editing)
         self._comparing = ComparisonController(
-            session, controller, settings, self._turns, self._prompt, palette, self._wake
+            session, controller, settings, self._turns, self._prompt, palette, self._wake, self._with_files
         )
         self._conversations = ConversationController(
             session, settings, self._turns, self._prompt, self._focus, self._pending, controller, self._welcome
@@ -232,6 +233,10 @@ class ChatScreen(RowScreen[None], CommandTarget):
             await self.run_command(command, argument)
             self._in_progress = None
 
+    def _with_files(self, message: str) -> str:
+        """A message behind the command that is being carried out, with the files that it mentions."""
+        return replace(self._in_progress, text=message, pasted={}).content if self._in_progress is not None else message
+
     def _read_ahead(self, written: WrittenMessage) -> None:
         """Have the engine read what will stand before the reply, as far as that is sure."""
         if self._preferences.reads_ahead:
@@ -260,12 +265,9 @@ class ChatScreen(RowScreen[None], CommandTarget):
             *(self._marking, self._comparing, self._reading, self._calls, self._focus, self._conversations),
             *(self._transcript, self._prompt, self),
         )
-        front_end = ScreenFrontEnd(self._settings, self.say, partial(_ask, self.app), self._put, self._calls.put_later)
+        ask = partial(_ask, self.app)
+        front_end = ScreenFrontEnd(self._settings, self.say, ask, self._calls.put, self._calls.put_later)
         return common_handlers(front_end) | turns | own
-
-    def _put(self, message: str) -> None:
-        """Put a message into the prompt, in front of what is written there."""
-        self._prompt.put_back([WrittenMessage(message)])
 
     async def carry_out(self, handler: Handler) -> None:
         """Call it, say what it returns or why it is refused, and draw."""

@@ -17,12 +17,12 @@ from localspec.base.errors import LocalSpecError
 from localspec.base.visible import visible, visible_line
 from localspec.chat.commands import places
 from localspec.chat.compose.cleaning import cleaned
-from localspec.tui.keys.bindings import bindings_of, key_of
+from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.prompt.area import BoundArea
 from localspec.tui.prompt.editor import edit_in
 from localspec.tui.textual_fixes.compositor import RowModal
-from localspec.tui.widgets.hints import fitting
+from localspec.tui.widgets.key_row import KeyRow
 
 _ABOUT_ROWS_N = 5
 
@@ -59,7 +59,7 @@ class FormScreen(RowModal[None], CommandTarget):
     FormScreen FormArea .text-area--cursor-line { background: $panel; }
     FormScreen FormArea .text-area--placeholder { color: $quiet; }
     FormScreen #form-refused { color: $error; height: auto; max-height: 2; display: none; }
-    FormScreen #form-keys { height: auto; }
+    FormScreen #form-keys { padding: 0; }
     FormScreen.-short #form { padding: 0 2; }
     FormScreen.-short #form-about { max-height: 1; margin: 0; }
     FormScreen.-short #form-fields { max-height: 55vh; }
@@ -75,7 +75,7 @@ class FormScreen(RowModal[None], CommandTarget):
         self._areas = {name: FormArea(text) for name, text in fields.items()}
         self._then = then
         self._refused = Static("", id="form-refused", markup=False)
-        self._keys = Static("", id="form-keys", classes="quiet", markup=False)
+        self._keys = KeyRow(id="form-keys")
 
     def compose(self) -> ComposeResult:
         with Vertical(id="form"):
@@ -98,8 +98,7 @@ class FormScreen(RowModal[None], CommandTarget):
     def on_resize(self) -> None:
         alone = len(self._areas) == 1
         shown = [each for each in places.IN_FORM.commands if each.hinted and not (alone and each is places.FORM_NEXT)]
-        pairs = [(key_of(self, each), each.title) for each in shown]
-        self._keys.update(fitting(pairs, max(20, self._keys.size.width or self.size.width - 12)))
+        self._keys.show({each: each.title for each in shown})
 
     @handles(places.FORM_KEEP)
     def keep(self) -> None:

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, VerticalScroll
-from textual.content import Content
-from textual.widgets import Static
 
 from localspec.chat.commands import places
-from localspec.chat.commands.command import Command
 from localspec.chat.token_queries import TokenQueries
 from localspec.chat.tokens.marking import MarkMode, ReplyFormat
 from localspec.chat.turn import Turn
-from localspec.tui.keys.bindings import bindings_of, hint_line, key_of
+from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.tokens.palette import Palette
 from localspec.tui.tokens.token_panel import TokenPanel
 from localspec.tui.tokens.token_view import TokenView
+from localspec.tui.widgets.key_row import KeyHints, KeyRow
 
 
 class InspectorScreen(RowScreen[None], CommandTarget):
@@ -35,13 +32,10 @@ class InspectorScreen(RowScreen[None], CommandTarget):
     DEFAULT_CSS = """
     InspectorScreen { background: $background; color: $foreground; align-horizontal: center; }
     InspectorScreen #inspector-body { height: 1fr; layout: vertical; max-width: 92; }
-    InspectorScreen #inspector-text {
-        height: 1fr; min-height: 3; padding: 1 2 0 2;
-        scrollbar-size-vertical: 1; scrollbar-color: $panel; scrollbar-background: $background;
-    }
+    InspectorScreen #inspector-text { height: 1fr; min-height: 3; padding: 1 2 0 2; scrollbar-size-vertical: 1; }
     InspectorScreen.-short #inspector-text { padding: 0 2; }
     InspectorScreen TokenPanel { height: 13; max-height: 75%; padding: 0 2; border-top: solid $panel; }
-    InspectorScreen #inspector-hints { height: 1; width: 100%; max-width: 92; padding: 0 2; color: $quiet; }
+    InspectorScreen #inspector-hints { max-width: 92; }
     InspectorScreen.-wide #inspector-body, InspectorScreen.-wide #inspector-hints { max-width: 140; }
     InspectorScreen.-wide #inspector-body { layout: horizontal; }
     InspectorScreen.-wide TokenPanel {
@@ -85,7 +79,7 @@ class InspectorScreen(RowScreen[None], CommandTarget):
             with VerticalScroll(id="inspector-text", can_focus=False):
                 yield self._tokens
             yield self._panel
-        yield Static("", id="inspector-hints", markup=False)
+        yield KeyRow(id="inspector-hints")
 
     def on_mount(self) -> None:
         self._tokens.mark(self._mode, keep_ghosts=True)
@@ -153,20 +147,15 @@ class InspectorScreen(RowScreen[None], CommandTarget):
 
     def _hint(self, before: str = "") -> None:
         """Show the keys of this screen."""
-        key = partial(key_of, self)
-
-        def both(first: Command, second: Command) -> str:
-            return _arrows(key(first) + key(second))
-
-        hints = (
-            (both(places.INSPECTOR_LEFT, places.INSPECTOR_RIGHT), "token"),
-            (both(places.INSPECTOR_UP, places.INSPECTOR_DOWN), "line"),
-            (both(places.INSPECTOR_ROUND_BEFORE, places.INSPECTOR_ROUND_AFTER), "round"),
-            (key(places.INSPECTOR_REJECTION), "rejection"),
-            (key(places.INSPECTOR_MARKS), "marks"),
-            (key(places.INSPECTOR_CLOSE), ""),
-        )
-        self.query_one("#inspector-hints", Static).update(Content(before + hint_line(hints)))
+        hints: KeyHints = {
+            (places.INSPECTOR_LEFT, places.INSPECTOR_RIGHT): "token",
+            (places.INSPECTOR_UP, places.INSPECTOR_DOWN): "line",
+            (places.INSPECTOR_ROUND_BEFORE, places.INSPECTOR_ROUND_AFTER): "round",
+            places.INSPECTOR_REJECTION: "rejection",
+            places.INSPECTOR_MARKS: "marks",
+            places.INSPECTOR_CLOSE: "",
+        }
+        self.query_one(KeyRow).show(hints, before=before)
 
     @on(TokenView.Picked)
     def _picked(self, event: TokenView.Picked) -> None:
@@ -188,8 +177,3 @@ class InspectorScreen(RowScreen[None], CommandTarget):
             "asking the models ..." if done else "The models are asked when the reply is done."
         )
         self._panel.show(self._reply, self._index, waiting, wide=self.has_class("-wide"))
-
-
-def _arrows(keys: str) -> str:
-    """Signs in place of the words of two arrow keys in a row."""
-    return keys.replace("UpDown", "↑↓")

@@ -14,13 +14,14 @@ from textual.widgets import OptionList, Static
 
 from localspec.base.visible import visible_line
 from localspec.chat.commands.places import IN_LINKS, LINK_BACK, LINK_COPY, LINK_DOWN, LINK_OPEN, LINK_UP
-from localspec.chat.text.links import Link
-from localspec.tui.keys.bindings import bindings_of, hint_line, key_of
+from localspec.chat.markdown import Link
+from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.prompt.editor import deaf_to_interrupts
 from localspec.tui.terminal.clipboard import Arrival, copied, copy
 from localspec.tui.textual_fixes.compositor import RowModal
 from localspec.tui.widgets.bar import ReadableBar
+from localspec.tui.widgets.key_row import KeyRow
 
 _IN_TERMINAL = (webbrowser.GenericBrowser, webbrowser.Elinks)
 """The kinds of browsers that may run in the terminal. Python's own module starts all of them in the same way."""
@@ -41,7 +42,7 @@ class LinksScreen(RowModal[str], CommandTarget):
     LinksScreen OptionList > .option-list--option-highlighted {
         background: $panel; color: $foreground; text-style: bold;
     }
-    LinksScreen .links-quiet { color: $quiet; height: auto; margin: 1 0 0 0; }
+    LinksScreen #links-keys { padding: 0; margin: 1 0 0 0; }
     LinksScreen #links-title { color: $accent; text-style: bold; margin: 0 0 1 0; }
     """
 
@@ -56,12 +57,11 @@ class LinksScreen(RowModal[str], CommandTarget):
         with Vertical(id="links"):
             yield Static("1 link" if len(self._links) == 1 else f"{len(self._links)} links", id="links-title")
             yield self._list
-            yield Static("", classes="links-quiet", markup=False)
+            yield KeyRow(id="links-keys")
 
     def on_mount(self) -> None:
         self._list.highlighted = self._first
-        shown = (LINK_COPY, LINK_OPEN, LINK_BACK)
-        self.query_one(".links-quiet", Static).update(hint_line([(key_of(self, each), each.title) for each in shown]))
+        self.query_one(KeyRow).show({each: each.title for each in (LINK_COPY, LINK_OPEN, LINK_BACK)})
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.run_worker(self.copy(), exclusive=True)

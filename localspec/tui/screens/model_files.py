@@ -23,12 +23,11 @@ from localspec.chat.commands.places import (
     FILE_UP,
     IN_FILES,
 )
-from localspec.tui.keys.bindings import bindings_of, key_of
+from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.widgets.file_tree import FileTree
-from localspec.tui.widgets.hints import fitting
-from localspec.tui.widgets.row_list import MOST_CELLS
+from localspec.tui.widgets.key_row import KeyRow
 
 
 class ModelFilesScreen(RowScreen[Path | None], CommandTarget):
@@ -41,7 +40,7 @@ class ModelFilesScreen(RowScreen[Path | None], CommandTarget):
     ModelFilesScreen > * { width: 100%; max-width: 92; }
     ModelFilesScreen #files-title { height: 1; padding: 0 2; color: $accent; text-style: bold; margin: 0 0 1 0; }
     ModelFilesScreen #files-marked { height: 2; padding: 0 2; color: $quiet; margin: 1 0 0 0; }
-    ModelFilesScreen #files-keys { height: 1; padding: 0 2; color: $quiet; text-wrap: nowrap; margin: 1 0 0 0; }
+    ModelFilesScreen #files-keys { margin: 1 0 0 0; }
     ModelFilesScreen.-high #files-title, ModelFilesScreen.-high #files-keys { margin: 1 0; }
     """
 
@@ -49,7 +48,7 @@ class ModelFilesScreen(RowScreen[Path | None], CommandTarget):
         super().__init__()
         self._tree = FileTree(folder)
         self._about = Static("", id="files-marked")
-        self._keys = Static("", id="files-keys")
+        self._keys = KeyRow(id="files-keys")
 
     def compose(self) -> ComposeResult:
         yield Static("Add a model, or all models of a folder", id="files-title")
@@ -79,13 +78,9 @@ class ModelFilesScreen(RowScreen[Path | None], CommandTarget):
         about = "No folders and no GGUF files here." if self._tree.empty else f"{marked}  {self._tree.size_of(marked)}"
         self._about.update(Content(visible_line(about)))
         enter = "add it" if is_file else "close" if node is not None and node.is_expanded else "open"
-        pairs = [
-            (key_of(self, FILE_ADD), enter),
-            (key_of(self, FILE_FOLDER), "add all of the folder"),
-            (key_of(self, FILE_CLOSE), "folder above"),
-            (key_of(self, FILE_BACK), "back"),
-        ]
-        self._keys.update(fitting(pairs, max(20, min(self.size.width, MOST_CELLS) - 4)))
+        self._keys.show(
+            {FILE_ADD: enter, FILE_FOLDER: "add all of the folder", FILE_CLOSE: "folder above", FILE_BACK: "back"}
+        )
 
     # Commands
 

@@ -21,11 +21,10 @@ from localspec.tui.keys.bindings import bindings_of, key_of
 from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.widgets.field import Field
-from localspec.tui.widgets.hints import fitting
+from localspec.tui.widgets.key_row import KeyHints, KeyRow
 from localspec.tui.widgets.pair_details import PairDetails
 from localspec.tui.widgets.pair_list import PairList
 from localspec.tui.widgets.path_suggester import PathSuggester
-from localspec.tui.widgets.row_list import MOST_CELLS
 
 
 class PairsScreen(RowScreen[str | None], CommandTarget):
@@ -42,12 +41,8 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
     PairsScreen #pairs-head Static { text-wrap: nowrap; text-overflow: ellipsis; }
     PairsScreen #pairs-filter-row { height: 1; background: $surface; padding: 0 2; margin: 0 0 1 0; }
     PairsScreen #pairs-filter-row Static { width: 2; color: $accent; }
-    PairsScreen Input { width: 1fr; height: 1; border: none; padding: 0; background: $surface; }
-    PairsScreen Input:focus { border: none; background-tint: $surface 0%; }
-    PairsScreen Input > .input--placeholder, PairsScreen Input > .input--suggestion { color: $quiet; }
     PairsScreen #pairs-empty { height: 1fr; padding: 0 2; color: $quiet; display: none; }
     PairsScreen PairDetails { height: 9; }
-    PairsScreen #pairs-keys { height: 1; padding: 0 2; color: $quiet; text-wrap: nowrap; text-overflow: clip; }
     PairsScreen.-high #pairs-head { margin: 1 0; }
     PairsScreen.-high PairDetails { height: 15; }
     PairsScreen #pairs-keys { margin: 1 0 0 0; }
@@ -70,7 +65,7 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         self._details = PairDetails()
         self._count = Static("", id="pairs-count")
         self._empty = Static("", id="pairs-empty")
-        self._keys = Static("", id="pairs-keys")
+        self._keys = KeyRow(id="pairs-keys")
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="pairs-head"):
@@ -111,37 +106,38 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         self._list.show(browser)
         question = browser.question(take)
         self._details.show(browser, question)
-        self._keys.update(fitting(self._hints(marked, question), max(20, min(self.size.width, MOST_CELLS) - 4)))
+        self._keys.show(self._hints(marked, asked=bool(question)))
 
-    def _hints(self, marked: Entry | None, question: str) -> list[tuple[str, str]]:
-        """The keys that count now, with what they do."""
-        browser, take = self._browser, key_of(self, places.PAIR_TAKE)
+    def _hints(self, marked: Entry | None, *, asked: bool) -> KeyHints:
+        """The commands that count now; ``asked`` is True if the key has to be pressed once more."""
+        browser = self._browser
         if marked is None and browser.path is not None:
-            keys = [(take, "add"), (key_of(self, places.PAIR_DETAILS), "complete")]
-            return [*keys, (key_of(self, places.PAIR_FILES), "files"), (key_of(self, places.PAIR_BACK), "back")]
+            add: KeyHints = {places.PAIR_TAKE: "add", places.PAIR_DETAILS: "complete", places.PAIR_FILES: "files"}
+            return {**add, places.PAIR_BACK: "back"}
         action = browser.action(marked) if browser.marked_model is None else "its files"
-        keys = [(take, f"once more: {action}" if question else action)] if action else []
-        keys += self._queue_keys(marked)
-        details = [(key_of(self, places.PAIR_DETAILS), "details")] if browser.marked_row is not None else []
-        if not browser.searches:
-            keys += details
-        elif browser.hub_heading:
-            keys += [(key_of(self, places.PAIR_HUB), "end the search"), *details]
-            keys += [(key_of(self, places.PAIR_HIDDEN), browser.hidden)] if browser.hidden else []
-        else:
-            keys += [(key_of(self, places.PAIR_HUB), "search the Hub"), (key_of(self, places.PAIR_FILES), "files")]
-            keys += [*details, (key_of(self, places.PAIR_DRAFT), "drafts")] if marked is not None else details
-        return [*keys, (key_of(self, places.PAIR_BACK), "back")]
+        hints: KeyHints = {places.PAIR_TAKE: f"once more: {action}" if asked else action} if action else {}
+        hints |= self._queue_hints(marked)
+        if browser.hub_heading:
+            hints[places.PAIR_HUB] = "end the search"
+        elif browser.searches:
+            hints |= {places.PAIR_HUB: "search the Hub", places.PAIR_FILES: "files"}
+        if browser.marked_row is not None:
+            hints[places.PAIR_DETAILS] = "details"
+        if browser.hub_heading and browser.hidden:
+            hints[places.PAIR_HIDDEN] = browser.hidden
+        elif browser.searches and not browser.hub_heading and marked is not None:
+            hints[places.PAIR_DRAFT] = "drafts"
+        return {**hints, places.PAIR_BACK: "back"}
 
-    def _queue_keys(self, marked: Entry | None) -> list[tuple[str, str]]:
-        """The keys for a download in the queue."""
+    def _queue_hints(self, marked: Entry | None) -> KeyHints:
+        """The commands for a download in the queue."""
         if marked is None or marked.download is None or not marked.is_queued:
-            return []
-        keys = [(key_of(self, places.PAIR_STOP), "pause")] if marked.download.pending else []
-        keys.append((key_of(self, places.PAIR_OUT), "take out"))
+            return {}
+        hints: KeyHints = {places.PAIR_STOP: "pause"} if marked.download.pending else {}
+        hints[places.PAIR_OUT] = "take out"
         if len(self._controller.library.downloads.queue) > 1:
-            keys.append((key_of(self, places.PAIR_SOONER), "sooner"))
-        return keys
+            hints[places.PAIR_SOONER] = "sooner"
+        return hints
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self._browser.text = event.value

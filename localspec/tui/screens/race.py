@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from typing import ClassVar
@@ -12,7 +13,6 @@ from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.chat.commands.command import Command
 from localspec.chat.commands.places import (
     IN_RACE,
     RACE_AGAIN,
@@ -26,17 +26,19 @@ from localspec.chat.comparison import Comparison
 from localspec.chat.race import Lane, Runs, lane_line, waiting_line
 from localspec.chat.tokens.inspectable_reply import InspectableReply
 from localspec.chat.tokens.marking import MarkMode
-from localspec.engine.events import FinishReason, Token
-from localspec.tui.keys.bindings import bindings_of, hint_line, key_of
+from localspec.engine.events import FinishReason
+from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.tokens.palette import Palette
 from localspec.tui.tokens.token_view import TokenView
+from localspec.tui.widgets.key_row import KeyHints, KeyRow
 
 REPLAY = "Side by side on one clock, each at the speed it had."
 _FRAME_S = 1 / 15
 _COLUMN = 38
 """The least width of a lane beside another."""
+_GAPS = re.compile(" {3,}")
 
 
 class LaneView(Container):
@@ -44,9 +46,8 @@ class LaneView(Container):
 
     DEFAULT_CSS = """
     LaneView { width: 1fr; height: 1fr; }
-    LaneView.-chosen .lane-line { background: $panel; color: $foreground; }
-    LaneView .lane-line { height: auto; margin: 0 0 1 0; color: $quiet; text-wrap: nowrap; }
-    RaceScreen.-stacked LaneView .lane-line { margin: 0; }
+    LaneView.-chosen .lane-line { background: $panel; color: $foreground; text-style: bold; }
+    LaneView .lane-line { height: auto; margin: 0 0 1 0; color: $quiet; text-wrap: nowrap; text-overflow: ellipsis; }
     LaneView VerticalScroll { height: 1fr; scrollbar-size-vertical: 0; }
     """
 
@@ -79,11 +80,6 @@ class LaneView(Container):
     def shown_n(self) -> int:
         """Rounds on screen."""
         return len(self._reply.rounds)
-
-    @property
-    def shown_tokens(self) -> list[Token]:
-        """The tokens of these rounds."""
-        return self._reply.tokens
 
     async def rewind(self) -> None:
         """Go back to the start."""
@@ -120,11 +116,15 @@ class LaneView(Container):
         self._scroll.scroll_end(animate=False)
 
     def _say(self, rows: str) -> None:
-        """Write the figures: in one row where there is room and no lane beside, whose text would begin elsewhere."""
+        """Write the figures: in one row where no lane is beside, whose text would begin elsewhere, and they fit.
+
+        On a low screen the row ends where it is full, so that there is room for the reply.
+        """
         self._rows = rows
-        one = rows.replace("\n", "  ")
-        fits = self.screen.has_class("-stacked") and len(one) <= self.size.width
-        self._line.update(one if fits else rows)
+        one, low = rows.replace("\n", "  "), self.screen.has_class("-short")
+        if self.screen.has_class("-stacked") and (low or len(one) <= self.size.width):
+            rows = _GAPS.sub("  ", one) if low else one
+        self._line.update(rows)
 
 
 class RaceScreen(RowScreen[Lane | None], CommandTarget):
@@ -138,14 +138,16 @@ class RaceScreen(RowScreen[Lane | None], CommandTarget):
     DEFAULT_CSS = """
     RaceScreen { background: $background; color: $foreground; padding: 0 2; }
     RaceScreen Static { width: 100%; height: auto; }
-    RaceScreen #race-head, RaceScreen #race-hints { color: $quiet; }
-    RaceScreen #race-head { margin: 0 0 1 0; }
+    RaceScreen #race-head { color: $quiet; margin: 0 0 1 0; }
+    RaceScreen #race-hints { padding: 0; height: 1; }
+    RaceScreen.-short #race-head { display: none; }
     RaceScreen #race-verdict { min-height: 2; }
     RaceScreen.-tall #race-verdict { margin: 1 0 0 0; }
     RaceScreen #race-lanes { height: 1fr; layout: horizontal; }
     RaceScreen LaneView { padding: 0 2 0 0; }
     RaceScreen.-stacked #race-lanes { layout: vertical; }
     RaceScreen.-stacked LaneView { padding: 0; }
+    RaceScreen.-stacked .lane-line { margin: 0; }
     """
 
     def __init__(
@@ -162,7 +164,7 @@ class RaceScreen(RowScreen[Lane | None], CommandTarget):
         """The column that is chosen; None where none can be."""
         self._head = Static(race.statement, id="race-head", markup=False)
         self._verdict = Static("", id="race-verdict", markup=False)
-        self._hints = Static("", id="race-hints", markup=False)
+        self._hints = KeyRow(id="race-hints")
         self._replayed_from: float | None = None
         """The time at which the replay began; None during the race itself."""
 
@@ -176,7 +178,7 @@ class RaceScreen(RowScreen[Lane | None], CommandTarget):
     def on_mount(self) -> None:
         self._timer = self.set_interval(_FRAME_S, self._frame)
         self._choose(0)
-        self._hint(RACE_CLOSE)
+        self._hints.show({RACE_CLOSE: RACE_CLOSE.title})
 
     def on_resize(self) -> None:
         self.set_class(self.size.width < _COLUMN * len(self._lanes), "-stacked")
@@ -219,7 +221,7 @@ class RaceScreen(RowScreen[Lane | None], CommandTarget):
                 await lane.rewind()
             self._verdict.update("")
             self._head.update(REPLAY)
-            self._hint(RACE_END, RACE_CLOSE)
+            self._hints.show({RACE_END: RACE_END.title, RACE_CLOSE: RACE_CLOSE.title})
             self._replayed_from = self._clock()
             self._timer.resume()
 
@@ -227,10 +229,6 @@ class RaceScreen(RowScreen[Lane | None], CommandTarget):
     def finish(self) -> None:
         if self._replayed_from is not None:
             self._replayed_from = self._clock() - max(lane.took_s for lane in self._race.shown) - 1
-
-    def _hint(self, *commands: Command) -> None:
-        hints = [(key_of(self, command), command.title) for command in commands]
-        self._hints.update(Content(hint_line(hints)))
 
     def _frame(self) -> None:
         race = self._race
@@ -248,6 +246,10 @@ class RaceScreen(RowScreen[Lane | None], CommandTarget):
     def _end(self, said: str) -> None:
         """Show the result, and stop drawing."""
         self._verdict.update(Content(said))
-        choices = (RACE_LEFT, RACE_RIGHT, RACE_KEEP) if self._chosen is not None else ()
-        self._hint(*choices, *((RACE_AGAIN,) if self._race.ready else ()), RACE_CLOSE)
+        hints: KeyHints = {}
+        if self._chosen is not None:
+            hints |= {(RACE_LEFT, RACE_RIGHT): "choose", RACE_KEEP: RACE_KEEP.title}
+        if self._race.ready:
+            hints[RACE_AGAIN] = RACE_AGAIN.title
+        self._hints.show({**hints, RACE_CLOSE: RACE_CLOSE.title})
         self._timer.pause()

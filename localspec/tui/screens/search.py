@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import ClassVar
 
 from textual import work
@@ -18,11 +17,11 @@ from localspec.base.errors import StoreError
 from localspec.base.visible import visible_line
 from localspec.chat.commands import places
 from localspec.store import Hit, Store
-from localspec.tui.keys.bindings import bindings_of, both, key_of
+from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.widgets.field import Field
-from localspec.tui.widgets.hints import fitting
+from localspec.tui.widgets.key_row import KeyRow
 from localspec.tui.widgets.row_list import QuietList
 
 WHAT_TO_TYPE = (
@@ -48,11 +47,8 @@ class SearchScreen(RowScreen[Hit | None], CommandTarget):
     SearchScreen #search-head { height: 1; padding: 0 2; color: $accent; text-style: bold; }
     SearchScreen #search-row { height: 1; background: $surface; padding: 0 2; margin: 0 0 1 0; }
     SearchScreen #search-row Static { width: 2; color: $accent; }
-    SearchScreen Input { width: 1fr; height: 1; border: none; padding: 0; background: $surface; }
-    SearchScreen Input:focus { border: none; background-tint: $surface 0%; }
     SearchScreen HitList { margin: 0 1; }
     SearchScreen #search-said { height: auto; padding: 0 2; color: $quiet; }
-    SearchScreen #search-keys { height: 1; padding: 0 2; color: $quiet; }
     """
 
     def __init__(self, store: Store, words: str = "") -> None:
@@ -72,15 +68,13 @@ class SearchScreen(RowScreen[Hit | None], CommandTarget):
             yield self._query
         yield self._said
         yield self._list
-        yield Static(id="search-keys")
+        yield KeyRow(id="search-keys")
 
     def on_mount(self) -> None:
         self._query.focus()
         self._query.value = self._words
-        key = partial(key_of, self)
-        moving = both(key(places.SEARCH_UP), key(places.SEARCH_DOWN))
-        hints = [(key(places.SEARCH_OPEN), "go there"), (moving, "choose"), (key(places.SEARCH_BACK), "back")]
-        self.query_one("#search-keys", Static).update(fitting(hints, 60))
+        moving = (places.SEARCH_UP, places.SEARCH_DOWN)
+        self.query_one(KeyRow).show({places.SEARCH_OPEN: "go there", moving: "choose", places.SEARCH_BACK: "back"})
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self._search(event.value)

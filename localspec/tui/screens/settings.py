@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -22,7 +21,7 @@ from localspec.tui.keys.bindings import bindings_of, key_of
 from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.widgets.field import Field, ValueField
-from localspec.tui.widgets.hints import fitting
+from localspec.tui.widgets.key_row import KeyHints, KeyRow
 from localspec.tui.widgets.setting_list import LOOKS, SettingList
 
 _FILTER_HINT = "Type to filter: a name, a word, set"
@@ -44,14 +43,10 @@ class SettingsScreen(RowScreen[None], CommandTarget):
     SettingsScreen #settings-filter-row { margin: 0 0 1 0; }
     SettingsScreen #settings-field-row { display: none; }
     SettingsScreen .row Static { width: auto; color: $accent; }
-    SettingsScreen Input { width: 1fr; height: 1; border: none; padding: 0; background: $surface; }
-    SettingsScreen Input:focus { border: none; background-tint: $surface 0%; }
-    SettingsScreen Input > .input--placeholder { color: $quiet; }
     SettingsScreen SettingList { margin: 0 1; }
     SettingsScreen #settings-details { height: 6; margin: 0 1; padding: 0 1; border-top: solid $panel; }
     SettingsScreen #settings-message { height: auto; min-height: 1; max-height: 3; padding: 0 2; color: $accent; }
     SettingsScreen #settings-message.-refused { color: $error; }
-    SettingsScreen #settings-keys { height: 1; padding: 0 2; color: $quiet; text-wrap: nowrap; text-overflow: clip; }
     SettingsScreen.-short #settings-filter-row { margin: 0; }
     SettingsScreen.-short #settings-details { height: 4; }
     SettingsScreen.-changing #settings-field-row { display: block; }
@@ -74,7 +69,7 @@ class SettingsScreen(RowScreen[None], CommandTarget):
         self._count = Static("", id="settings-count")
         self._details = Static("", id="settings-details")
         self._message = Static("", id="settings-message")
-        self._keys = Static("", id="settings-keys")
+        self._keys = KeyRow(id="settings-keys")
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="settings-head"):
@@ -239,21 +234,19 @@ class SettingsScreen(RowScreen[None], CommandTarget):
             Content("\n").join(Content.styled(text, LOOKS[look]) for text, look in self._browser.details())
             or Content.styled(self._browser.empty, "$quiet")
         )
-        self._keys.update(fitting(self._hints(), max(20, self.size.width - 4)))
+        self._keys.show(self._hints())
 
-    def _hints(self) -> list[tuple[str, str]]:
-        setting, key = self._browser.marked, partial(key_of, self)
+    def _hints(self) -> KeyHints:
+        setting = self._browser.marked
         if self._changing is not None:
-            return [(key(places.SETTING_CHANGE), "write it"), (key(places.SETTING_LEAVE), "leave it")]
-        pairs = []
+            return {places.SETTING_CHANGE: "write it", places.SETTING_LEAVE: "leave it"}
+        hints: KeyHints = {}
         if setting is not None:
-            few = bool(self._browser.steps(setting))
-            pairs.append((key(places.SETTING_CHANGE), "next value" if few else "change"))
+            hints[places.SETTING_CHANGE] = "next value" if self._browser.steps(setting) else "change"
             if self._browser.is_set(setting):
-                pairs.append((key(places.SETTING_RESET), "reset"))
+                hints[places.SETTING_RESET] = "reset"
             if self._browser.needs_load(setting):
-                pairs.append((key(places.SETTING_LOAD), "load again"))
+                hints[places.SETTING_LOAD] = "load again"
         coming = self._browser.next_scope
-        pairs.append((key(places.SETTING_SCOPE), "for all" if coming is Layer.ALL else f"for {coming}"))
-        pairs += [(key(places.SETTING_REREAD), "read file"), (key(places.SETTING_LEAVE), "back")]
-        return pairs
+        hints[places.SETTING_SCOPE] = "for all" if coming is Layer.ALL else f"for {coming}"
+        return {**hints, places.SETTING_REREAD: "read file", places.SETTING_LEAVE: "back"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -15,10 +14,10 @@ from textual.widgets import Static
 from localspec.chat.commands import places
 from localspec.chat.stats.browser import VIEWS, WATCH, StatsBrowser
 from localspec.insight.stats.page import Sheet
-from localspec.tui.keys.bindings import bindings_of, both, key_of
+from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowScreen
-from localspec.tui.widgets.hints import fitting
+from localspec.tui.widgets.key_row import KeyHints, KeyRow
 from localspec.tui.widgets.stats_list import StatsList
 from localspec.tui.widgets.stats_page import StatsPage
 
@@ -44,7 +43,6 @@ class StatsScreen(RowScreen[None], CommandTarget):
     StatsScreen StatsList { margin: 0 1; max-height: 6; }
     StatsScreen #stats-empty { height: 1fr; padding: 0 2; color: $quiet; display: none; }
     StatsScreen StatsPage { margin: 1 0 0 0; }
-    StatsScreen #stats-keys { height: 1; padding: 0 2; color: $quiet; text-wrap: nowrap; text-overflow: clip; }
     StatsScreen.-tall #stats-views, StatsScreen.-high #stats-views { margin: 0 0 1 0; }
     StatsScreen.-tall #stats-keys, StatsScreen.-high #stats-keys { margin: 1 0 0 0; }
     StatsScreen.-high #stats-head { margin: 1 0 0 0; }
@@ -69,7 +67,7 @@ class StatsScreen(RowScreen[None], CommandTarget):
         self._list = StatsList()
         self._empty = Static("", id="stats-empty")
         self._page = StatsPage()
-        self._keys = Static("", id="stats-keys")
+        self._keys = KeyRow(id="stats-keys")
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="stats-head"):
@@ -155,7 +153,7 @@ class StatsScreen(RowScreen[None], CommandTarget):
         self._heads.update(Content(heads))
         self._list.fill(rows, marked)
         self._page.show(f"{browser.view} {marked}", browser.page(marked, Sheet(width)))
-        self._keys.update(fitting(self._hints(len(rows)), max(_LEAST_WIDTH, self.size.width - 4)))
+        self._keys.show(self._hints(len(rows)))
 
     def _tabs(self, width: int) -> Content:
         """The views in a row, the one that is shown in brackets, so that no colour is needed."""
@@ -171,17 +169,10 @@ class StatsScreen(RowScreen[None], CommandTarget):
     def _warns(self, view: str) -> bool:
         return view == WATCH and self._browser.notices_n > 0
 
-    def _hints(self, rows_n: int) -> list[tuple[str, str]]:
-        key = partial(key_of, self)
-        pairs = [(key(places.STATS_NEXT), next(word for least, word in _NEXT if self.size.width >= least))]
+    def _hints(self, rows_n: int) -> KeyHints:
+        hints: KeyHints = {places.STATS_NEXT: next(word for least, word in _NEXT if self.size.width >= least)}
         if rows_n > 1:
-            pairs.append(
-                (
-                    both(key(places.STATS_UP), key(places.STATS_DOWN)),
-                    "group" if self._browser.view != WATCH else "choose",
-                )
-            )
+            hints[places.STATS_UP, places.STATS_DOWN] = "group" if self._browser.view != WATCH else "choose"
         if not self._browser.empty:
-            pairs.append((key(places.STATS_PAGE_DOWN), "scroll"))
-        pairs.append((key(places.STATS_REREAD), "read again"))
-        return [*pairs, (key(places.STATS_BACK), "back")]
+            hints[places.STATS_PAGE_DOWN] = "scroll"
+        return {**hints, places.STATS_REREAD: "read again", places.STATS_BACK: "back"}

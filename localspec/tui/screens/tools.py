@@ -26,9 +26,10 @@ from localspec.chat.commands.places import (
 from localspec.chat.tools.browser import ToolBrowser, ToolRow
 from localspec.chat.tools.use import ToolUse
 from localspec.config import Config
-from localspec.tui.keys.bindings import bindings_of, hint_line, key_of
+from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowModal
+from localspec.tui.widgets.key_row import KeyRow
 from localspec.tui.widgets.row_list import RowList
 
 _LOOK_S = 0.2
@@ -39,6 +40,7 @@ class ToolsScreen(RowModal[None], CommandTarget):
     """Every switch is written at once, and counts with the next message."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(IN_TOOLS.commands)
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
     ToolsScreen { align: center middle; background: $background 60%; }
     ToolsScreen #tools { width: 90%; max-width: 92; height: auto; max-height: 90%; background: $surface; padding: 1 2; }
@@ -46,7 +48,10 @@ class ToolsScreen(RowModal[None], CommandTarget):
         height: auto; max-height: 40vh; background: $surface; text-wrap: nowrap; text-overflow: ellipsis;
     }
     ToolsScreen .tools-quiet { color: $quiet; height: auto; max-height: 4; margin: 1 0 0 0; }
+    ToolsScreen #tools-keys { padding: 0; margin: 1 0 0 0; }
     ToolsScreen #tools-title { color: $accent; text-style: bold; margin: 0 0 1 0; }
+    ToolsScreen.-short #tools { padding: 0 2; max-height: 100%; }
+    ToolsScreen.-short #tools-title, ToolsScreen.-short .tools-quiet, ToolsScreen.-short #tools-keys { margin: 0; }
     """
 
     def __init__(self, use: ToolUse, config: Config, conversation: str, apply: Callable[[Config], None]) -> None:
@@ -63,11 +68,10 @@ class ToolsScreen(RowModal[None], CommandTarget):
             yield Static("Tools", id="tools-title")
             yield self._list
             yield Static("", classes="tools-quiet", id="tools-note", markup=False)
-            yield Static("", classes="tools-quiet", id="tools-keys", markup=False)
+            yield KeyRow(id="tools-keys")
 
     def on_mount(self) -> None:
-        shown = (TOOL_SWITCH, TOOL_ASK, TOOL_CLOSE)
-        self.query_one("#tools-keys", Static).update(hint_line([(key_of(self, each), each.title) for each in shown]))
+        self.query_one(KeyRow).show({each: each.title for each in (TOOL_SWITCH, TOOL_ASK, TOOL_CLOSE)})
         self._draw()
         self.set_interval(_LOOK_S, self._draw)  # servers come when they come
 

@@ -65,7 +65,13 @@ class RowScreen(Screen[ScreenResultType]):
 
 
 class RowModal(ModalScreen[ScreenResultType], RowScreen[ScreenResultType]):
-    """A modal screen that is drawn by a ``RowCompositor``, and where the app's keys count as on any other."""
+    """A modal screen that is drawn by a ``RowCompositor``, and where the app's keys count as on any other.
+
+    In the terminal's own sixteen colours, which have none for its box, lines at both sides part that from the screen
+    below. No line at the bottom: Textual 8.2.8 draws it with the corners of the top.
+    """
+
+    DEFAULT_CSS = "RowModal > Vertical:ansi { outline-left: solid $quiet; outline-right: solid $quiet; }"
 
     @property
     def _modal_binding_chain(self) -> list[tuple[DOMNode, BindingsMap]]:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _BEGIN, _END = "\x1b[200~", "\x1b[201~"
+_LOST_AFTER_N = 10
+"""Calls of ``flush`` in a row after which the end of a paste may have been lost, as by a connection that broke off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +28,19 @@ class PasteGate:
         self._held = ""
         """Input that may be the beginning of a paste."""
         self._paste: list[str] | None = None
+        self._quiet_n = 0
+        """Calls of ``flush`` since text was read."""
 
     def feed(self, text: str, *, more: bool = False) -> Iterator[str | Pasted]:
-        """Take in text that was read. With ``more`` to come at once, even a lone Escape is held until the next text."""
+        """Take in text that was read. With ``more`` to come at once, even a lone Escape is held until the next text.
+
+        Where the end of a paste was lost, a key with Ctrl, or Enter, ends it after a while, and does nothing else.
+        """
+        quiet_n, self._quiet_n = self._quiet_n, 0
+        if self._paste is not None and quiet_n >= _LOST_AFTER_N and _is_control_key(text):
+            pasted, self._paste = "".join(self._paste), None
+            yield Pasted(pasted)
+            return
         text, self._held = self._held + text, ""
         while text:
             if self._paste is None:
@@ -49,7 +61,8 @@ class PasteGate:
                     self._paste = None
 
     def flush(self) -> str:
-        """The held input, when nothing has followed."""
+        """The held input, when nothing has followed for a moment."""
+        self._quiet_n += 1
         held, self._held = self._held, ""
         return held
 
@@ -60,3 +73,8 @@ class PasteGate:
                 self._held = keys[-n:]
                 return keys[:-n]
         return keys
+
+
+def _is_control_key(text: str) -> bool:
+    """True for one control character; Escape may begin the end of the paste."""
+    return len(text) == 1 and not text.isprintable() and text != "\x1b"

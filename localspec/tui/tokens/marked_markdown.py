@@ -21,7 +21,7 @@ from textual.style import Style
 from textual.widgets import Label, Markdown, Static
 from textual.widgets.markdown import MarkdownBlock, MarkdownFence
 
-from localspec.chat.text.markdown import markdown_parser
+from localspec.chat.markdown import markdown_parser
 from localspec.chat.tokens.marking import MarkMode
 from localspec.chat.turn import Turn
 from localspec.tui.tokens.markdown_mapping import Mapped, MarkdownSource

@@ -15,11 +15,7 @@ class TokenPanel(VerticalScroll, can_focus=False):
     """Facts around the likeliest tokens."""
 
     DEFAULT_CSS = """
-    TokenPanel {
-        scrollbar-size-vertical: 1; scrollbar-color: $panel; scrollbar-background: $background;
-        scrollbar-color-hover: $quiet; scrollbar-color-active: $accent;
-        scrollbar-background-hover: $background; scrollbar-background-active: $background;
-    }
+    TokenPanel { scrollbar-size-vertical: 1; }
     TokenPanel Static { width: 100%; height: auto; }
     """
 

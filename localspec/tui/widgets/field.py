@@ -25,6 +25,12 @@ class Field(Input, inherit_bindings=False):
     the screen keeps it, and all that were opened meanwhile.
     """
 
+    DEFAULT_CSS = """
+    Field { width: 1fr; height: 1; border: none; padding: 0; background: $surface; }
+    Field:focus { border: none; background-tint: $surface 0%; }
+    Field > .input--placeholder, Field > .input--suggestion { color: $quiet; }
+    """
+
     BINDINGS: ClassVar[list[BindingType]] = [
         each for each in Input.BINDINGS if not isinstance(each, Binding) or each.key != "enter"
     ]

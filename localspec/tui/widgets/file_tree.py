@@ -25,9 +25,7 @@ class FileTree(DirectoryTree, can_focus=False, inherit_bindings=False):
     DEFAULT_CSS = """
     FileTree {
         background: $background; color: $foreground; padding: 0 2; height: 1fr; overflow-x: hidden;
-        scrollbar-size-vertical: 1; scrollbar-gutter: stable; scrollbar-background: $background;
-        scrollbar-color: $panel; scrollbar-color-hover: $quiet; scrollbar-color-active: $accent;
-        scrollbar-background-hover: $background; scrollbar-background-active: $background;
+        scrollbar-size-vertical: 1; scrollbar-gutter: stable;
     }
     FileTree > .tree--cursor { background: $panel; color: $foreground; text-style: bold; }
     FileTree:ansi > .tree--cursor { background: $block-cursor-background; color: $block-cursor-foreground; }

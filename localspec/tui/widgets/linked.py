@@ -10,7 +10,7 @@ from textual.style import Style
 from textual.widgets import Markdown
 from textual.widgets.markdown import MarkdownBlock, MarkdownFence
 
-from localspec.chat.text.links import can_be_opened
+from localspec.chat.markdown import can_be_opened
 
 _CLICK = re.compile(r"link\((?P<quote>['\"])(?P<url>.*)(?P=quote)\)")
 

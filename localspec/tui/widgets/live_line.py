@@ -89,9 +89,15 @@ class LiveLine(Vertical):
         )
 
     def _count_content(self, shown: Figures) -> Content:
-        """The counts, each in the look of its tokens; numbers stay quiet so that only the words are marked."""
+        """The counts, each in the look of its tokens; numbers stay quiet so that only the words are marked.
+
+        They are drawn together where they would not fit with room for larger numbers.
+        """
         parts: list[str | Content | tuple[str, str | Style]] = []
-        for kind, text in count_fields(shown, self._room()):
+        fields = count_fields(shown, self._room())
+        if len(GAP.join(text for _, text in fields)) > self._room():
+            fields = [(kind, text.lstrip()) for kind, text in fields]
+        for kind, text in fields:
             number, word = text[: -len(kind)], text[-len(kind) :]
             parts.extend([GAP if parts else "", number, (word, self._palette().mark_look(shown.mode, kind))])
         return Content.assemble(*parts, GAP, (bars(shown, self._room()), "$quiet"))

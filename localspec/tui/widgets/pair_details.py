@@ -24,9 +24,7 @@ class PairDetails(VerticalScroll):
     DEFAULT_CSS = """
     PairDetails {
         background: $background; padding: 0 2; border-top: solid $panel;
-        scrollbar-size-vertical: 1; scrollbar-gutter: stable; scrollbar-background: $background;
-        scrollbar-color: $panel; scrollbar-color-hover: $quiet; scrollbar-color-active: $accent;
-        scrollbar-background-hover: $background; scrollbar-background-active: $background;
+        scrollbar-size-vertical: 1; scrollbar-gutter: stable;
     }
     PairDetails:focus { border-top: solid $accent; }
     PairDetails Static { height: auto; }

@@ -11,9 +11,6 @@ from textual.widgets.option_list import Option
 
 from localspec.tui.widgets.bar import ReadableBar
 
-MOST_CELLS = 92
-"""The width that style sheets give a screen with a list, at most."""
-
 
 class Row(Protocol):
     """A row with an id."""
@@ -31,9 +28,7 @@ class QuietList(ReadableBar, can_focus=False):
     DEFAULT_CSS = """
     QuietList {
         border: none; padding: 0; background: $background; color: $foreground; height: 1fr;
-        scrollbar-size-vertical: 1; scrollbar-gutter: stable; scrollbar-background: $background;
-        scrollbar-color: $panel; scrollbar-color-hover: $quiet; scrollbar-color-active: $accent;
-        scrollbar-background-hover: $background; scrollbar-background-active: $background;
+        scrollbar-size-vertical: 1; scrollbar-gutter: stable;
     }
     QuietList > .option-list--option { padding: 0 1; }
     QuietList > .option-list--option-highlighted { background: $panel; color: $foreground; text-style: bold; }

@@ -27,7 +27,7 @@ from localspec.tui.keys.bindings import bindings_of, key_of
 from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.widgets.bar import ReadableBar
 from localspec.tui.widgets.field import Field
-from localspec.tui.widgets.hints import fitting
+from localspec.tui.widgets.key_row import KeyHints, KeyRow
 
 _FILTER = "Filter: a title, tag:x, folder:y"
 
@@ -43,8 +43,7 @@ class ConversationList(ReadableBar, can_focus=False):
     DEFAULT_CSS = """
     ConversationList {
         border: none; padding: 0; background: $surface; color: $foreground; height: 1fr;
-        scrollbar-size-vertical: 1; scrollbar-background: $surface; scrollbar-color: $panel;
-        scrollbar-color-hover: $quiet; scrollbar-color-active: $accent;
+        scrollbar-size-vertical: 1; scrollbar-background: $surface;
         scrollbar-background-hover: $surface; scrollbar-background-active: $surface;
     }
     ConversationList > .option-list--option { padding: 0 1; }
@@ -59,14 +58,12 @@ class Sidebar(Vertical, CommandTarget):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_HISTORY.commands)
     DEFAULT_CSS = """
     Sidebar { dock: left; width: 38; max-width: 90%; height: 100%; background: $surface; padding: 0 0 0 1; }
+    Sidebar:ansi { border-right: solid $quiet; }
     Sidebar #sidebar-filter { height: 1; margin: 1 0; }
     Sidebar #sidebar-filter Static { width: 2; color: $accent; }
-    Sidebar Input { width: 1fr; height: 1; border: none; padding: 0; background: $surface; }
-    Sidebar Input:focus { border: none; background-tint: $surface 0%; }
-    Sidebar Input > .input--placeholder { color: $quiet; }
     Sidebar #sidebar-empty { height: 1fr; color: $quiet; display: none; padding: 0 1; }
     Sidebar #sidebar-said { height: auto; max-height: 3; color: $quiet; padding: 0 1; }
-    Sidebar #sidebar-keys { height: auto; max-height: 3; color: $quiet; padding: 0 1; margin: 0 0 1 0; }
+    Sidebar #sidebar-keys { height: auto; max-height: 3; padding: 0 1; margin: 0 0 1 0; }
     Sidebar.-empty ConversationList { display: none; }
     Sidebar.-empty #sidebar-empty { display: block; }
     """
@@ -96,7 +93,7 @@ class Sidebar(Vertical, CommandTarget):
         self._list = ConversationList(markup=False)
         self._empty = Static("", id="sidebar-empty")
         self._said = Static("", id="sidebar-said")
-        self._keys = Static("", id="sidebar-keys")
+        self._keys = KeyRow(id="sidebar-keys")
         self._filling = False
         self._drawn: object = None
         """The rows, their width and the minute of their ages, as they were made last: thousands take a while."""
@@ -281,10 +278,14 @@ class Sidebar(Vertical, CommandTarget):
         self._empty.update(Content("" if rows else self._history.empty(key_of(self, SEARCH) or "/search")))
         self._spoken = said
         self._said.update(Content(visible_line(said or self._history.about)))
-        pairs = [(key_of(self, each), each.title) for each in places.IN_HISTORY.commands if each.hinted]
+        hinted = [each for each in places.IN_HISTORY.commands if each.hinted]
         if self._keep is not None:
-            pairs = [(key_of(self, places.HISTORY_OPEN), "keep"), (key_of(self, places.HISTORY_CLOSE), "leave")]
-        self._keys.update(Content("\n").join(fitting(pairs[n : n + 3], 36) for n in range(0, len(pairs), 3)))
+            self._keys.show({places.HISTORY_OPEN: "keep", places.HISTORY_CLOSE: "leave"})
+        else:
+            for_rows: list[KeyHints] = [
+                {each: each.title for each in hinted[n : n + 3]} for n in range(0, len(hinted), 3)
+            ]
+            self._keys.show(*for_rows)
         self._filling = True
         width = self._list.size.width or self.content_size.width  # while no row is shown the list has no width
         now = utc_now()

@@ -25,9 +25,7 @@ class StatsPage(VerticalScroll, can_focus=False):
     DEFAULT_CSS = """
     StatsPage {
         background: $background; padding: 0 0 0 2; height: 1fr;
-        scrollbar-size-vertical: 1; scrollbar-gutter: stable; scrollbar-background: $background;
-        scrollbar-color: $panel; scrollbar-color-hover: $quiet; scrollbar-color-active: $accent;
-        scrollbar-background-hover: $background; scrollbar-background-active: $background;
+        scrollbar-size-vertical: 1; scrollbar-gutter: stable;
     }
     StatsPage Static { height: auto; }
     """

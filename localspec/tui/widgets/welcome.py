@@ -35,8 +35,8 @@ def describe_pair(chat_config: ChatConfig) -> str:
     """The pair in use, in a sentence or two."""
     if chat_config.tour:
         return (
-            "You are talking to the built-in pair, a toy that knows little. It shows how guesses are checked and "
-            "replaced, and what they gain on this machine."
+            "You are talking to the built-in pair, a toy that shows how guesses are checked and what they gain on this "
+            "machine. /pairs has real models."
         )
     name = name_of(chat_config)
     if chat_config.load.server is not None:
