@@ -34,31 +34,35 @@ help: ## List the targets
 
 # The stamp comes last, so that what was cut off is begun anew; so is what does not run since Python was upgraded.
 $(VENV)/.made: $(shell $(BIN)/python -c 'import pip' 2>/dev/null || echo FORCE)
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "LocalSpec needs Python 3.11 or later; try: make PYTHON=python3.11 " + "chat")'
-	$(PYTHON) -m venv --clear $(VENV)
-	$(PIP) install --quiet --upgrade "pip>=25.1"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "LocalSpec needs Python 3.11 or later; try: make PYTHON=python3.11 " + "chat")'
+	@echo "Making a Python environment in $(VENV)."
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(PIP) install --quiet --upgrade "pip>=25.1"
 	@touch $@
 
 ifneq ($(CMAKE_ARGS),$(BUILT_WITH))
 $(VENV)/.llama: FORCE
 endif
 $(VENV)/.llama: $(VENV)/.made
-	@echo "Compiling llama.cpp for this machine: about three minutes, once; longer for a GPU."
-	$(PIP) install --quiet --force-reinstall --no-deps $(ANEW) --constraint $(CONSTRAINTS) llama-cpp-python
+	@echo "Compiling llama.cpp: once, for three to six silent minutes; longer for a GPU."
+	@$(PIP) install --quiet --force-reinstall --no-deps $(ANEW) --constraint $(CONSTRAINTS) llama-cpp-python || \
+		{ echo "llama.cpp was not compiled: see above. It needs a C++ compiler, and PyPI." >&2; exit 1; }
 	@printf '%s\n' "$$CMAKE_ARGS" > $@
 
 # A stamp stands for an environment that matches pyproject.toml, so that nothing is reinstalled until it changes.
 $(VENV)/.app: pyproject.toml $(CONSTRAINTS) $(VENV)/.llama
 	@echo "Installing LocalSpec into $(VENV)."
-	$(PIP) install --quiet $(ANEW) --constraint $(CONSTRAINTS) --editable .
+	@$(PIP) install --quiet $(ANEW) --constraint $(CONSTRAINTS) --editable .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.app
-	$(PIP) install --quiet --constraint $(CONSTRAINTS) --group dev
+	@echo "Installing the tools that check it."
+	@$(PIP) install --quiet --constraint $(CONSTRAINTS) --group dev
 	@touch $@
 
 $(VENV)/.docs: pyproject.toml $(CONSTRAINTS) $(VENV)/.dev
-	$(PIP) install --quiet --constraint $(CONSTRAINTS) --group docs
+	@echo "Installing the tools that build the pages."
+	@$(PIP) install --quiet --constraint $(CONSTRAINTS) --group docs
 	@touch $@
 
 # Not a reason to fail: without a network the tests that compare real vocabularies are skipped, and the next run tries again.
@@ -100,5 +104,5 @@ docs: $(VENV)/.docs ## Write the generated parts of the pages anew, and build th
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs . build/site
 	@echo "The site is in build/site/index.html."
 
-clean: ## Remove the environment and the caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+clean: ## Remove the environment, the caches and what was built
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

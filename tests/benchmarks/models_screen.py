@@ -52,7 +52,7 @@ def known(folder: Path, n: int) -> None:
         path.hardlink_to(whole)
         file = ModelFile(file=str(path), path=path, architecture="llama", verified=True)
         pairs.append(Pair(id=f"model-{number:04}", title=f"Model {number:04}", target=file))
-    append_pairs(pairs)
+    append_pairs(*pairs)
 
 
 async def measure(repeats: int) -> None:
