@@ -75,7 +75,7 @@ class AccessRules:
             raise HttpError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, text, "Send it as it is.")
 
     def _check_host(self, request: Request) -> None:
-        """Where no key protects, the server has the names of this machine alone."""
+        """Refuse other host names than those of this machine where no key protects the server."""
         host = without_port(request.headers.get("host", ""))
         if not self.keys and is_loopback(self.host) and host not in (*LOOPBACK_NAMES, self.host.lower()):
             hint = "Use localhost; with --api-key-file the server has any name, as behind a proxy."

@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
@@ -21,7 +22,7 @@ from localspec.config.statements import NOT_TOML
 from localspec.tui.tokens.palette import MIN_CONTRAST, contrast, luminance, readable
 
 
-def _theme(name: str, *, dark: bool, quiet: str, accent: str, selection: int = 30, **colours: str) -> Theme:
+def _theme(name: str, *, dark: bool, quiet: str, accent: str, selection: int = 30, **colours: Any) -> Theme:
     """A theme of one accent; ``selection`` is the share of it, in percent, behind selected text."""
     return Theme(
         name=name,
@@ -30,7 +31,7 @@ def _theme(name: str, *, dark: bool, quiet: str, accent: str, selection: int = 3
         accent=accent,
         dark=dark,
         variables={"quiet": quiet, "input-selection-background": f"{accent} {selection}%"},
-        **colours,  # type: ignore[arg-type]
+        **colours,
     )
 
 
@@ -141,8 +142,8 @@ def read_theme(path: Path) -> Theme:
         raise _no_theme(path, f"lacks {' and '.join(missing)}", 'Add a line such as accent = "#6fbfa4".')
     colours = _completed({name: Color.parse(value) for name, value in found.items()})
     _check_contrasts(path, colours)
-    named = {name: colour.hex for name, colour in colours.items()}
-    return _theme(path.stem, dark=luminance(colours["background"]) < _MIDDLE, **named)  # type: ignore[arg-type]
+    named: dict[str, Any] = {name: colour.hex for name, colour in colours.items()}
+    return _theme(path.stem, dark=luminance(colours["background"]) < _MIDDLE, **named)
 
 
 def _no_theme(path: Path, why: str, hint: str = "See the page of settings.") -> InputError:

@@ -31,7 +31,7 @@ async def test_an_image_is_kept_and_named_in_the_text(tmp_path: Path, monkeypatc
 def test_images_of_requests_are_deleted_after_a_day_where_there_are_no_conversations(
     chats: bool, tmp_path: Path
 ) -> None:
-    """Where there are, they may name the images; the start of the chat looks."""
+    """Conversations may name the images, so there the start of the chat looks."""
     if chats:
         Store.open().close()
     old, new = (keep_image(write_png(tmp_path / "cat.png", side).read_bytes()) for side in (8, 9))

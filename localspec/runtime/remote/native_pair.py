@@ -60,7 +60,7 @@ class NativePair:
         self._pair_id = pair_id
         self._ids = count(1)
         self._images: dict[str, float] = {}
-        """When each was sent, by its digest."""
+        """The time at which each was sent, by its digest."""
         loaded = self._only(LOAD, b"", Loaded)
         if loaded.info.n_ctx < 1:
             raise connection.confused("a pair without a context")

@@ -18,7 +18,7 @@ _GAPS = ("   ", "  ")
 _ARROWS: dict[tuple[str, ...], tuple[str, ...]] = {("Up", "Down"): ("↑", "↓")}
 
 KeyHints: TypeAlias = dict[Command | tuple[Command, Command], str]
-"""What commands do, for a row; two commands whose keys belong together are one entry."""
+"""Words for commands in a row; two commands whose keys belong together are one entry."""
 
 
 class Piece(NamedTuple):

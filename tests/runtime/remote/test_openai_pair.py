@@ -196,7 +196,7 @@ def test_the_conversation_goes_out_in_openais_form() -> None:
 
 
 def test_a_call_that_could_not_be_read_goes_out_without_a_name_that_servers_refuse() -> None:
-    """What was wrong with it is said by the user, so that the conversation goes on."""
+    """Its result becomes a message of the user, so that the conversation goes on."""
     said = (
         Message(Role.USER, "What time is it?"),
         Message(Role.ASSISTANT, "Let me see.", (ToolCall("unread", "", "{}"),)),
