@@ -80,8 +80,8 @@ def settled_at_once() -> Iterator[None]:
             handled = asyncio.Event()
             if pump.call_later(handled.set):
                 waits.append(handled.wait())
-        all_handled = asyncio.gather(*waits)
-        failed: asyncio.Future[bool] = asyncio.ensure_future(self.app._exception_event.wait())
+        all_handled: asyncio.Future[Any] = asyncio.gather(*waits)
+        failed: asyncio.Future[Any] = asyncio.ensure_future(self.app._exception_event.wait())
         await asyncio.wait([all_handled, failed], timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         done = all_handled.done()
         assert done or failed.done(), f"widgets have messages left after {timeout} s"
