@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import Future
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from localspec.chat.tools.use import ToolUse
 from localspec.config import read_config
 from localspec.runtime.chat_config import ToolChoice
 from localspec.runtime.messages import Message, Role, Tool, ToolCall
+from localspec.tui.app import ChatApp
 from localspec.tui.prompt.completion import CompletionList
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.approval import ApprovalScreen
@@ -54,6 +56,19 @@ def results(pilot: Pilot[Any]) -> list[str]:
     return [node.content for node in session(pilot).stored.path if node.role is Role.TOOL]
 
 
+@asynccontextmanager
+async def asked_to_read(folder: Path, columns: int = 80) -> AsyncIterator[tuple[Pilot[None], FakeEngine, ChatApp]]:
+    """A chat whose model may read files below a folder, and has been asked to."""
+    engine = FakeEngine()
+    app = make_app(engine, replace(LAUNCH, tools=ToolChoice(tool=("read_file",), tool_folder=folder)))
+    app.session.tool_use.approvals = Approvals(folder / "approvals.json")
+    async with app.run_test(size=(columns, 24)) as pilot:
+        engine.load()
+        await send(pilot, "Read it.")
+        await wait_until(pilot, lambda: engine.prompts)
+        yield pilot, engine, app
+
+
 @pytest.mark.parametrize(
     ("keys", "result", "goes_on"),
     [
@@ -67,14 +82,7 @@ async def test_a_call_is_made_if_the_user_says_so(
 ) -> None:
     """The first answer allows nothing; the arguments are shown harmlessly; the row has the result, folded."""
     (tmp_path / "a.txt").write_text("words")
-    engine = FakeEngine()
-    choice = ToolChoice(tool=("read_file",), tool_folder=tmp_path)
-    app = make_app(engine, replace(LAUNCH, tools=choice))
-    app.session.tool_use.approvals = Approvals(tmp_path / "approvals.json")
-    async with app.run_test(size=(80, 24)) as pilot:
-        engine.load()
-        await send(pilot, "Read it.")
-        await wait_until(pilot, lambda: engine.prompts)
+    async with asked_to_read(tmp_path) as (pilot, engine, app):
         wanted = ARGUMENTS if result != "words" else '{"path": "a.txt"}'
         engine.call(ToolCall("c1", "read_file", wanted))
         await wait_until(pilot, lambda: isinstance(app.screen, ApprovalScreen))
@@ -95,13 +103,7 @@ async def test_a_call_is_made_if_the_user_says_so(
 
 async def test_a_wider_terminal_shows_more_of_a_call(tmp_path: Path) -> None:
     """And a narrower one less, in one row."""
-    engine = FakeEngine()
-    app = make_app(engine, replace(LAUNCH, tools=ToolChoice(tool=("read_file",), tool_folder=tmp_path)))
-    app.session.tool_use.approvals = Approvals(tmp_path / "approvals.json")
-    async with app.run_test(size=(60, 24)) as pilot:
-        engine.load()
-        await send(pilot, "Read it.")
-        await wait_until(pilot, lambda: engine.prompts)
+    async with asked_to_read(tmp_path, 60) as (pilot, engine, app):
         path = "garden/tomatoes.txt"
         engine.call(ToolCall("c1", "read_file", f'{{"path": "{path}"}}'))
         await wait_until(pilot, lambda: isinstance(app.screen, ApprovalScreen))
@@ -118,13 +120,7 @@ async def test_a_wider_terminal_shows_more_of_a_call(tmp_path: Path) -> None:
 async def test_a_folded_call_is_one_row_in_any_script(tmp_path: Path) -> None:
     """Also where each character takes two cells; unfolded it is all there."""
     (tmp_path / "a.txt").write_text("読" * 100)
-    engine = FakeEngine()
-    app = make_app(engine, replace(LAUNCH, tools=ToolChoice(tool=("read_file",), tool_folder=tmp_path)))
-    app.session.tool_use.approvals = Approvals(tmp_path / "approvals.json")
-    async with app.run_test(size=(80, 24)) as pilot:
-        engine.load()
-        await send(pilot, "Read it.")
-        await wait_until(pilot, lambda: engine.prompts)
+    async with asked_to_read(tmp_path) as (pilot, engine, app):
         engine.call(ToolCall("c1", "read_file", '{"path": "a.txt"}'))
         await wait_until(pilot, lambda: isinstance(app.screen, ApprovalScreen))
         await pilot.press("down", "enter")
@@ -194,13 +190,7 @@ async def test_the_question_before_a_call_is_edited() -> None:
 
 async def test_somebody_who_types_is_not_interrupted(tmp_path: Path) -> None:
     """The question waits for its command; the keys go on into the prompt."""
-    engine = FakeEngine()
-    app = make_app(engine, replace(LAUNCH, tools=ToolChoice(tool=("read_file",), tool_folder=tmp_path)))
-    app.session.tool_use.approvals = Approvals(tmp_path / "approvals.json")
-    async with app.run_test(size=(80, 24)) as pilot:
-        engine.load()
-        await send(pilot, "Read it.")
-        await wait_until(pilot, lambda: engine.prompts)
+    async with asked_to_read(tmp_path) as (pilot, engine, app):
         await pilot.press("n", "o")
         engine.call(ToolCall("c1", "read_file", "{}"))
         chain = session(pilot).tool_use
@@ -214,13 +204,7 @@ async def test_somebody_who_types_is_not_interrupted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["f9", "f7"])
 async def test_somebody_who_is_elsewhere_is_not_interrupted_either(key: str, tmp_path: Path) -> None:
     """On the screen of settings or in the list of conversations Enter is meant for what is marked there."""
-    engine = FakeEngine()
-    app = make_app(engine, replace(LAUNCH, tools=ToolChoice(tool=("read_file",), tool_folder=tmp_path)))
-    app.session.tool_use.approvals = Approvals(tmp_path / "approvals.json")
-    async with app.run_test(size=(120, 24)) as pilot:
-        engine.load()
-        await send(pilot, "Read it.")
-        await wait_until(pilot, lambda: engine.prompts)
+    async with asked_to_read(tmp_path, 120) as (pilot, engine, app):
         await pilot.press(key)
         await wait_until(pilot, lambda: app.screen is not chat(pilot) or chat(pilot).query(Sidebar))
         elsewhere = app.screen
