@@ -147,7 +147,8 @@ class AdaptiveDepth:
         rate = self._tokens / self._seconds if self._seconds else 0.0
         priced = [(name, value.chance) for name, value in self._values.items() if name in self.costs.queries]
         if priced:
-            rate = min(rate, max(expected_rate(self.costs, name, chance, limit) for name, chance in priced))
+            speedup = max(self.costs.speedup(name, chance, limit) for name, chance in priced)
+            rate = min(rate, speedup * self.plain_per_second)
         return max(rate, self.plain_per_second)
 
     def price(self, proposed_n: int) -> float:
@@ -371,17 +372,3 @@ class _AdaptivePlan:
             survival *= later
             spent_s += step_s
         return best / self._costs.plain_s, best_n
-
-
-def expected_rate(costs: Costs, drafter: str, chance: float, deepest: int) -> float:
-    """Tokens a second of a drafter whose proposals all have this chance, at the best depth; at least plain speed."""
-    best, tokens, survival = 1 / costs.plain_s, 1.0, 1.0
-    drafted_s = costs.change_charge_s + costs.query_s(drafter, 1)
-    step_s = costs.further_s(drafter)
-    for round_s in costs.rounds_up_to_s(deepest + 1)[1:]:
-        survival *= chance
-        tokens += survival
-        if (rate := tokens / (drafted_s + round_s)) > best:
-            best = rate
-        drafted_s += step_s
-    return best

@@ -117,11 +117,7 @@ class _Sequence:
     def __init__(self, head: BatchHeadNetwork, sequence: int, n_ctx: int) -> None:
         self._network = head
         self._sequence = sequence
-        self.n_ctx = n_ctx
-
-    @property
-    def vocab(self) -> Vocab:
-        return self._network.vocab
+        self.vocab, self.n_ctx = head.vocab, n_ctx
 
     @property
     def threads(self) -> int:

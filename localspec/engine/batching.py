@@ -115,14 +115,7 @@ class SequenceModel:
         self._batch = batch
         self._model = model
         self._sequence = sequence
-
-    @property
-    def vocab(self) -> Vocab:
-        return self._model.vocab
-
-    @property
-    def n_ctx(self) -> int:
-        return self._model.n_ctx
+        self.vocab, self.n_ctx = model.vocab, model.n_ctx
 
     def held(self, context: Sequence[int]) -> int:
         return self._model.held(self._sequence, context)
@@ -234,7 +227,11 @@ class ContinuousBatch:
             for turn in [*whole, *pieces]:
                 self._hand_over(turn, error=error)
             return True
-        self._tell(network, tokens_n, len(questions), time.perf_counter() - started, reading=bool(pieces))
+        spent_s = time.perf_counter() - started
+        if network is self._networks[-1]:
+            spent_s, self._host_s = spent_s + self._host_s, 0.0
+        if self.evaluated:
+            self.evaluated(BatchEvaluation(network, tokens_n, len(questions), spent_s, reading=bool(pieces)))
         for turn, answer in zip(whole, answers, strict=False):
             self._hand_over(turn, answer)
         return bool(whole)
@@ -278,14 +275,6 @@ class ContinuousBatch:
             elif n:
                 pieces[turn] = n
         return whole, pieces
-
-    def _tell(
-        self, network: BatchNetwork[Any, Any], tokens_n: int, replies_n: int, spent_s: float, *, reading: bool
-    ) -> None:
-        if network is self._networks[-1]:
-            spent_s, self._host_s = spent_s + self._host_s, 0.0
-        if self.evaluated:
-            self.evaluated(BatchEvaluation(network, tokens_n, replies_n, spent_s, reading))
 
     def _alone(self, network: BatchNetwork[Any, Any], question: Question) -> Any:
         for turn in self._ready:

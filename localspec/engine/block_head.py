@@ -65,15 +65,12 @@ class BlockModel(HeadBackedModel[BlockHead]):
 
     def __init__(self, inputs: HeadInputs[BlockHead]) -> None:
         super().__init__(inputs)
+        self.block_n = inputs.head.block_n
+        """The most places that one block has."""
         self._injected: list[int] = []
         """The text up to the last position with a row."""
         self._first = 0
         """The first position with a row."""
-
-    @property
-    def block_n(self) -> int:
-        """The most places that one block has."""
-        return self._head.block_n
 
     def held(self, context: Sequence[int]) -> int:
         """As ``Model.held``; where it would begin anew, all that it would leave out counts, which costs nothing."""

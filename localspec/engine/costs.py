@@ -230,10 +230,6 @@ class Costs:
         """Seconds more that the latest size takes than this one."""
         return self.round_s(self._latest) - self.round_s(size)
 
-    def _changes(self, batch: int) -> bool:
-        """True if a batch of this size is not evaluated at the size of the latest."""
-        return self.size(batch) != self._latest
-
     def read_singly(self, drafter: str, n: int) -> None:
         """Set the number of tokens up to which ``drafter`` reads them one by one."""
         if cost := self.queries.get(drafter):
@@ -249,6 +245,18 @@ class Costs:
         cost = self.queries.get(drafter)
         return cost.further_s if cost else 0.0
 
+    def speedup(self, drafter: str, chance: float, deepest: int) -> float:
+        """The speed-up by a drafter whose proposals all have this chance, at the best depth; at least 1."""
+        best, tokens, survival = 0.0, 1.0, 1.0
+        drafted_s, further_s = self.change_charge_s + self.query_s(drafter, 1), self.further_s(drafter)
+        for round_s in self.rounds_up_to_s(deepest + 1)[1:]:
+            survival *= chance
+            tokens += survival
+            if (rate := tokens / (drafted_s + round_s)) > best:
+                best = rate
+            drafted_s += further_s
+        return max(1.0, best * self.plain_s)
+
     def readable_n(self, drafter: str, spent_s: float) -> int:
         """The most tokens that ``drafter`` can read in this time."""
         cost = self.queries.get(drafter)
@@ -260,7 +268,7 @@ class Costs:
 
     def _beside_s(self, batch: int) -> float:
         """The part of the next round's time that is not the price of its batch."""
-        resizing_s = self.resize_s if self._changes(batch) else self._settling * self.settle_s
+        resizing_s = self.resize_s if self.size(batch) != self._latest else self._settling * self.settle_s
         return self._owing * self.rollback_s + resizing_s
 
     def observe_round(self, batch: int, spent_s: float, *, refused: bool = False) -> None:
@@ -319,9 +327,9 @@ class Costs:
         if not {1} < known:
             return None
         then = self.rounds_s[1] / self.plain_s
-        queries = {name: cost.scaled(then) for name, cost in self.queries.items()}
-        rounds_s = self.rounds_s | {batch: self._table[batch] * then for batch in known}
-        return Costs(rounds_s, queries, self.rollback_s * then, self.resize_s * then, self.settle_s * then)
+        return replace(
+            self.scaled(then), rounds_s=self.rounds_s | {batch: self._table[batch] * then for batch in known}
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The measured costs for the disk, without what rounds have taught since."""

@@ -123,8 +123,8 @@ class Drafter(Protocol):
         """Catch up with ``context`` ahead of time, where the depth policy finds that it pays. Raises ``Cancelled``."""
         ...
 
-    def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
-        """A cursor at the end of ``context``. ``sampler`` is the target's; fork it to advance it with the cursor."""
+    def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor | None:
+        """A cursor at the end of ``context``; None if there is nothing to propose. Fork ``sampler`` to advance it."""
         ...
 
     def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:

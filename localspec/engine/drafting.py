@@ -77,7 +77,7 @@ def draft_round(
     if plan.limit < 1:
         return draft
     asked = filter(is_certain, drafters) if plan.certain_only else drafters
-    cursors = [(drafter.name, drafter.begin(context, sampler)) for drafter in asked]
+    cursors = [(drafter.name, cursor) for drafter in asked if (cursor := drafter.begin(context, sampler)) is not None]
     while len(draft) < plan.limit:
         proposal = _best(cursors, plan, draft.failures)
         if proposal is None:

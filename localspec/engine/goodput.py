@@ -12,7 +12,7 @@ proposes anything. A reply that is alone at the moment has the policy of ``adapt
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.costs import Costs, QueryCost
@@ -112,9 +112,9 @@ class GoodputPlanner:
         for member in self._members:
             wishes += member.wishes(chance if member is policy else None)
         wishes.sort(key=lambda wish: -wish[0] * wish[2].weight)
-        rows_n = sum(1 + member.proposed_n for member in self._members)
-        tokens = sum(member.expected_n for member in self._members)
-        worth = sum(member.expected_n * member.weight for member in self._members)
+        rows_n = sum(1 + member.current.proposed_n for member in self._members)
+        tokens = sum(member.current.expected_n for member in self._members)
+        worth = sum(member.current.expected_n * member.weight for member in self._members)
         cost = self._pass_cost(drafter, len({id(member) for _, _, member in wishes}))
         pass_s, row_s = (0.0, 0.0) if computed else (cost.step_s - cost.beside_s, cost.beside_s)
         drafted_s = self._drafted_s(cost)
@@ -140,8 +140,8 @@ class GoodputPlanner:
 
     def _drafted_s(self, cost: QueryCost) -> float:
         """The time that drafting has taken in this round, which is part of what its tokens take."""
-        passes_n = max(member.queries_n for member in self._members)
-        rows_n = sum(member.computed_n for member in self._members)
+        passes_n = max(member.current.queries_n for member in self._members)
+        rows_n = sum(member.current.computed_n for member in self._members)
         return passes_n * (cost.step_s - cost.beside_s) + rows_n * cost.beside_s
 
 
@@ -158,40 +158,24 @@ class SharedDepth:
     """Rounds since the last proposal."""
     pace: float = 1.0
     """Tokens that its latest rounds brought."""
-    _plan: SharedPlan | None = None
+    current: SharedPlan = field(init=False)
+    """The plan of the round under way; of one that was planned without others it tells nothing."""
     _first: bool = True
     _is_alone: bool = True
     """True if the round under way was planned without others."""
+
+    def __post_init__(self) -> None:
+        self.current = SharedPlan(self, 0)
 
     @property
     def likelihoods(self) -> Likelihoods:
         """The chances of proposals, learned alone and with others."""
         return self.alone.likelihoods
 
-    @property
-    def proposed_n(self) -> int:
-        """Proposals of the round under way."""
-        return self._plan.proposed_n if self._plan else 0
-
-    @property
-    def queries_n(self) -> int:
-        """Queries, at a price, of the round under way."""
-        return self._plan.queries_n if self._plan else 0
-
-    @property
-    def computed_n(self) -> int:
-        """Proposals that these gave, whether they are made or not."""
-        return self._plan.computed_n if self._plan else 0
-
-    @property
-    def expected_n(self) -> float:
-        """Tokens that the round under way is expected to bring with the proposals so far."""
-        return self._plan.expected_n if self._plan else 1.0
-
     def wishes(self, chance: float | None) -> list[tuple[float, int, SharedDepth]]:
         """Further proposals: the chance that each is accepted, and how far ahead it is."""
-        plan = self._plan
-        if plan is None or plan.over:
+        plan = self.current
+        if plan.over:
             return []
         survival, found = plan.survival, []
         for ahead_n in range(1, min(_AHEAD_N, plan.limit - plan.proposed_n) + 1):
@@ -210,7 +194,7 @@ class SharedDepth:
     def begin(self) -> None:
         self.planner.join(self)
         self.alone.begin()
-        self.expected, self._first, self._plan = _HOPED, True, None
+        self.expected, self._first, self.current = _HOPED, True, SharedPlan(self, 0)
 
     def may_read(self, drafter: str, written_n: int) -> bool:
         return self.planner.replies_n > 1 or self.alone.may_read(drafter, written_n)
@@ -230,14 +214,11 @@ class SharedDepth:
 
     def plan(self, room: int) -> Plan:
         self._is_alone = self.planner.replies_n == 1
-        if self._is_alone:
-            self._plan = None
-            return self.alone.plan(room)
-        self._plan = SharedPlan(self, 0 if self._first else min(room, self.planner.deepest))
-        return self._plan
+        self.current = SharedPlan(self, 0 if self._is_alone or self._first else min(room, self.planner.deepest))
+        return self.alone.plan(room) if self._is_alone else self.current
 
     def explain(self) -> str:
-        return self._plan.why if self._plan else self.alone.explain()
+        return self.alone.explain() if self._is_alone else self.current.why
 
     def observe(self, round_: Round, proposals: Sequence[NextProposal], accepted: int) -> None:
         self._first = False
@@ -247,9 +228,9 @@ class SharedDepth:
             return
         self.likelihoods.observe(proposals, accepted)
         self.idle_n = 0 if proposals else self.idle_n + 1
-        if self._plan is None or not self._plan.queries_n:
+        if not self.current.queries_n:
             self.expected += _HOPE_RATE * (_HOPED - self.expected)
-        self._plan = SharedPlan(self, self.planner.deepest)  # what the next round may be, until it is planned
+        self.current = SharedPlan(self, self.planner.deepest)  # what the next round may be, until it is planned
 
     def end(self, tokens_n: int, *, ended: bool) -> None:
         self.alone.end(tokens_n, ended=ended)

@@ -123,16 +123,9 @@ class HeadBackedModel(ABC, Generic[AnyHead]):
 
     def __init__(self, inputs: HeadInputs[AnyHead]) -> None:
         self._head = inputs.head
+        self.vocab, self.n_ctx = inputs.head.vocab, inputs.head.n_ctx
         self._hidden = inputs.hidden
         self._ranking = inputs.head if isinstance(inputs.head, RankingHead) else None
-
-    @property
-    def vocab(self) -> Vocab:
-        return self._head.vocab
-
-    @property
-    def n_ctx(self) -> int:
-        return self._head.n_ctx
 
     @property
     def threads(self) -> int:
@@ -180,7 +173,7 @@ class HeadModel(HeadBackedModel[Head]):
     """A head that is read pair by pair, behind the interface of a model."""
 
     def __init__(self, inputs: HeadInputs[Head], *, shift: int) -> None:
-        """``shift`` is how far pair ``k`` lies before position ``k``: 1 for EAGLE-3, 0 for MTP."""
+        """``shift`` is how far pair ``k`` is read before position ``k``: 1 for EAGLE-3, 0 for MTP."""
         super().__init__(inputs)
         self._shift = shift
         self._read: list[int] = []

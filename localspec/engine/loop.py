@@ -85,38 +85,25 @@ def generate(target: Model, drafters: Sequence[Drafter], request: Request, cance
     yield from reply.finish()
 
 
-@dataclass(slots=True)
 class _Reply:
     """The state of one reply while it grows."""
 
-    target: Model
-    drafters: Sequence[Drafter]
-    request: Request
-    cancel: Cancellation
-    context: list[int] = field(init=False)
-    tally: Tally = field(init=False)
-    utf8: Utf8Stream = field(init=False)
-    stops: StopStrings = field(init=False)
-    release: RoundRelease = field(init=False)
-    reason: FinishReason | None = None
-    failures: list[DrafterFailure] = field(default_factory=list)
-    """Drafters that are not asked again in this reply."""
-    owed_s: float = 0.0
-    """Time spent on a round after its events were made; the next one counts it."""
-
-    def __post_init__(self) -> None:
-        self.request.policy.begin()
-        self.context = list(self.request.prompt)
+    def __init__(self, target: Model, drafters: Sequence[Drafter], request: Request, cancel: Cancellation) -> None:
+        self.target, self.drafters, self.request, self.cancel = target, drafters, request, cancel
+        request.policy.begin()
+        self.context = list(request.prompt)
         # The last prompt token is evaluated by the first round, so it never counts as cached.
-        cache_n = min(self.target.held(self.context), len(self.context) - 1)
-        self.tally = Tally(
-            plain_per_second=self.request.plain_per_second,
-            cache_n=cache_n,
-            prompt_n=len(self.context) - cache_n,
-        )
-        self.utf8 = Utf8Stream(self.target.vocab, self.request.written_out)
-        self.stops = StopStrings(self.request.stop)
+        cache_n = min(target.held(self.context), len(self.context) - 1)
+        prompt_n = len(self.context) - cache_n
+        self.tally = Tally(plain_per_second=request.plain_per_second, cache_n=cache_n, prompt_n=prompt_n)
+        self.utf8 = Utf8Stream(target.vocab, request.written_out)
+        self.stops = StopStrings(request.stop)
         self.release = RoundRelease()
+        self.reason: FinishReason | None = None
+        self.failures: list[DrafterFailure] = []
+        """Drafters that are not asked again in this reply."""
+        self.owed_s = 0.0
+        """Time spent on a round after its events were made; the next one counts it."""
 
     def read_prompt(self) -> Iterator[Event]:
         """Evaluate all of the prompt but its last token, chunk by chunk; drafters read along if the policy has them."""
@@ -184,11 +171,27 @@ class _Reply:
         verdict = verify(draft, rows, request.sampler, request.rng, is_end)
         tokens = self._commit(draft, verdict, rows)
         judged = draft.proposals[: verdict.accepted + (verdict.accepted < len(draft))]
-        self._teach(judged, verdict)
+        if judged:
+            self._teach(judged, verdict)
         divergence = divergence_of(draft, rows, self.tally.rounds_n)
         # Without a drafter it is the price of a clock, or of another program that came in between.
         draft_s = drafted - started - self.owed_s if drafters else 0.0
-        round_ = self._record(draft, verdict, tokens, divergence, (started, draft_s, verified - drafted))
+        rejected, ignored = self._leftover(draft, verdict, len(tokens))
+        round_ = Round(
+            index=self.tally.rounds_n,
+            drafter="+".join(dict.fromkeys(proposal.drafter for proposal in draft.proposals)) or None,
+            depth=len(draft),
+            tokens=tokens,
+            rejected=rejected,
+            ignored=ignored,
+            draft_s=draft_s,
+            verify_s=verified - drafted,
+            total_s=time.perf_counter() - started,
+            why=request.policy.explain() if self.drafters else "",
+            failures=tuple(self.failures),
+            divergence=divergence,
+            price=request.policy.price(len(draft)),
+        )
         ended = time.perf_counter()
         request.policy.observe(round_, judged, verdict.accepted)
         self.owed_s = time.perf_counter() - ended
@@ -209,7 +212,9 @@ class _Reply:
             text = self.context[:end]
             if (unread_n := len(text) - model.held(text)) <= 0:
                 continue
-            reading = policy.read(self._unread(drafter.name, model, unread_n))
+            written_n, so_far_s = self.tally.predicted_n, self.tally.prompt_s + self.tally.predicted_s
+            unread = Unread(drafter.name, unread_n, can_skip(model), written_n, self._room(), so_far_s)
+            reading = policy.read(unread)
             started = time.perf_counter()
             if reading.latest_n is not None and can_skip(model):
                 model.skip(text, reading.latest_n)
@@ -220,43 +225,6 @@ class _Reply:
             except LocalSpecError as error:
                 self.failures.append(DrafterFailure(drafter.name, error.message))
             policy.have_read(drafter.name, reading.tokens_n, time.perf_counter() - started)
-
-    def _unread(self, drafter: str, model: Model, tokens_n: int) -> Unread:
-        return Unread(
-            drafter,
-            tokens_n,
-            can_skip=can_skip(model),
-            written_n=self.tally.predicted_n,
-            room=self._room(),
-            so_far_s=self.tally.prompt_s + self.tally.predicted_s,
-        )
-
-    def _record(
-        self,
-        draft: Draft,
-        verdict: Verdict,
-        tokens: tuple[Token, ...],
-        divergence: float | None,
-        times: tuple[float, float, float],
-    ) -> Round:
-        """The event of a round; ``times`` are its begin by the clock, the drafting's seconds and the verification's."""
-        rejected, ignored = self._leftover(draft, verdict, len(tokens))
-        started, draft_s, verify_s = times
-        return Round(
-            index=self.tally.rounds_n,
-            drafter="+".join(dict.fromkeys(proposal.drafter for proposal in draft.proposals)) or None,
-            depth=len(draft),
-            tokens=tokens,
-            rejected=rejected,
-            ignored=ignored,
-            draft_s=draft_s,
-            verify_s=verify_s,
-            total_s=time.perf_counter() - started,
-            why=self.request.policy.explain() if self.drafters else "",
-            failures=tuple(self.failures),
-            divergence=divergence,
-            price=self.request.policy.price(len(draft)),
-        )
 
     def _drafters(self) -> Sequence[Drafter]:
         """The drafters that have not failed: without a draft a reply is slower, never another text."""

@@ -26,35 +26,27 @@ class ModelDrafter:
     def __init__(self, name: str, model: Model) -> None:
         self.name = name
         self.model = model
-        self._ranking = model if isinstance(model, Ranking) else None
-        self._sharpening = ProposalSharpening()
+        self.ranking = model if isinstance(model, Ranking) else None
+        self.sharpening = ProposalSharpening()
 
     def prefill(self, context: Sequence[int]) -> None:
         self.model.logits(context, 0)
 
     def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
-        return _ModelCursor(self.name, self.model, self._ranking, self._sharpening, context, sampler)
+        return _ModelCursor(self, context, sampler)
 
     def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
-        self._sharpening.learn([proposal.base for proposal in proposals], target_dists)
+        self.sharpening.learn([proposal.base for proposal in proposals], target_dists)
 
 
 class _ModelCursor:
     """The model's place ahead of the text."""
 
-    def __init__(
-        self,
-        name: str,
-        model: Model,
-        ranking: Ranking | None,
-        sharpening: ProposalSharpening,
-        context: Sequence[int],
-        sampler: Sampler,
-    ) -> None:
-        self._name, self._model, self._ranking, self._sharpening = name, model, ranking, sharpening
+    def __init__(self, drafter: ModelDrafter, context: Sequence[int], sampler: Sampler) -> None:
+        self._drafter, self._model = drafter, drafter.model
         self._ahead = list(context)
-        self._reach = model.reach(context) if isinstance(model, HeadModel) else model.n_ctx
-        self._unread_n = len(context) - model.held(context)
+        self._reach = self._model.reach(context) if isinstance(self._model, HeadModel) else self._model.n_ctx
+        self._unread_n = len(context) - self._model.held(context)
         self._later = ""
         """A head goes on with rows of its own, so its later proposals are of another kind."""
         self._path = SamplerPath(sampler)
@@ -68,16 +60,15 @@ class _ModelCursor:
             return None
         base, favourite = self._view(self._path.sampler())
         self._unread_n = 0
-        sharpening, dist = self._sharpening.of(base)
+        sharpening, dist = self._drafter.sharpening.of(base)
         evidence, prior = f"{sharpening} {tenth(favourite.prob)}{self._later}", chance_of(favourite)
-        return NextProposal(self._name, dist, evidence, prior, base, favourite)
+        return NextProposal(self._drafter.name, dist, evidence, prior, base, favourite)
 
     def _view(self, sampler: Sampler) -> tuple[Dist, Favourite]:
         """The distribution that ``sampler`` makes of the model's scores, and the favourite by the scores alone."""
-        if self._ranking and guesses(sampler):
-            few = self._ranking.likeliest(self._ahead)
-            if few is not None:
-                return sampler.guess(few), favourite_among(few)
+        ranking = self._drafter.ranking
+        if ranking and guesses(sampler) and (few := ranking.likeliest(self._ahead)):
+            return sampler.guess(few), favourite_among(few)
         row = self._model.logits(self._ahead, 1)[0]
         return sampler.dist(row), favourite_of(row)
 

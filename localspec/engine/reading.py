@@ -280,9 +280,4 @@ class ReadingPolicy:
 
 def assumed_gain(costs: Costs, drafter: str, rate: float = _PRIOR_RATE) -> float:
     """The share of plain decoding's time that a drafter saves at these prices if so many proposals are accepted."""
-    best, tokens, spent_s = 1.0, 1.0, 0.0
-    for depth in range(1, costs.largest):
-        tokens += rate**depth
-        spent_s += costs.further_s(drafter) if spent_s else costs.query_s(drafter, 1)
-        best = max(best, tokens * costs.plain_s / (spent_s + costs.change_charge_s + costs.round_s(depth + 1)))
-    return 1 - 1 / best
+    return 1 - 1 / costs.speedup(drafter, rate, costs.largest - 1)

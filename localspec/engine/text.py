@@ -95,27 +95,18 @@ class RoundRelease:
         """Take a round; give those whose text lies within the first ``safe_n`` characters."""
         self._held.append(round_)
         ready: list[Round] = []
-        while self._held:
-            text = "".join(token.text for token in self._held[0].tokens)
-            if self._released_n + len(text) > safe_n:
-                break
+        while self._held and self._released_n + len(_text_of(self._held[0])) <= safe_n:
             ready.append(self._release(self._held.pop(0)))
         return ready
 
     def finish(self, end_n: int | None) -> list[Round]:
         """Give the rest, with all text from character ``end_n`` on removed (None removes nothing)."""
-        ready = []
-        for round_ in self._held:
-            if end_n is not None:
-                round_ = self._cut(round_, end_n)
-            ready.append(self._release(round_))
-        self._held = []
-        return ready
+        held, self._held = self._held, []
+        return [self._release(round_ if end_n is None else self._cut(round_, end_n)) for round_ in held]
 
     def _release(self, round_: Round) -> Round:
-        text = "".join(token.text for token in round_.tokens)
-        self._released_n += len(text)
-        self._parts.append(text)
+        self._parts.append(_text_of(round_))
+        self._released_n += len(self._parts[-1])
         return round_
 
     def _cut(self, round_: Round, end_n: int) -> Round:
@@ -125,3 +116,7 @@ class RoundRelease:
             tokens.append(replace(token, text=token.text[: max(0, end_n - at)]))
             at += len(token.text)
         return replace(round_, tokens=tuple(tokens))
+
+
+def _text_of(round_: Round) -> str:
+    return "".join(token.text for token in round_.tokens)

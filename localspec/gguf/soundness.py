@@ -23,7 +23,8 @@ def check_sound(header: GgufHeader) -> None:
             f"{header.source} is truncated: {missing:,} of {header.expected_size_bytes:,} bytes are missing.",
             UNFINISHED,
         )
-    _check_survivable(header)
+    if header.tensors and (why := next(filter(None, (rule(header) for rule in _RULES)), None)):
+        raise ModelFileError(f"{header.source} cannot be loaded: {why}.", _ABORTS)
     if (same := equal_tokens(header.vocabulary)) is not None:
         first, second = same
         text = as_llama_cpp(second, header.vocabulary.tokens[second])
@@ -32,12 +33,6 @@ def check_sound(header: GgufHeader) -> None:
             f"{header.source} cannot be loaded: its tokens {first:,} and {second:,} are both {shown}.",
             _ABORTS,
         )
-
-
-def _check_survivable(header: GgufHeader) -> None:
-    """Raise ModelFileError for values over which llama.cpp aborts instead of refusing the file."""
-    if header.tensors and (why := next(filter(None, (rule(header) for rule in _RULES)), None)):
-        raise ModelFileError(f"{header.source} cannot be loaded: {why}.", _ABORTS)
 
 
 def _misaligned(header: GgufHeader) -> str | None:
@@ -71,3 +66,4 @@ def _wrong_experts(header: GgufHeader) -> str | None:
 
 
 _RULES = (_misaligned, _wrong_tokens, _wrong_layers, _wrong_experts)
+"""Reasons to refuse values over which llama.cpp aborts instead of refusing the file."""

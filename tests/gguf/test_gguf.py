@@ -130,7 +130,7 @@ def test_the_end_of_a_turn_is_known_by_its_text_unless_the_file_names_it() -> No
 def test_a_tokenizer_is_framed_as_llama_cpp_assumes_when_the_file_does_not_say() -> None:
     def framing(**tokenizer: gf.Plain) -> tuple[int | None, int | None, bool, bool]:
         metadata = {f"tokenizer.ggml.{key}": value for key, value in tokenizer.items()}
-        v = parse(gf.gguf({"tokenizer.ggml.tokens": gf.TOKENS, **metadata})).vocabulary
+        v = parse(gf.gguf({"tokenizer.ggml.tokens": gf.TOKENS} | metadata)).vocabulary
         return v.bos_id, v.eos_id, v.add_bos, v.add_eos
 
     assert framing(model="llama") == (1, 2, True, False)
@@ -142,12 +142,7 @@ def test_a_tokenizer_is_framed_as_llama_cpp_assumes_when_the_file_does_not_say()
     assert framing(model="llama", add_bos_token=False, bos_token_id=4) == (4, 2, False, False)
     assert framing(model="llama", bos_token_id=4000) == (1, 2, True, False)
     assert framing(model="bert") == (None, None, True, False)
-
-
-def test_special_tokens_outside_the_vocabulary_do_not_exist() -> None:
-    header = parse(gf.gguf({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ("a", "b")}))
-
-    assert header.vocabulary.bos_id is None
+    assert framing(model="gpt2", tokens=("a", "b")) == (None, None, False, False)
 
 
 def test_a_value_of_another_kind_than_expected_is_none() -> None:
@@ -206,14 +201,13 @@ def test_a_vocabulary_longer_than_one_piece_is_read_whole() -> None:
     assert parse(gf.model(tokens=tokens)).vocabulary.tokens == tokens
 
 
-@pytest.mark.parametrize("piece", range(1, 80))
-def test_a_string_may_begin_and_end_anywhere_in_a_piece(piece: int) -> None:
+def test_a_string_may_begin_and_end_anywhere_in_a_piece() -> None:
     tokens = tuple("abcde"[i // 23] * (i % 23) for i in range(100))
     data = gf.model(tokens=tokens)
 
-    header = parse_header(Trickle(data, piece), source="test.gguf", size_bytes=len(data))
-
-    assert header.vocabulary.tokens == tokens
+    for piece in range(1, 80):
+        header = parse_header(Trickle(data, piece), source="test.gguf", size_bytes=len(data))
+        assert header.vocabulary.tokens == tokens, piece
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from localspec.engine.model_drafter import (
     favourite_of,
     tenth,
 )
-from localspec.engine.proposal_sharpening import ProposalSharpening
 from localspec.engine.sampling import Sampler, guesses
 
 MARK = "red"
@@ -51,17 +50,15 @@ class DFlashDrafter(ModelDrafter):
         super().__init__(_NAME, model)
 
     def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
-        return _DFlashCursor(self.model, self._sharpening, context, sampler)
+        return _DFlashCursor(self, context, sampler)
 
 
 class _DFlashCursor:
     """A place in the block that begins where the text ends; the block is computed when it is first needed."""
 
-    def __init__(
-        self, model: BlockModel, sharpening: ProposalSharpening, context: Sequence[int], sampler: Sampler
-    ) -> None:
-        self._model = model
-        self._sharpening = sharpening
+    def __init__(self, drafter: DFlashDrafter, context: Sequence[int], sampler: Sampler) -> None:
+        self._model = model = drafter.model
+        self._sharpening = drafter.sharpening
         self._context = list(context)
         self._path = SamplerPath(sampler)
         self._place = 0

@@ -12,9 +12,6 @@ from localspec.engine.model_drafter import ModelDrafter
 
 MARK = "yellow"
 
-_SHIFT = 1
-"""Token ``k`` is read at position ``k - 1``, that of the row beside it."""
-
 
 def make(inputs: DrafterInputs) -> ModelDrafter:
     """Raises DrafterUnavailableError without an EAGLE-3 head."""
@@ -22,4 +19,4 @@ def make(inputs: DrafterInputs) -> ModelDrafter:
     if head is None:
         hint = "Name one that was made for the target with --draft FILE."
         raise DrafterUnavailableError("No EAGLE-3 head is loaded.", hint)
-    return ModelDrafter("eagle3", HeadModel(head, shift=_SHIFT))
+    return ModelDrafter("eagle3", HeadModel(head, shift=1))

@@ -32,8 +32,8 @@ class GrammarDrafter:
     def prefill(self, context: Sequence[int]) -> None:
         """Do nothing: the sampler follows the reply by itself."""
 
-    def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
-        return _GrammarCursor(SamplerPath(sampler)) if can_force(sampler) else _SILENT
+    def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor | None:
+        return _GrammarCursor(SamplerPath(sampler)) if can_force(sampler) else None
 
     def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
         """Do nothing: there is nothing to learn about certain proposals."""
@@ -56,18 +56,3 @@ class _GrammarCursor:
 
     def step(self, token: int) -> None:
         self._path.step(token)
-
-
-class _SilentCursor:
-    """The place in a reply without a grammar."""
-
-    lag = 0
-
-    def peek(self) -> None:
-        return None
-
-    def step(self, token: int) -> None:
-        """Stay."""
-
-
-_SILENT = _SilentCursor()

@@ -12,9 +12,6 @@ from localspec.engine.model_drafter import ModelDrafter
 
 MARK = "white"
 
-_SHIFT = 0
-"""Token ``k`` is read at its own position."""
-
 
 def make(inputs: DrafterInputs) -> ModelDrafter:
     """Raises DrafterUnavailableError if the target has no MTP layers."""
@@ -22,4 +19,4 @@ def make(inputs: DrafterInputs) -> ModelDrafter:
     if head is None:
         hint = "Load a target whose file has them, or one with its assistant as --draft FILE."
         raise DrafterUnavailableError("The target has no MTP layers, or they are not loaded.", hint)
-    return ModelDrafter("mtp", HeadModel(head, shift=_SHIFT))
+    return ModelDrafter("mtp", HeadModel(head, shift=0))

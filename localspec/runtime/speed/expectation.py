@@ -9,7 +9,6 @@ from pathlib import Path
 
 from localspec.base.errors import LocalSpecError
 from localspec.config.table import MAX_DEPTH
-from localspec.engine.adaptive import expected_rate
 from localspec.engine.costs import Costs, QueryCost
 from localspec.gguf import GgufHeader
 from localspec.gguf.draft_heads import DFLASH, EAGLE3, MTP, drafter_kind
@@ -53,7 +52,7 @@ def expected_speed(target: TokenWork, machine: MachineSpeed, draft: DraftWork | 
     if draft is None:
         return Expectation(plain)
     chance = expected_chance(target, draft, machine.acceptance)
-    return Expectation(plain, expected_rate(_costs(target, draft, kernels), draft.kind, chance, MAX_DEPTH))
+    return Expectation(plain, plain * _costs(target, draft, kernels).speedup(draft.kind, chance, MAX_DEPTH))
 
 
 def expected_chance(target: TokenWork, draft: DraftWork, acceptance: Mapping[str, tuple[float, float]]) -> float:

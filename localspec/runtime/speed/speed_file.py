@@ -23,10 +23,10 @@ from localspec.base.paths import user_paths
 from localspec.base.shared_file import replace_file
 from localspec.models.pairs.expectation import MEASURED, Expectation
 from localspec.models.token_work import TokenWork
+from localspec.runtime.calibration_file import DAMAGED
 from localspec.runtime.speed.kernels import KernelSpeeds
 
 _FORMAT = 1
-_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 _MOST_RUNS = 200
 _RATE = 0.2
 """The weight of the latest reply in the figures of a pair, once there are several."""
@@ -164,7 +164,7 @@ class SpeedFile:
         self._path = path or user_paths().data / "speed" / "machine.json"
 
     def load(self) -> MachineSpeed:
-        with suppress(*_DAMAGED):
+        with suppress(*DAMAGED):
             found = MachineSpeed.from_dict(json.loads(self._path.read_text(encoding="utf-8")))
             if found.machine == self._machine:
                 return found

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from localspec.engine.backends.llama.batch import PairBatch, SequenceBatch
+from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.device_ranking import DeviceRanking
 from localspec.engine.backends.llama.head_context import HeadContext
@@ -37,24 +37,23 @@ class LlamaBlockHead(HeadContext):
 
     def __init__(self, loaded: LoadedModel, settings: LoadSettings, target: LlamaModel | LlamaSequences) -> None:
         super().__init__(loaded)
-        metadata = _Metadata(loaded)
         self._n_scores = min(self.vocab.n_vocab, target.vocab.n_vocab)
         if not settings.dspark:  # whose chain runs over all scores
             self._ranking = DeviceRanking.of(loaded, self._n_scores)
-        self._anchor_n = 0 if settings.dspark and metadata.flag("sample_from_anchor", default=True) else 1
+        self._anchor_n = 0 if settings.dspark and _flag(loaded, "sample_from_anchor", default=True) else 1
         """Places in front of a block that propose nothing."""
-        size = min(metadata.number("block_size", _DEFAULT_BLOCK_SIZE), loaded.max_outputs)
+        size = min(int(loaded.metadata("dflash.block_size") or _DEFAULT_BLOCK_SIZE), loaded.max_outputs)
         self.block_n = size - self._anchor_n
         self._mask = int(self._c.llama_vocab_mask(self.vocab.handle))
         self._confident = settings.confidence
         if self._confident:
             self._functions.set_final(self._context, True, True)
-        self._c.llama_set_causal_attn(self._context, metadata.flag("attention.causal", default=False))
+        self._c.llama_set_causal_attn(self._context, _flag(loaded, "attention.causal", default=False))
         # Where attention is not causal, llama.cpp ends the process over more tokens than it evaluates at once.
         self.batch_n = min(int(self._c.llama_n_batch(self._context)), int(self._c.llama_n_ubatch(self._context)))
         """The most rows, or tokens of blocks, that one evaluation may have."""
-        self._tokens = SequenceBatch(self._c, min(self.batch_n, loaded.max_outputs))
-        self._rows: PairBatch | None = None
+        self._tokens = Batch(self._c, min(self.batch_n, loaded.max_outputs))
+        self._rows: Batch | None = None
 
     @staticmethod
     def load(
@@ -92,10 +91,6 @@ class LlamaBlockHead(HeadContext):
         blocks = self._guess([question for question in questions if question.rows is None])
         return [blocks.get(question) for question in questions]
 
-    def close(self) -> None:
-        self._tokens.free()
-        super().close()
-
     def _inject(self, questions: Sequence[BlockQuestion]) -> None:
         """Hold the rows of all questions."""
         for question in questions:
@@ -104,12 +99,12 @@ class LlamaBlockHead(HeadContext):
         if not parts:
             return
         if self._rows is None:
-            self._rows = PairBatch(self._c, self.batch_n, parts[0][1].shape[1])
+            self._rows = Batch(self._c, self.batch_n, parts[0][1].shape[1])
         batch = self._rows
 
         def add(part: tuple[BlockQuestion, Rows], first: int, end: int) -> None:
             question, rows = part
-            batch.add(None, rows[first:end], question.position + first, question.sequence, scored=False)
+            batch.add_rows(None, rows[first:end], question.position + first, question.sequence, scored=False)
 
         self._evaluate_all(batch, ((part, len(part[1])) for part in parts), add)
 
@@ -126,7 +121,7 @@ class LlamaBlockHead(HeadContext):
             size = question.n + self._anchor_n
             tokens = [question.token, *[self._mask] * (size - 1)]
             # DSpark's chain runs over the scores of the whole block, and DFlash's graph gives no others either.
-            places[question] = self._tokens.add(tokens, question.position, question.sequence, size, self.vocab.n_vocab)
+            places[question] = self._tokens.add(tokens, question.position, size, self.vocab.n_vocab, question.sequence)
         if questions:
             self._decode(self._tokens)
         return places
@@ -140,20 +135,12 @@ class LlamaBlockHead(HeadContext):
             raise not_numbers()
         if not self._confident:
             return Block(rows)
-        width = int(self._c.llama_model_n_embd(self._loaded.model))
+        width = int(self._c.llama_model_n_embd(self.loaded.model))
         confidence = self._views.of(self._functions.get_final(self._context), end, width)
         return Block(rows, confidence[first:end, 0].copy())
 
 
-class _Metadata:
-    """The metadata of a head's file, under the keys of its architecture."""
-
-    def __init__(self, loaded: LoadedModel) -> None:
-        self._loaded = loaded
-
-    def number(self, key: str, default: int) -> int:
-        return int(self._loaded.metadata(f"dflash.{key}") or default)
-
-    def flag(self, key: str, *, default: bool) -> bool:
-        text = self._loaded.metadata(f"dflash.{key}")
-        return text == "true" if text else default
+def _flag(loaded: LoadedModel, key: str, *, default: bool) -> bool:
+    """An entry of the file's metadata under the key of its architecture."""
+    text = loaded.metadata(f"dflash.{key}")
+    return text == "true" if text else default

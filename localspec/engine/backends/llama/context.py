@@ -5,6 +5,7 @@ from __future__ import annotations
 from localspec.base.errors import CapacityError, EngineError
 from localspec.engine.backends.llama.load import LoadedModel
 from localspec.engine.backends.llama.native_views import NativeViews
+from localspec.engine.backends.llama.report import describe_device
 from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.cancel import Cancelled
 from localspec.engine.model import Logits
@@ -16,15 +17,19 @@ class LlamaContext:
     """Owns the native handles of a loaded model."""
 
     def __init__(self, loaded: LoadedModel) -> None:
-        self._loaded = loaded
+        self.loaded = loaded
+        """The native handles, for heads that read along."""
         self._c = loaded.native.c
         self._context = loaded.short or loaded.context
         self._views = NativeViews()
         self.vocab = LlamaVocab(loaded.native, loaded.model)
-
-    @property
-    def n_ctx(self) -> int:
-        return self._loaded.n_ctx
+        self.n_ctx = loaded.n_ctx
+        self.cache_type_k, self.cache_type_v = loaded.cache_type_k, loaded.cache_type_v
+        """The types that keys and values are kept as; None if none are."""
+        self.flash_attn = loaded.flash_attn
+        """True if attention is the fused one in texts of any length; None without attention."""
+        self.size_bytes = int(self._c.llama_model_size(loaded.model)) if loaded.owns_model else 0
+        """The size of the model's own tensors; 0 for MTP layers, which are the target's."""
 
     @property
     def threads(self) -> int:
@@ -35,19 +40,14 @@ class LlamaContext:
         if n < 1:
             raise ValueError(f"{n} threads")
         # A batch of more than one token, hence every verification, uses the second number.
-        for context in (self._loaded.context, self._loaded.short):
+        for context in (self.loaded.context, self.loaded.short):
             if context:
                 self._c.llama_set_n_threads(context, n, n)
 
     @property
     def device(self) -> str:
-        """The device that evaluates it, in words."""
-        return self._loaded.device(self.threads)
-
-    @property
-    def size_bytes(self) -> int:
-        """The size of the model's own tensors; 0 for MTP layers, which are the target's."""
-        return int(self._c.llama_model_size(self._loaded.model)) if self._loaded.owns_model else 0
+        """The device that evaluates it, in words: "CPU, 2 threads" or "CUDA0 (...), 33/33 layers"."""
+        return describe_device(self.loaded.log_lines, self.threads)
 
     def _failure(self, code: int) -> Exception:
         """The error for a code that llama.cpp returned in place of 0."""
@@ -55,7 +55,7 @@ class LlamaContext:
             return Cancelled()
         if code == _NO_SLOT:
             return CapacityError("The context is full.", "Start a new chat, or choose a larger context with --ctx.")
-        why = self._loaded.native.log.last_error() or "it does not say why"
+        why = self.loaded.native.log.last_error() or "it does not say why"
         return EngineError(f"llama.cpp failed (code {code}): {why}.", "Try the prompt again.")
 
     def _scores(self, first: int, rows_n: int) -> Logits:

@@ -53,8 +53,6 @@ class DeviceRanking:
             self._c.llama_set_sampler(self._context, _SEQUENCE, None)
             self._chain = None
 
-    free = detach
-
     def read(self, index: int) -> Likeliest | None:
         """The likeliest tokens after the token at this place of the last batch; None if its device cannot rank."""
         c, context = self._c, self._context

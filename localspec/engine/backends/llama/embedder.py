@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -49,7 +48,8 @@ class LlamaEmbedder:
         """
         if len(tokens) > self.most_tokens:
             tokens = [*tokens[: self.most_tokens - 1], tokens[-1]]  # the last stands for the end
-        self._batch.fill(tokens, 0, len(tokens), self.vocab.n_vocab)
+        self._batch.clear()
+        self._batch.add(tokens, 0, len(tokens), self.vocab.n_vocab)
         if memory := self._c.llama_get_memory(self._context):
             self._c.llama_memory_clear(memory, False)
         code = self._c.llama_decode(self._context, self._batch.native)
@@ -62,17 +62,12 @@ class LlamaEmbedder:
 
     def close(self) -> None:
         """Free the native memory."""
-        self._batch.free()
         self._c.llama_free(self._context)
         self._c.llama_model_free(self._model)
 
     def tokens(self, text: str) -> list[int]:
         """The tokens of a text, with those that the model expects at the ends."""
-        data = text.encode("utf-8", errors="replace")
-        room = len(data) + 16
-        tokens = (ctypes.c_int32 * room)()
-        n = self._c.llama_tokenize(self.vocab.handle, data, len(data), tokens, room, True, False)
-        return list(tokens[: max(0, n)]) or [0]
+        return self.vocab.tokenize(text, special=False, ends=True) or [0]
 
     def _make_context(self, native: Native, path: Path, threads: int) -> tuple[Any, bool]:
         """The context, and True if it gives one vector for a text. Raises ModelFileError."""

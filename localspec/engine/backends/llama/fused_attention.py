@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.native import declare, native
 
 F16: Final = "f16"
 BF16: Final = "bf16"
@@ -50,54 +50,52 @@ def measured(library: Any) -> dict[str, float]:
     Empty where the library lacks a function, as where the CPU's is loaded apart.
     """
     try:
-        ggml = _declared(library)
+        _declare(library)
     except AttributeError:
         return {}
-    pools = {name: ggml["init"](_InitParams(_POOL_BYTES, None, False)) for name in _TYPES}
+    pools = {name: library.ggml_init(_InitParams(_POOL_BYTES, None, False)) for name in _TYPES}
     try:
         if not all(pools.values()):
             return {}
-        graphs = {name: _step(ggml, pools[name], number) for name, number in _TYPES.items()}
+        graphs = {name: _step(library, pools[name], number) for name, number in _TYPES.items()}
         spent_s: dict[str, list[float]] = {name: [] for name in graphs}
         for _ in range(_REPEATS):
             for name, graph in graphs.items():
                 started = time.perf_counter()
-                ggml["graph_compute_with_ctx"](pools[name], graph, 1)
+                library.ggml_graph_compute_with_ctx(pools[name], graph, 1)
                 spent_s[name].append(time.perf_counter() - started)
         return {name: min(each) for name, each in spent_s.items()}
     finally:
         for pool in pools.values():
-            ggml["free"](pool)
+            library.ggml_free(pool)
 
 
-def _declared(library: Any) -> dict[str, Any]:
-    """The functions of ggml.h that are needed, by their names without ``ggml_``."""
+def _declare(library: Any) -> None:
+    """Declare the functions of ggml.h that are needed. Raises AttributeError if one is not there."""
     pointer, size, number = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float
-    found: dict[str, Any] = {}
-    for name, result, arguments in (
-        ("init", pointer, [_InitParams]),
-        ("free", None, [pointer]),
-        ("new_tensor_4d", pointer, [pointer, ctypes.c_int, size, size, size, size]),
-        ("set_zero", pointer, [pointer]),
-        ("flash_attn_ext", pointer, [pointer, pointer, pointer, pointer, pointer, number, number, number]),
-        ("new_graph", pointer, [pointer]),
-        ("build_forward_expand", None, [pointer, pointer]),
-        ("graph_compute_with_ctx", ctypes.c_int, [pointer, pointer, ctypes.c_int]),
-    ):
-        function = getattr(library, f"ggml_{name}")
-        function.restype, function.argtypes = result, arguments
-        found[name] = function
-    return found
+    declare(
+        library,
+        ("ggml_init", pointer, (_InitParams,)),
+        ("ggml_free", None, (pointer,)),
+        ("ggml_new_tensor_4d", pointer, (pointer, ctypes.c_int, size, size, size, size)),
+        ("ggml_set_zero", pointer, (pointer,)),
+        ("ggml_flash_attn_ext", pointer, (pointer, pointer, pointer, pointer, pointer, number, number, number)),
+        ("ggml_new_graph", pointer, (pointer,)),
+        ("ggml_build_forward_expand", None, (pointer, pointer)),
+        ("ggml_graph_compute_with_ctx", ctypes.c_int, (pointer, pointer, ctypes.c_int)),
+    )
 
 
-def _step(ggml: Mapping[str, Any], pool: Any, value_type: int) -> Any:
+def _step(library: Any, pool: Any, value_type: int) -> Any:
     """A graph of one step over zeros, in the memory of ``pool``."""
-    query = ggml["new_tensor_4d"](pool, _F32, _WIDTH, _ROWS_N, _HEADS_N, 1)
+    query = library.ggml_new_tensor_4d(pool, _F32, _WIDTH, _ROWS_N, _HEADS_N, 1)
     keys, values = (
-        ggml["new_tensor_4d"](pool, number, _WIDTH, _CELLS_N, _HEADS_N, 1) for number in (_TYPES[F16], value_type)
+        library.ggml_new_tensor_4d(pool, number, _WIDTH, _CELLS_N, _HEADS_N, 1) for number in (_TYPES[F16], value_type)
     )
     for tensor in (query, keys, values):
-        ggml["set_zero"](tensor)
-    graph = ggml["new_graph"](pool)
-    ggml["build_forward_expand"](graph, ggml["flash_attn_ext"](pool, query, keys, values, None, 1.0, 0.0, 0.0))
+        library.ggml_set_zero(tensor)
+    graph = library.ggml_new_graph(pool)
+    library.ggml_build_forward_expand(
+        graph, library.ggml_flash_attn_ext(pool, query, keys, values, None, 1.0, 0.0, 0.0)
+    )
     return graph

@@ -55,7 +55,10 @@ class GbnfRules:
     @staticmethod
     def of(text: str, vocab: LlamaVocab) -> GbnfRules:
         """The grammar at its beginning. Raises UsageError as ``check_gbnf`` does."""
-        return GbnfRules(Chain(native().c, _parsed(text, vocab)))
+        made, why = _read(text, vocab)
+        if not made:
+            raise _refused(text, why)
+        return GbnfRules(Chain(native().c, made))
 
     def allows(self, ids: Ids) -> NDArray[np.bool_]:
         c = native().c
@@ -82,20 +85,11 @@ def check_gbnf(text: str) -> None:
 
     One that names tokens (``<think>``) is only read up to the first of them: they take a model.
     """
-    native_ = native()
     made, why = _read(text, None)
     if made:
-        native_.c.llama_sampler_free(made)
+        native().c.llama_sampler_free(made)
     elif _NEEDS_VOCABULARY not in why:
         raise _refused(text, why)
-
-
-def _parsed(text: str, vocab: LlamaVocab) -> Any:
-    """A native grammar sampler, for the caller to free or to hand over. Raises UsageError as ``check_gbnf`` does."""
-    made, why = _read(text, vocab)
-    if not made:
-        raise _refused(text, why)
-    return made
 
 
 def _read(text: str, vocab: LlamaVocab | None) -> tuple[Any, str]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localspec.base.errors import UsageError
+from localspec.base.visible import shortened
 from localspec.engine.backends.llama.candidates import Ids
 from localspec.engine.backends.llama.gbnf import GbnfRules, check_gbnf
 from localspec.engine.backends.llama.guidance import GuidanceRules, check_guidance, is_guidance
@@ -73,7 +74,7 @@ class Grammar:
             self.accept(token)
             if self.left_by is not None:
                 raise UsageError(
-                    f"The reply as it stands does not fit the grammar: {_shown(self.left_by or text)}.",
+                    f"The reply as it stands does not fit the grammar: {shortened(self.left_by or text, _SHOWN)!r}.",
                     "Have it written anew, or go on with it without --grammar and --json-schema.",
                 )
 
@@ -102,8 +103,9 @@ class Grammar:
             if begun is None:
                 return
             self._trigger = None
-            for follower in begun.tokens:
-                self._advance(follower, begun.text)
+            tokens, text = begun
+            for follower in tokens:
+                self._advance(follower, text)
         else:
             self._advance(token, "")
 
@@ -184,7 +186,3 @@ class GrammarSampler:
         if self._ahead or row_length < self._n_vocab:
             return free
         raise UsageError("The model has no token that fits the grammar here.", "Change the grammar.")
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")

@@ -11,7 +11,7 @@ from math import isfinite
 
 import numpy as np
 
-from localspec.engine.backends.llama.batch import PairBatch
+from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.device_ranking import DeviceRanking
 from localspec.engine.backends.llama.head_context import HeadContext
@@ -56,8 +56,10 @@ class LlamaHead(HeadContext):
                 target.keep_one_context()
             layers_n = int(self._c.llama_model_n_layer_nextn(loaded.model))
             self.layers_n = 1 if self.shares_cache else max(1, layers_n)
-        self._pairs = PairBatch(self._c, self._c.llama_n_batch(self._context), self.width)
-        self._features: PairBatch | None = None
+        self.batch_n = int(self._c.llama_n_batch(self._context))
+        """As ``BatchNetwork.batch_n``."""
+        self._pairs = Batch(self._c, self.batch_n, self.width)
+        self._features: Batch | None = None
 
     @staticmethod
     def load(
@@ -88,23 +90,18 @@ class LlamaHead(HeadContext):
         layers_n = int(self._c.llama_model_n_layer(self._target.loaded.model))
         return [FINAL if n == layers_n else n for n in self.target_layers]
 
-    @property
-    def batch_n(self) -> int:
-        """As ``BatchNetwork.batch_n``."""
-        return self._pairs.capacity
-
     def encode(self, features: Rows) -> Rows:
         if not self.encodes:
             return features
         if self._features is None:
-            self._features = PairBatch(self._c, self._loaded.max_outputs, features.shape[1])
+            self._features = Batch(self._c, self.loaded.max_outputs, features.shape[1])
         encoded = np.empty((len(features), self.width), np.float32)
         for at in range(0, len(features), self._features.capacity):
             part = features[at : at + self._features.capacity]
             self._features.clear()
             # llama.cpp looks at no sequence and no position here, but that the position follows the last one.
             after = int(self._c.llama_memory_seq_pos_max(self._memory, _SEQUENCE)) + 1
-            self._features.add(None, part, after, scored=True)
+            self._features.add_rows(None, part, after, scored=True)
             self._check(self._c.llama_encode(self._context, self._features.native))
             encoded[at : at + len(part)] = self._own_rows(len(part))
         return encoded
@@ -147,7 +144,7 @@ class LlamaHead(HeadContext):
         # Scores are wanted of all pairs that are evaluated at once, or of none: graphs of heads (llama.cpp 0c1e570)
         # compute the scores or the hidden rows of all, and hand over as many as are wanted from the first on.
         # A device ranks one row of an evaluation.
-        most_n = 1 if self._ranks else self._loaded.max_outputs
+        most_n = 1 if self._ranks else self.loaded.max_outputs
         together = scored and sum(len(question.tokens) for question in questions) <= most_n
         if not together:
             unscored = ((question, len(question.tokens) - question.scored) for question in questions)
@@ -165,7 +162,7 @@ class LlamaHead(HeadContext):
         # As for a draft model, whose vocabulary may lack the target's padding; and an image has rows, but no tokens.
         known = [token if 0 <= token < n_vocab else 0 for token in question.tokens[first:end]]
         rows, position = question.rows[first:end], question.position + first
-        return self._pairs.add(known, rows, position, question.sequence, scored=scored)
+        return self._pairs.add_rows(known, rows, position, question.sequence, scored=scored)
 
     def _step(self, place: int) -> HeadStep:
         """The answer to the pair at this place of the batch."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from math import isfinite
-from pathlib import Path
 from typing import Any, TypeVar
 
-from localspec.engine.backends.llama.batch import PairBatch, SequenceBatch
+from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.context import LlamaContext
 from localspec.engine.backends.llama.device_ranking import DeviceRanking
@@ -25,20 +24,17 @@ class HeadContext(LlamaContext):
 
     def __init__(self, loaded: LoadedModel) -> None:
         super().__init__(loaded)
+        self.path = loaded.path
+        """Its file; that of the target for MTP layers."""
         self._functions = hidden_functions()
         self._memory = self._c.llama_get_memory(loaded.context)
         self._ranking: DeviceRanking | None = None
 
     @property
-    def path(self) -> Path:
-        """Its file; that of the target for MTP layers."""
-        return self._loaded.path
-
-    @property
     def target_layers(self) -> list[int]:
         """The layers of the target that the file says it reads; the one past the last stands for the final states."""
-        layers: Any = self._functions.target_layers(self._loaded.model)
-        return [int(number) for number in layers[: self._functions.target_layers_n(self._loaded.model)]]
+        layers: Any = self._functions.target_layers(self.loaded.model)
+        return [int(number) for number in layers[: self._functions.target_layers_n(self.loaded.model)]]
 
     def forget(self, sequence: int = _SEQUENCE) -> None:
         """Hold nothing of a sequence."""
@@ -57,8 +53,8 @@ class HeadContext(LlamaContext):
     def close(self) -> None:
         """Free the native memory."""
         if self._ranking:
-            self._ranking.free()
-        self._loaded.free()
+            self._ranking.detach()
+        self.loaded.free()
 
     @property
     def _ranks(self) -> bool:
@@ -81,9 +77,7 @@ class HeadContext(LlamaContext):
         """Forget what a sequence has read at ``position`` and behind."""
         self._c.llama_memory_seq_rm(self._memory, sequence, position, -1)
 
-    def _evaluate_all(
-        self, batch: PairBatch, parts: Iterable[tuple[Q, int]], add: Callable[[Q, int, int], object]
-    ) -> None:
+    def _evaluate_all(self, batch: Batch, parts: Iterable[tuple[Q, int]], add: Callable[[Q, int, int], object]) -> None:
         """Evaluate the first so many rows of each question, for no scores, in as few batches as they fit into.
 
         ``add`` puts a question's rows from one number up to another into the batch.
@@ -101,7 +95,7 @@ class HeadContext(LlamaContext):
         if batch.used:
             self._decode(batch)
 
-    def _decode(self, batch: PairBatch | SequenceBatch) -> None:
+    def _decode(self, batch: Batch) -> None:
         self._check(self._c.llama_decode(self._context, batch.native))
 
     def _check(self, code: int) -> None:

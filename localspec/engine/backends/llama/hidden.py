@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,94 +24,52 @@ from localspec.engine.hidden import FINAL, HiddenRows, Rows, RowWindow
 from localspec.engine.model import common_prefix
 
 _POINTER, _FLOATS = ctypes.c_void_p, ctypes.POINTER(ctypes.c_float)
-_FUNCTIONS: dict[str, tuple[str, str, Any, list[Any]]] = {
+_FUNCTIONS: dict[str, tuple[str, Any, list[Any]]] = {
+    # (context, layer, on): hand over the input of a layer
     "set_layer": (
         "_Z30llama_set_embeddings_layer_inpP13llama_contextjb",
-        "?llama_set_embeddings_layer_inp@@YAXPEAUllama_context@@I_N@Z",
         None,
         [_POINTER, ctypes.c_uint32, ctypes.c_bool],
     ),
-    "get_layer": (
-        "_Z30llama_get_embeddings_layer_inpP13llama_contextj",
-        "?llama_get_embeddings_layer_inp@@YAPEAMPEAUllama_context@@I@Z",
-        _FLOATS,
-        [_POINTER, ctypes.c_uint32],
-    ),
+    # (context, layer): the rows of the last evaluation, one a token; it waits for them
+    "get_layer": ("_Z30llama_get_embeddings_layer_inpP13llama_contextj", _FLOATS, [_POINTER, ctypes.c_uint32]),
+    # (context, on, masked): hand over the states before the output norm; masked, of tokens that are scored alone
     "set_final": (
         "_Z26llama_set_embeddings_nextnP13llama_contextbb",
-        "?llama_set_embeddings_nextn@@YAXPEAUllama_context@@_N1@Z",
         None,
         [_POINTER, ctypes.c_bool, ctypes.c_bool],
     ),
-    "get_final": (
-        "_Z26llama_get_embeddings_nextnP13llama_context",
-        "?llama_get_embeddings_nextn@@YAPEAMPEAUllama_context@@@Z",
-        _FLOATS,
-        [_POINTER],
-    ),
-    "set_mtp_layer": (
-        "_Z28llama_set_nextn_layer_offsetP13llama_contexti",
-        "?llama_set_nextn_layer_offset@@YAXPEAUllama_context@@H@Z",
-        None,
-        [_POINTER, ctypes.c_int32],
-    ),
-    "other_context": (
-        "_Z19llama_get_ctx_otherP13llama_context",
-        "?llama_get_ctx_other@@YAPEAUllama_context@@PEAU1@@Z",
-        _POINTER,
-        [_POINTER],
-    ),
+    # (context): the rows of the last evaluation
+    "get_final": ("_Z26llama_get_embeddings_nextnP13llama_context", _FLOATS, [_POINTER]),
+    # (context, n): evaluate the n-th MTP layer
+    "set_mtp_layer": ("_Z28llama_set_nextn_layer_offsetP13llama_contexti", None, [_POINTER, ctypes.c_int32]),
+    # (context): the one whose weights or cache it uses, if any
+    "other_context": ("_Z19llama_get_ctx_otherP13llama_context", _POINTER, [_POINTER]),
+    # (model): the layers of its target that a head reads
     "target_layers": (
         "_Z28llama_model_target_layer_idsPK11llama_model",
-        "?llama_model_target_layer_ids@@YAPEBHPEBUllama_model@@@Z",
         ctypes.POINTER(ctypes.c_int32),
         [_POINTER],
     ),
-    "target_layers_n": (
-        "_Z30llama_model_target_layer_ids_nPK11llama_model",
-        "?llama_model_target_layer_ids_n@@YAIPEBUllama_model@@@Z",
-        ctypes.c_uint32,
-        [_POINTER],
-    ),
+    "target_layers_n": ("_Z30llama_model_target_layer_ids_nPK11llama_model", ctypes.c_uint32, [_POINTER]),
 }
-"""The names by which Itanium's and Microsoft's compilers export each, its result and its arguments."""
-
-
-@dataclass(frozen=True, slots=True)
-class HiddenFunctions:
-    """llama.cpp's functions for hidden states."""
-
-    set_layer: Any
-    """(context, layer, on): hand over the input of a layer."""
-    get_layer: Any
-    """(context, layer): the rows of the last evaluation, one a token; it waits for them."""
-    set_final: Any
-    """(context, on, masked): hand over the states before the output norm; masked, of tokens that are scored alone."""
-    get_final: Any
-    """(context): the rows of the last evaluation."""
-    set_mtp_layer: Any
-    """(context, n): evaluate the n-th MTP layer."""
-    other_context: Any
-    """(context): the one whose weights or cache it uses, if any."""
-    target_layers: Any
-    """(model): the layers of its target that a head reads."""
-    target_layers_n: Any
+"""llama.cpp's functions for hidden states: the name that compilers export each by, its result and its arguments."""
 
 
 @cache
-def hidden_functions() -> HiddenFunctions:
-    """Looked up once. Raises DrafterUnavailableError if this build of llama.cpp lacks one."""
-    library, found = native().c._lib, {}
-    for name, (itanium, microsoft, result, arguments) in _FUNCTIONS.items():
-        function = getattr(library, itanium, None) or getattr(library, microsoft, None)
+def hidden_functions() -> SimpleNamespace:
+    """The functions, looked up once. Raises DrafterUnavailableError if this build of llama.cpp lacks one."""
+    library, found = native().c._lib, SimpleNamespace()
+    for name, (symbol, result, arguments) in _FUNCTIONS.items():
+        function = getattr(library, symbol, None)
         if function is None:
             raise DrafterUnavailableError(
                 "This build of llama.cpp does not hand over hidden states, which the head of a target reads.",
                 "Install the version of llama-cpp-python that LocalSpec names; replies go on without the head.",
             )
         function.restype, function.argtypes = result, arguments
-        found[name] = function
-    return HiddenFunctions(**found)
+        setattr(found, name, function)
+    return found
 
 
 class HiddenKeeper:
@@ -159,7 +117,8 @@ class HiddenKeeper:
         room = self._window.put(position, n)
         for layer, at in self._at.items():
             width = self._width(layer)
-            first = self._functions.get_final(self._context) if layer == FINAL else self._layer(layer)
+            read = self._functions
+            first = read.get_final(self._context) if layer == FINAL else read.get_layer(self._context, layer)
             room[:, at : at + width] = self._views.of(first, place + n, width)[place:]
 
     def clear(self) -> None:
@@ -177,9 +136,6 @@ class HiddenKeeper:
         """The rows of ``context``, all layers side by side."""
         known_n = common_prefix(self._held(), context)
         return self._window.rows(start, known_n)
-
-    def _layer(self, layer: int) -> Any:
-        return self._functions.get_layer(self._context, layer)
 
     def _width(self, layer: int) -> int:
         return self._widths[layer == FINAL]

@@ -134,7 +134,8 @@ def _simplify(part: Schema, schema: Schema) -> None:
     """Leave out what says nothing about a reply, and say in llguidance's words what it knows by others only."""
     for note in _NOTES:
         part.pop(note, None)
-    if part.get("uniqueItems") is False or _is_at_most(part.get("maxItems"), 1):
+    most = part.get("maxItems")
+    if part.get("uniqueItems") is False or (isinstance(most, int) and most <= 1):
         part.pop("uniqueItems", None)
     if part.get("format") in _ANY_TEXT:
         del part["format"]
@@ -212,10 +213,6 @@ def _check(place: str, part: Schema) -> None:
     for key, value in part.items():
         if key not in _BY_NAME and any(abs(number) > _LARGEST for number in _whole_numbers(value)):
             raise _no_promise(f"{key!r} with a number beyond 2^53", place)
-
-
-def _is_at_most(value: object, most: int) -> bool:
-    return isinstance(value, int) and value <= most
 
 
 def _whole_numbers(value: object) -> Iterator[int]:

@@ -21,7 +21,6 @@ from localspec.engine.backends.llama.report import (
     OUT_OF_MEMORY,
     all_offloaded,
     cache_types,
-    describe_device,
     flash_attn_enabled,
     is_locked,
     offloaded_layers,
@@ -131,10 +130,6 @@ class LoadedModel:
     short: Any = field(default=None, repr=False)
     """The context for short texts, if there is one (``short_context.py``)."""
 
-    def device(self, threads: int) -> str:
-        """The device that evaluates the model, in words: "CPU, 2 threads" or "CUDA0 (...), 33/33 layers"."""
-        return describe_device(self.log_lines, threads)
-
     def metadata(self, key: str) -> str:
         """An entry of the file's metadata as text; empty if it is not there."""
         room = ctypes.create_string_buffer(64)
@@ -174,8 +169,8 @@ def load(
     c = native.c
     model, log_lines = load_model(native, settings, cancel, progress)
     try:
-        if target is None:
-            _check_generates(c, model, settings.path)
+        if target is None and (c.llama_model_has_encoder(model) or not c.llama_model_has_decoder(model)):
+            raise _no_generator(settings.path)
         mtp = settings.mtp and target is not None
         return _with_context(native, model, log_lines, settings, cancel, other=target, mtp=mtp)
     except BaseException:
@@ -236,19 +231,6 @@ def load_model(
     native: Native, settings: LoadSettings, cancel: Cancellation, progress: Callable[[float], None] | None
 ) -> tuple[Any, list[str]]:
     """The native model, and llama.cpp's log of loading it. Raises as ``load`` does."""
-    with native.log.heard() as lines:
-        model = _load_weights(native, settings, cancel, progress)
-        if not model:
-            if cancel.is_set():
-                raise Cancelled
-            raise _refused(settings.path, reason(lines))
-    return model, [line for _, line in lines]
-
-
-def _load_weights(
-    native: Native, settings: LoadSettings, cancel: Cancellation, progress: Callable[[float], None] | None
-) -> Any:
-    """The native model, or None."""
     c = native.c
     pages_due = settings.large_pages
 
@@ -275,7 +257,13 @@ def _load_weights(
         params.devices = ctypes.cast(device_list, ctypes.c_void_p)
     callback = c.llama_progress_callback(on_progress)  # must outlive the call
     params.progress_callback = callback
-    return c.llama_model_load_from_file(os.fsencode(settings.path), params)
+    with native.log.heard() as lines:
+        model = c.llama_model_load_from_file(os.fsencode(settings.path), params)
+    if model:
+        return model, [line for _, line in lines]
+    if cancel.is_set():
+        raise Cancelled
+    raise _refused(settings.path, reason(lines))
 
 
 def _make_context(
@@ -376,11 +364,6 @@ def _check_wishes(settings: LoadSettings, log_lines: list[str]) -> None:
             f"The system does not let {settings.path.name} be locked in memory.",
             "Raise the limit of locked memory (ulimit -l), or leave --mlock out.",
         )
-
-
-def _check_generates(c: Any, model: Any, path: Path) -> None:
-    if c.llama_model_has_encoder(model) or not c.llama_model_has_decoder(model):
-        raise _no_generator(path)
 
 
 def _no_generator(path: Path) -> ModelFileError:

@@ -7,7 +7,6 @@ each kind keeps count of what is certain, and everything else is read again.
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localspec.engine.backends.llama.load import LoadedModel
+from localspec.engine.backends.llama.short_context import pointer
 
 _SEQUENCE = 0
 _PARTIAL = 1
@@ -272,8 +272,7 @@ class StateMemory(ContextMemory):
     def _mark(self, name: str) -> None:
         size = self._c.llama_state_seq_get_size_ext(self._context, _SEQUENCE, _PARTIAL)
         data = np.empty(size, np.uint8)
-        pointer = data.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
-        if self._c.llama_state_seq_get_data_ext(self._context, pointer, size, _SEQUENCE, _PARTIAL) == size:
+        if self._c.llama_state_seq_get_data_ext(self._context, pointer(data), size, _SEQUENCE, _PARTIAL) == size:
             self._marks[name] = _Mark(len(self.held), data)
 
     def _restore(self, n: int) -> None:
@@ -283,10 +282,9 @@ class StateMemory(ContextMemory):
         if mark is None:
             self.forget()
             return
-        pointer = mark.data.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
-        size = len(mark.data)
-        if self._c.llama_state_seq_set_data_ext(self._context, pointer, size, _SEQUENCE, _PARTIAL) != size:
+        data, size = pointer(mark.data), len(mark.data)
+        if self._c.llama_state_seq_set_data_ext(self._context, data, size, _SEQUENCE, _PARTIAL) == size:
+            self._undo_n = 0
+            self._cut(mark.n)
+        else:
             self.forget()
-            return
-        self._undo_n = 0
-        self._cut(mark.n)

@@ -16,7 +16,7 @@ from localspec.engine.backends.llama.context import LlamaContext
 from localspec.engine.backends.llama.device_ranking import DeviceRanking
 from localspec.engine.backends.llama.hidden import HiddenKeeper, LayerStates
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
-from localspec.engine.backends.llama.memory import Rollback, make_memory
+from localspec.engine.backends.llama.memory import make_memory
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.projector import ImagePart, Projector
 from localspec.engine.backends.llama.saved import Restored, restore_cache, save_cache
@@ -46,8 +46,16 @@ class LlamaModel(LlamaContext):
     def __init__(self, loaded: LoadedModel, cancel: Cancellation, n_vocab: int | None = None) -> None:
         super().__init__(loaded)
         self._cancel = cancel  # llama.cpp reads its buffer: it must live as long as the context
-        self._memory = make_memory(loaded)
-        self._memory.move(self._context)
+        self._memory = memory = make_memory(loaded)
+        memory.move(self._context)
+        self.rollback, self.replay_n = memory.rollback, memory.replay_n
+        """The cost of taking back tokens just evaluated: "cheap" for none, else reading ``replay_n`` again."""
+        self.forgets_freely = memory.forgets_freely
+        """True if the latest tokens can be forgotten at no cost, however often and whatever was asked."""
+        self.can_pad = memory.can_pad
+        """True if batches can be evaluated as larger ones."""
+        self.singly_n = _FEW if loaded.read_singly else 1
+        """The most tokens that are read one by one, where one score is asked for."""
         self._short_texts_apart = True
         self._n_scores = min(self.vocab.n_vocab, n_vocab or self.vocab.n_vocab)
         self._batch = Batch(self._c, self._c.llama_n_batch(loaded.context))
@@ -55,6 +63,8 @@ class LlamaModel(LlamaContext):
         self._hidden: HiddenKeeper | None = None
         self._projector: Projector | None = None
         self._size: Callable[[int], int] | None = None
+        self._first_scored = 0
+        """The place in the latest batch of the first token that scores were asked for."""
         self._closed = False
 
     @classmethod
@@ -73,56 +83,13 @@ class LlamaModel(LlamaContext):
         """
         return cls(load(native(), settings, cancel, progress), cancel, n_vocab)
 
-    @property
-    def loaded(self) -> LoadedModel:
-        """The native handles, for heads that read along."""
-        return self._loaded
-
     def is_context(self, context: int | None) -> bool:
         """True if ``context``, the address of a native one, is this model's."""
         return context is not None and context == self._context
 
-    @property
-    def singly_n(self) -> int:
-        """The most tokens that are read one by one, where one score is asked for."""
-        return _FEW if self._loaded.read_singly else 1
-
-    @property
-    def can_pad(self) -> bool:
-        """True if batches can be evaluated as larger ones."""
-        return self._memory.can_pad
-
     def pad(self, size: Callable[[int], int]) -> None:
         """Evaluate a batch of n tokens as one of ``size(n)`` from now on, because that is quicker on this machine."""
         self._size = size if self.can_pad else None
-
-    @property
-    def cache_type_k(self) -> str | None:
-        """The type that keys are kept as; None if none are."""
-        return self._loaded.cache_type_k
-
-    @property
-    def cache_type_v(self) -> str | None:
-        return self._loaded.cache_type_v
-
-    @property
-    def flash_attn(self) -> bool | None:
-        """True if attention is the fused one in texts of any length; None without attention."""
-        return self._loaded.flash_attn
-
-    @property
-    def rollback(self) -> Rollback:
-        """The cost of taking back tokens just evaluated: "cheap" for none, else reading ``replay_n`` again."""
-        return self._memory.rollback
-
-    @property
-    def replay_n(self) -> int:
-        return self._memory.replay_n
-
-    @property
-    def forgets_freely(self) -> bool:
-        """True if the latest tokens can be forgotten at no cost, however often and whatever was asked."""
-        return self._memory.forgets_freely
 
     @property
     def held_tokens(self) -> Sequence[int]:
@@ -140,7 +107,7 @@ class LlamaModel(LlamaContext):
 
     @property
     def has_short_context(self) -> bool:
-        return bool(self._loaded.short)
+        return bool(self.loaded.short)
 
     def use_short_context(self, on: bool) -> None:
         """Evaluate short texts in their own context from now on, or in that for texts of any length."""
@@ -148,8 +115,8 @@ class LlamaModel(LlamaContext):
 
     def keep_one_context(self) -> None:
         """Have no native context but that for texts of any length, because something else works on that one."""
-        self._work_in(self._loaded.context)
-        self._loaded = self._loaded.free_short()
+        self._work_in(self.loaded.context)
+        self.loaded = self.loaded.free_short()
 
     def logits(self, context: Sequence[int], last: int) -> Logits:
         self._check(context, last)
@@ -174,9 +141,9 @@ class LlamaModel(LlamaContext):
         self._choose_context(context, 1)
         self._ranking.attach()
         self._evaluate(context, min(self._known_n(context), len(context) - 1), 1)
-        few = self._ranking.read(self._batch.used - 1)
+        few = self._ranking.read(self._first_scored)
         if few is None:
-            self._ranking.free()
+            self._ranking.detach()
             self._ranking = None
         elif not isfinite(few.scores.max()):  # as for rows: one that is not a number shows, minus infinity does not
             raise self._not_numbers()
@@ -192,7 +159,7 @@ class LlamaModel(LlamaContext):
 
     def keep_hidden(self, layers: Sequence[int]) -> LayerStates:
         if self._hidden is None:
-            self._hidden = HiddenKeeper(self._loaded, lambda: self._memory.held, self._batch.capacity)
+            self._hidden = HiddenKeeper(self.loaded, lambda: self._memory.held, self._batch.capacity)
             self._hidden.move(self._context)
         return self._hidden.keep(layers)
 
@@ -200,8 +167,8 @@ class LlamaModel(LlamaContext):
         """Keep in a file what the context holds. Raises EngineError if that is not possible, or Cancelled."""
         if why := self._memory.why_not_saved:
             raise EngineError(f"This model's cache cannot be kept: {why}.", "The conversation goes on without.")
-        self._work_in(self._loaded.context)
-        save_cache(self._loaded, self._memory.held, path, cancel)
+        self._work_in(self.loaded.context)
+        save_cache(self.loaded, self._memory.held, path, cancel)
 
     def restore(self, path: Path, cancel: Cancellation | None = None) -> Restored:
         """Hold what a file kept by ``save`` holds; nothing, and the reason, if it is not of this model or damaged.
@@ -209,12 +176,12 @@ class LlamaModel(LlamaContext):
         Raises Cancelled, holding nothing, if ``cancel`` is set while the file is checked.
         """
         self._memory.forget()
-        self._work_in(self._loaded.context)
+        self._work_in(self.loaded.context)
         if self._hidden:
             self._hidden.clear()
         if why := self._memory.why_not_saved:
             return Restored((), why)
-        restored = restore_cache(self._loaded, path, cancel)
+        restored = restore_cache(self.loaded, path, cancel)
         if restored.reason:
             self._memory.forget()
         else:
@@ -225,18 +192,17 @@ class LlamaModel(LlamaContext):
         """Free the native memory; rows given out before must not be touched any more."""
         if not self._closed:
             self._closed = True
-            self._batch.free()
             if self._ranking:
-                self._ranking.free()
-            self._loaded.free()
+                self._ranking.detach()
+            self.loaded.free()
 
     def _check(self, context: Sequence[int], last: int) -> None:
         if self._closed:
             raise ValueError("the model is closed")
         if not 0 <= last <= len(context):
             raise ValueError(f"{last} rows asked for of a context of {len(context)} tokens")
-        if last > self._loaded.max_outputs:
-            raise ValueError(f"{last} rows asked for, {self._loaded.max_outputs} prepared")
+        if last > self.loaded.max_outputs:
+            raise ValueError(f"{last} rows asked for, {self.loaded.max_outputs} prepared")
         if len(context) > self.n_ctx:
             raise ValueError(f"a context of {len(context)} tokens, {self.n_ctx} prepared")
         if last and has_places(context[-last:]):
@@ -247,11 +213,11 @@ class LlamaModel(LlamaContext):
 
         Proposals do not count: they come and go.
         """
-        if not self._loaded.short:
+        if not self.loaded.short:
             return
-        in_short = self._context == self._loaded.short
+        in_short = self._context == self.loaded.short
         short = self._short_texts_apart and is_short(len(context) - last, now=in_short)
-        chosen = self._loaded.short if short else self._loaded.context
+        chosen = self.loaded.short if short else self.loaded.context
         if chosen != self._context:
             self._memory.rewind(self._known_n(context))
             self._work_in(chosen)
@@ -260,7 +226,7 @@ class LlamaModel(LlamaContext):
         """Hold in this native context what is held, or nothing where that cannot be carried."""
         if context == self._context:
             return
-        carried = not self._memory.held or carry(self._c, self._context, context, self._loaded.value_type(context))
+        carried = not self._memory.held or carry(self._c, self._context, context, self.loaded.value_type(context))
         self._context = context
         self._memory.move(context)
         if not carried:
@@ -341,7 +307,11 @@ class LlamaModel(LlamaContext):
         self._memory.before(len(tokens), last)
         at = len(self._memory.held)
         padding_n = self._padding_n(len(tokens), at)
-        self._batch.fill(tokens, self._memory.position(at), last, self.vocab.n_vocab, padding_n)
+        position = self._memory.position(at)
+        self._batch.clear()
+        self._first_scored = self._batch.add(tokens, position, last, self.vocab.n_vocab)
+        if padding_n:
+            self._batch.add([0] * padding_n, position + len(tokens), 0, self.vocab.n_vocab)
         code = self._c.llama_decode(self._context, self._batch.native)
         if code != 0:
             self._memory.broke_off()
@@ -359,7 +329,7 @@ class LlamaModel(LlamaContext):
 
     def _rows(self, last: int) -> Logits:
         """The scores of the last positions."""
-        rows = self._scores(self._batch.used - last, last)
+        rows = self._scores(self._first_scored, last)
         # A maximum is not a number if anything in the row is not; single scores may well be minus infinity.
         best = rows[0][rows[0].argmax()] if last == 1 else rows.max(axis=1).sum()
         if not isfinite(best):

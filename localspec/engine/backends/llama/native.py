@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import logging
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -126,20 +126,26 @@ def _llama_h() -> Any:
     return llama_cpp
 
 
+def declare(library: Any, *functions: tuple[str, Any, Sequence[Any]]) -> None:
+    """Declare functions: their names, results and arguments. Raises AttributeError for one that is not there."""
+    for name, result, arguments in functions:
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, list(arguments)
+
+
 def _ggml(c: Any) -> Any:
     """The functions of ggml that llama_cpp does not declare; they lie in the library it has loaded."""
-    library = c._lib
-    for name, result, arguments in (
-        ("count", ctypes.c_size_t, []),
-        ("get", ctypes.c_void_p, [ctypes.c_size_t]),
-        ("name", ctypes.c_char_p, [ctypes.c_void_p]),
-        ("description", ctypes.c_char_p, [ctypes.c_void_p]),
-        ("type", ctypes.c_int, [ctypes.c_void_p]),
-        ("memory", None, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]),
-    ):
-        function = getattr(library, f"ggml_backend_dev_{name}")
-        function.restype, function.argtypes = result, arguments
-    return library
+    pointer = ctypes.c_void_p
+    declare(
+        c._lib,
+        ("ggml_backend_dev_count", ctypes.c_size_t, ()),
+        ("ggml_backend_dev_get", pointer, (ctypes.c_size_t,)),
+        ("ggml_backend_dev_name", ctypes.c_char_p, (pointer,)),
+        ("ggml_backend_dev_description", ctypes.c_char_p, (pointer,)),
+        ("ggml_backend_dev_type", ctypes.c_int, (pointer,)),
+        ("ggml_backend_dev_memory", None, (pointer, pointer, pointer)),
+    )
+    return c._lib
 
 
 def _atoi_as(kind: Any) -> Any:

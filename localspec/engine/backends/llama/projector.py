@@ -101,8 +101,22 @@ class Projector:
         ``image`` is a file in one of the formats that every build of llama.cpp reads, such as PNG.
         Raises InputError if it cannot be read, EngineError if llama.cpp refuses it.
         """
+        identity = sha256(self._digest + image).digest()
+        numbers: list[int] = []
         with self._chunks(image) as chunks:
-            return self._numbers(chunks, sha256(self._digest + image).digest(), image)
+            for number, chunk in enumerate(chunks):
+                n = int(self._mtmd.mtmd_input_chunk_get_n_tokens(chunk))
+                if self._mtmd.mtmd_input_chunk_get_type(chunk) == _TEXT:
+                    tokens = self._mtmd.mtmd_input_chunk_get_tokens_text(chunk, ctypes.byref(ctypes.c_size_t()))
+                    # A token that the vocabulary lacks is -1.
+                    numbers += [token for token in tokens[:n] if token >= 0]
+                    continue
+                self._check_size(n, chunk)
+                places = image_places(identity + number.to_bytes(4), n)
+                positions_n = int(self._mtmd.mtmd_input_chunk_get_n_pos(chunk))
+                self._parts[places[0]] = ImagePart(places, positions_n, image, number)
+                numbers += places
+        return numbers
 
     def forget(self, tokens: Sequence[int]) -> None:
         """Let go of the image with these numbers: it cannot be read any more until ``tokens`` gives them anew."""
@@ -114,7 +128,7 @@ class Projector:
         """The part that begins with ``place``."""
         return self._parts.get(place)
 
-    def decode(self, part: ImagePart, position: int, taken: Callable[[int], None] | None) -> None:
+    def decode(self, part: ImagePart, position: int, taken: Callable[[int], None]) -> None:
         """Have the target read ``part`` at ``position``; ``taken`` is called with each evaluation's number of rows.
 
         Raises Cancelled, CapacityError or EngineError.
@@ -124,8 +138,7 @@ class Projector:
         c, mtmd = self._target.native.c, self._mtmd
 
         def on_decoded(batch: Any, _: object) -> int:
-            if taken:
-                taken(int(batch.contents.n_tokens))
+            taken(int(batch.contents.n_tokens))
             return 0
 
         with self._chunks(part.image) as chunks:
@@ -152,22 +165,6 @@ class Projector:
     def close(self) -> None:
         """Free the native memory."""
         self._mtmd.mtmd_free(self._context)
-
-    def _numbers(self, chunks: Sequence[Any], identity: bytes, image: bytes) -> list[int]:
-        numbers: list[int] = []
-        for number, chunk in enumerate(chunks):
-            n = int(self._mtmd.mtmd_input_chunk_get_n_tokens(chunk))
-            if self._mtmd.mtmd_input_chunk_get_type(chunk) == _TEXT:
-                tokens = self._mtmd.mtmd_input_chunk_get_tokens_text(chunk, ctypes.byref(ctypes.c_size_t()))
-                # A token that the vocabulary lacks is -1.
-                numbers += [token for token in tokens[:n] if token >= 0]
-                continue
-            self._check_size(n, chunk)
-            places = image_places(identity + number.to_bytes(4), n)
-            positions_n = int(self._mtmd.mtmd_input_chunk_get_n_pos(chunk))
-            self._parts[places[0]] = ImagePart(places, positions_n, image, number)
-            numbers += places
-        return numbers
 
     def _check_size(self, n: int, chunk: Any) -> None:
         """Raise EngineError for a part that llama.cpp would end the process over.

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 
 from localspec.base.errors import CapacityError, EngineError
 from localspec.engine.backends.llama.devices import Device, free_bytes
-from localspec.engine.backends.llama.native import Native
+from localspec.engine.backends.llama.native import Native, declare
 
 PROTOCOL = (7, 0)
 """The version that the llama.cpp of our llama-cpp-python speaks: it takes servers of this major version, and of no
@@ -138,13 +138,12 @@ def _check_version(address: str, answer: bytes) -> None:
 def _numbered(native: Native, addresses: Sequence[str]) -> tuple[Device, ...]:
     """The devices of all servers. llama.cpp keeps its handles as long as the process lives."""
     ggml = native.ggml
-    for name, result, arguments in (
-        ("rpc_add_server", ctypes.c_void_p, [ctypes.c_char_p]),
-        ("reg_dev_count", ctypes.c_size_t, [ctypes.c_void_p]),
-        ("reg_dev_get", ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t]),
-    ):
-        function = getattr(ggml, f"ggml_backend_{name}")
-        function.restype, function.argtypes = result, arguments
+    declare(
+        ggml,
+        ("ggml_backend_rpc_add_server", ctypes.c_void_p, (ctypes.c_char_p,)),
+        ("ggml_backend_reg_dev_count", ctypes.c_size_t, (ctypes.c_void_p,)),
+        ("ggml_backend_reg_dev_get", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_size_t)),
+    )
     found: list[Device] = []
     for address in addresses:
         server = ggml.ggml_backend_rpc_add_server(address.encode())

@@ -21,7 +21,6 @@ from localspec.engine.backends.llama.chain import Chain
 from localspec.engine.backends.llama.grammar import Grammar, GrammarSampler
 from localspec.engine.backends.llama.mirostat import MirostatSampler
 from localspec.engine.backends.llama.native import native
-from localspec.engine.backends.llama.spelling import tail
 from localspec.engine.backends.llama.stages import Stages, bias_chain, biases, memory, required, takes_the_best
 from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.dist import Dist
@@ -44,34 +43,24 @@ def make_sampler(
     """
     settings.check()
     biased = biases(settings, n_vocab, vocab)
-    takes_best = takes_the_best(settings) and not (biased or settings.penalises or settings.dry)
-    if takes_best and settings.grammar is None:
-        return Greedy()
-    if takes_best:
-        return _held(BestSampler(), settings, n_vocab, required(vocab), prompt, prefix)
-    c = native().c
-    candidates = Candidates(c, n_vocab)
-    if settings.mirostat:
-        return MirostatSampler(c, settings, candidates, bias_chain(c, n_vocab, biased))
-    recent_n, remembering = memory(c, settings, n_vocab, vocab)
-    chain = ChainSampler(Stages.of(c, settings, candidates, biased), remembering, deque(maxlen=recent_n))
-    for token in prompt[-recent_n:] if recent_n else ():
-        chain.accept(token)
-    return chain if settings.grammar is None else _held(chain, settings, n_vocab, required(vocab), prompt, prefix)
-
-
-def _held(
-    chooser: BestSampler | ChainSampler,
-    settings: Sampling,
-    n_vocab: int,
-    vocab: LlamaVocab,
-    prompt: Sequence[int],
-    prefix: str,
-) -> GrammarSampler:
-    """A sampler held to the grammar of the settings."""
+    chooser: BestSampler | ChainSampler
+    if takes_the_best(settings) and not (biased or settings.penalises or settings.dry):
+        chooser = BestSampler()
+    else:
+        c = native().c
+        candidates = Candidates(c, n_vocab)
+        if settings.mirostat:
+            return MirostatSampler(c, settings, candidates, bias_chain(c, n_vocab, biased))
+        recent_n, remembering = memory(c, settings, n_vocab, vocab)
+        chooser = ChainSampler(Stages.of(c, settings, candidates, biased), remembering, deque(maxlen=recent_n))
+        for token in prompt[-recent_n:] if recent_n else ():
+            chooser.accept(token)
+    if settings.grammar is None:
+        return chooser
+    vocab = required(vocab)
     grammar = Grammar.of(settings, vocab)
     if prefix:
-        grammar.begin_with(tail(prompt, prefix, vocab), prefix)
+        grammar.begin_with(vocab.tail(prompt, prefix), prefix)
     return GrammarSampler(chooser, grammar, n_vocab)
 
 

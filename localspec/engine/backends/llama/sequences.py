@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from localspec.engine.backends.llama.batch import SequenceBatch
+from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.context import LlamaContext
 from localspec.engine.backends.llama.hidden import HiddenKeeper, LayerStates
@@ -29,12 +29,13 @@ class LlamaSequences(LlamaContext):
     def __init__(self, loaded: LoadedModel, n_ctx: int, n_vocab: int | None = None) -> None:
         """``n_ctx`` is the most tokens of a sequence, ``n_vocab`` as of ``LlamaModel``."""
         super().__init__(loaded)
-        self._n_ctx = n_ctx
+        self.n_ctx = n_ctx
         self._size: Callable[[int], int] | None = None
         self._memory = self._c.llama_get_memory(loaded.context)
         self._window = max(0, int(self._c.llama_model_n_swa(loaded.model)))
         """Tokens that layers with a window see; 0 if no layer has one."""
-        self._batch = SequenceBatch(self._c, self._c.llama_n_batch(loaded.context))
+        self.batch_n = int(self._c.llama_n_batch(loaded.context))
+        self._batch = Batch(self._c, self.batch_n)
         self._n_scores = min(self.vocab.n_vocab, n_vocab or self.vocab.n_vocab)
         self._held: dict[int, list[int]] = {}
         """The tokens of each sequence; the one that was evaluated longest ago comes first."""
@@ -57,21 +58,9 @@ class LlamaSequences(LlamaContext):
         """
         return cls(load(native(), settings, cancel, progress), n_ctx, n_vocab)
 
-    @property
-    def n_ctx(self) -> int:
-        return self._n_ctx
-
-    @property
-    def batch_n(self) -> int:
-        return self._batch.capacity
-
     def pad(self, size: Callable[[int], int]) -> None:
         """As ``LlamaModel.pad``, for the tokens of all sequences together."""
         self._size = size
-
-    @property
-    def loaded(self) -> LoadedModel:
-        return self._loaded
 
     def held(self, sequence: int, context: Sequence[int]) -> int:
         held = self._held.get(sequence, [])
@@ -86,7 +75,7 @@ class LlamaSequences(LlamaContext):
         """As ``HiddenModel.keep_hidden``, of one sequence."""
         if sequence not in self._hidden:
             self._hidden[sequence] = HiddenKeeper(
-                self._loaded, lambda: self._held.get(sequence, []), self._batch.capacity
+                self.loaded, lambda: self._held.get(sequence, []), self._batch.capacity
             )
         return self._hidden[sequence].keep(layers)
 
@@ -98,7 +87,7 @@ class LlamaSequences(LlamaContext):
             self._keep(question.sequence, known_n)
             tokens = question.context[known_n:]
             evaluated.append((known_n, len(tokens), self._batch.used))
-            first = self._batch.add(tokens, known_n, question.sequence, question.last, self.vocab.n_vocab)
+            first = self._batch.add(tokens, known_n, question.last, self.vocab.n_vocab, question.sequence)
             rows.append((first, question.last))
         padded = self._pad(questions[-1])
         if self._batch.used:
@@ -116,14 +105,11 @@ class LlamaSequences(LlamaContext):
         """Let a sequence hold what another holds of ``context``, if that is clearly more than it holds itself."""
         source = max(self._held, key=lambda other: self.held(other, context), default=sequence)
         n = self.held(source, context)
-        if n >= self.held(sequence, context) + _WORTH_SHARING_N:
-            self.share(source, sequence, n)
-
-    def share(self, source: int, sequence: int, n: int) -> None:
-        """Let a sequence hold what another holds of its first ``n`` tokens, in the same cells."""
+        if n < self.held(sequence, context) + _WORTH_SHARING_N:
+            return
         self.forget(sequence)
         self._c.llama_memory_seq_cp(self._memory, source, sequence, 0, n)
-        self._held[sequence] = self._held.get(source, [])[:n]
+        self._held[sequence] = self._held[source][:n]
         if hidden := self._hidden.get(sequence):
             hidden.take_over(self._hidden.get(source), n)
 
@@ -134,8 +120,7 @@ class LlamaSequences(LlamaContext):
 
     def close(self) -> None:
         """Free the native memory."""
-        self._batch.free()
-        self._loaded.free()
+        self.loaded.free()
 
     def _keep(self, sequence: int, n: int) -> None:
         """Let a sequence hold its first ``n`` tokens alone."""
@@ -149,9 +134,9 @@ class LlamaSequences(LlamaContext):
         n = self._batch.used
         size, at = self._size(n) if self._size else n, len(question.context)
         padding_n = size - n
-        if not 0 < padding_n <= min(self._batch.capacity - n, self._n_ctx - at):
+        if not 0 < padding_n <= min(self._batch.capacity - n, self.n_ctx - at):
             return False
-        self._batch.add([0] * padding_n, at, question.sequence, 0, self.vocab.n_vocab)
+        self._batch.add([0] * padding_n, at, 0, self.vocab.n_vocab, question.sequence)
         return True
 
     def _decode(self, asking: Sequence[int]) -> None:
@@ -176,6 +161,7 @@ class LlamaSequences(LlamaContext):
 class LlamaSequence(SequenceModel):
     """One sequence of ``LlamaSequences``, with what a pair wants to know of a model."""
 
+    vocab: LlamaVocab
     replay_n = 0
     forgets_freely = True
     singly_n = 1
@@ -184,6 +170,8 @@ class LlamaSequence(SequenceModel):
     def __init__(self, batch: ContinuousBatch, pool: LlamaSequences, sequence: int) -> None:
         super().__init__(batch, pool, sequence)
         self._pool = pool
+        self.size_bytes, self.flash_attn = pool.size_bytes, pool.flash_attn
+        self.cache_type_k, self.cache_type_v = pool.cache_type_k, pool.cache_type_v
 
     def logits(self, context: Sequence[int], last: int) -> Logits:
         """As ``Model.logits``. What is not a number spoils what comes after it, but only in this sequence."""
@@ -192,10 +180,6 @@ class LlamaSequence(SequenceModel):
             self._pool.forget(self._sequence)
             raise not_numbers()
         return rows
-
-    @property
-    def vocab(self) -> LlamaVocab:
-        return self._pool.vocab
 
     @property
     def threads(self) -> int:
@@ -208,19 +192,3 @@ class LlamaSequence(SequenceModel):
     @property
     def device(self) -> str:
         return self._pool.device
-
-    @property
-    def size_bytes(self) -> int:
-        return self._pool.size_bytes
-
-    @property
-    def cache_type_k(self) -> str | None:
-        return self._pool.loaded.cache_type_k
-
-    @property
-    def cache_type_v(self) -> str | None:
-        return self._pool.loaded.cache_type_v
-
-    @property
-    def flash_attn(self) -> bool | None:
-        return self._pool.loaded.flash_attn

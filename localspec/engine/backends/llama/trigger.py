@@ -15,14 +15,6 @@ from localspec.engine.backends.llama.vocab import LlamaVocab
 _SEARCHED_N = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """The part of the reply that the grammar begins with."""
-
-    tokens: list[int]
-    text: str
-
-
 @dataclass(slots=True)
 class Trigger:
     """Watches a reply for the first text that matches one of the patterns."""
@@ -39,8 +31,8 @@ class Trigger:
     def of(patterns: Sequence[str], vocab: LlamaVocab) -> Trigger:
         return Trigger(tuple(re.compile(pattern.encode()) for pattern in patterns), vocab)
 
-    def accept(self, token: int) -> Begun | None:
-        """The part that the grammar begins with, if it does so at this token; None before."""
+    def accept(self, token: int) -> tuple[list[int], str] | None:
+        """The tokens that the grammar begins with, and their text, if it does so at this token; None before."""
         self.text += self.vocab.source(token)
         self.tokens += ((token, len(self.text)),)
         begin = self._begin()
@@ -57,7 +49,7 @@ class Trigger:
             self.searched[self.text] = next((_beginning(match) for match in matches if match), None)
         return self.searched[self.text]
 
-    def _from(self, start: int) -> Begun:
+    def _from(self, start: int) -> tuple[list[int], str]:
         tokens: list[int] = []
         before = 0
         for token, end in self.tokens:
@@ -66,7 +58,7 @@ class Trigger:
             elif start <= before < end:
                 tokens.append(token)
             before = end
-        return Begun(tokens, self.text[start:].decode(errors="replace"))
+        return tokens, self.text[start:].decode(errors="replace")
 
 
 def _beginning(match: re.Match[bytes]) -> int:
