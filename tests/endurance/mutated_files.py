@@ -30,7 +30,7 @@ from queue import Empty, SimpleQueue
 from struct import pack_into, unpack_from
 
 from localspec.base.errors import ModelFileError
-from localspec.cli.docs import exit_codes
+from localspec.cli.commands import exit_codes
 from localspec.engine.events import Finished
 from localspec.engine.settings import Sampling
 from localspec.gguf import parse_header

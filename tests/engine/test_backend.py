@@ -499,7 +499,7 @@ def test_scores_are_read_where_llama_cpp_keeps_them(llama: LlamaModel) -> None:
 
 
 def test_one_batch_serves_all_evaluations(llama: LlamaModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native().c, "llama_batch_init", None)
+    monkeypatch.setattr(native().c, "llama_batch", None)
     for n, last in ((30, 0), (31, 1), (36, 4)):
         assert len(llama.logits(tokens(n, seed=n), last)) == last
 

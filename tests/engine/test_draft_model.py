@@ -218,7 +218,7 @@ def test_the_reply_has_the_filtered_targets_law(seed: int, k: int, law: str, kin
 
     def run(rng: Rng) -> tuple[int, ...]:
         drafter = DraftModel(kind(vocab, seed=seed + 1, zeros=False))
-        drafter._sharpening = Always(law)
+        drafter.sharpening = Always(law)
         request = Request(PROMPT, sampler, rng, FixedDepth(2), max_tokens=3)
         rounds = [e for e in generate(model, [drafter], request, Cancellation()) if isinstance(e, Round)]
         return tuple(token.id for round_ in rounds for token in round_.tokens)

@@ -32,7 +32,7 @@ class Hall:
     drafted_s: float = 0.0
     """The time of the latest round's drafts."""
 
-    def at_depth(self, depth: int, rounds_n: int = 300) -> tuple[float, list[int]]:
+    def at_depth(self, depth: int, rounds_n: int = 200) -> tuple[float, list[int]]:
         """Tokens a second of all, and the tokens of each, where every draft has this depth."""
         chance, replies_n = random.Random(1), len(self.chances)
         if self.blocks:
@@ -43,11 +43,13 @@ class Hall:
         tokens = [0] * replies_n
         for _ in range(rounds_n):
             for number, likely in enumerate(self.chances):
-                right = [chance.random() < likely for _ in range(depth)]
-                tokens[number] += (right.index(False) if False in right else depth) + 1
+                accepted = 0
+                while accepted < depth and chance.random() < likely:
+                    accepted += 1
+                tokens[number] += accepted + 1
         return sum(tokens) / (rounds_n * round_s), tokens
 
-    def play(self, rounds_n: int = 300) -> tuple[float, list[int]]:
+    def play(self, rounds_n: int = 200) -> tuple[float, list[int]]:
         """Tokens a second of all, and the tokens of each, where the depths are planned."""
         planner, chance = self._planner(), random.Random(1)
         policies = [planner.policy() for _ in self.chances]

@@ -483,7 +483,7 @@ def test_states_that_a_target_does_not_hand_over_are_refused(
 
 def test_a_llama_cpp_without_the_functions_says_so(files: dict[str, Files], monkeypatch: pytest.MonkeyPatch) -> None:
     hidden_functions.cache_clear()
-    monkeypatch.setitem(hidden._FUNCTIONS, "get_layer", ("no_such", "none", None, []))
+    monkeypatch.setitem(hidden._FUNCTIONS, "get_layer", ("no_such", None, []))
     for kind in ("eagle3", "glm4moe"):
         with pytest.raises(DrafterUnavailableError, match="does not hand over hidden states"):
             Opened(files[kind])

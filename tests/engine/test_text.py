@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 from typing import Any, SupportsIndex
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from localspec.engine.cancel import Cancellation
@@ -40,13 +40,13 @@ def test_no_split_shows_half_a_character() -> None:
 
 
 @given(st.lists(st.binary(max_size=4), max_size=12))
+@example([b"\xed", b"\xa0"])  # half of a surrogate, which Python's decoder waits for
 def test_any_bytes_become_text(pieces: list[bytes]) -> None:
-    """Bytes that are no UTF-8 show as replacement characters; only an unfinished end is missing."""
+    """Bytes that are no UTF-8 show as replacement characters; only an unfinished end of three bytes may be missing."""
     stream = Utf8Stream(PieceVocab(tuple(pieces)))
     shown = "".join(stream.push(i) for i in range(len(pieces)))
-    whole = b"".join(pieces).decode("utf-8", errors="replace")
-    assert whole.startswith(shown)
-    assert len(whole) - len(shown) <= 1
+    data = b"".join(pieces)
+    assert shown in {data[: max(0, len(data) - n)].decode("utf-8", errors="replace") for n in range(4)}
 
 
 class Script(TableModel):

@@ -11,7 +11,7 @@ from hashlib import sha256
 import pytest
 
 from localspec.base.file_lock import file_lock
-from tests.real.duo import Duo, Reply
+from tests.real.duo import PLAIN_N, Duo, Reply
 
 
 @pytest.fixture(scope="package")
@@ -36,7 +36,7 @@ def plain(duo: Duo, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str],
         file = folder / sha256(question.encode()).hexdigest()
         with file_lock(file):
             if not file.stat().st_size:
-                file.write_bytes(pickle.dumps(duo.ask(question, 0)))
+                file.write_bytes(pickle.dumps(duo.ask(question, 0, max_tokens=PLAIN_N)))
             found: Reply = pickle.loads(file.read_bytes())
         return found
 

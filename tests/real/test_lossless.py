@@ -18,7 +18,7 @@ from localspec.engine.events import Origin
 from localspec.engine.sampling import Greedy, Sampler
 from localspec.engine.settings import Sampling
 from tests.builtin import DRAFT, open_target
-from tests.real.duo import NEAR_TIE, Duo, Reply, remembered
+from tests.real.duo import NEAR_TIE, PLAIN_N, Duo, Reply, remembered
 from tests.real.prompts import hundred_prompts
 
 SETTINGS = Sampling(temperature=1.0, top_k=6, top_p=1.0, min_p=0.0)
@@ -35,7 +35,7 @@ def test_greedy_speculation_says_what_plain_decoding_says(duo: Duo, plain: Calla
     accepted_n = 0
     for number, question in enumerate(prompts):
         prompt = duo.prompt(question)
-        expected, fast = plain(question), duo.ask(prompt, (1, 3, 7)[number % 3])
+        expected, fast = plain(question), duo.ask(prompt, (1, 3, 7)[number % 3], max_tokens=PLAIN_N)
         difference = duo.difference(prompt, expected.ids, fast.ids)
         if difference:
             near_ties.append(f"{question!r}: {difference}")

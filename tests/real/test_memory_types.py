@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from localspec.base.errors import EngineError
-from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.load import LoadSettings, _with_context, load
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
 from localspec.engine.cancel import Cancellation, Cancelled
@@ -33,7 +33,7 @@ from tests.tiny_models import N_VOCAB, WINDOW, Weights, write_tiny
 DEPTH = 6
 NOISE = 0.01 * RANDOM_ROUNDING
 """How far scores may differ between batch shapes; those of these models spread over some fifteen."""
-N_CTX = 1536
+N_CTX = 1024
 
 # Name, architecture, snapshots asked for, whether windows are kept whole.
 KINDS = (
@@ -65,6 +65,7 @@ def settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         flash_attn=False,
         snapshots=snapshots,
         swa_full=swa_full,
+        large_pages=False,
     )
 
 
@@ -81,17 +82,21 @@ def model(settings: LoadSettings, cancel: Cancellation) -> Iterator[LlamaModel]:
 
 
 @pytest.fixture(scope="module")
-def anew(settings: LoadSettings) -> Callable[[list[int], int], Logits]:
+def anew(settings: LoadSettings) -> Iterator[Callable[[list[int], int], Logits]]:
     """The answer of a context that has seen nothing else; the same question is evaluated once."""
+    cancel = Cancellation()
+    weights = load(native(), settings, cancel)
 
     @cache
     def evaluated(context: tuple[int, ...], last: int) -> Logits:
-        oracle = LlamaModel.open(settings, Cancellation())
+        loaded = _with_context(native(), weights.model, [], settings, cancel, other=None, mtp=False)
+        oracle = LlamaModel(replace(loaded, owns_model=False), cancel)
         rows = oracle.logits(context, last).copy()
         oracle.close()
         return rows
 
-    return lambda context, last: evaluated(tuple(context), last)
+    yield lambda context, last: evaluated(tuple(context), last)
+    weights.free()
 
 
 Anew = Callable[[list[int], int], Logits]
@@ -186,9 +191,9 @@ def test_rounds_with_every_number_of_acceptances(model: LlamaModel, anew: Anew) 
 def test_a_context_longer_than_all_windows_and_batches(model: LlamaModel, anew: Anew) -> None:
     """Read in pieces, taken back a little and a lot, read on."""
     rng = random.Random(6)
-    context = text(1300, rng)
+    context = text(700, rng)
     holds(model, anew, context, DEPTH + 1)
-    for n in (1299, 1290, 1240, 1200, 700, 20, 1):
+    for n in (699, 690, 640, 600, 350, 20, 1):
         changed = context[:n] + text(12, rng)
         holds(model, anew, changed, 3)
         holds(model, anew, context, 1)
@@ -212,13 +217,13 @@ def test_what_is_held_needs_no_evaluation(model: LlamaModel) -> None:
 def counted(model: LlamaModel) -> list[int]:
     """The sizes of the batches evaluated from now on."""
     sizes: list[int] = []
-    fill = model._batch.fill
+    add = model._batch.add
 
-    def note_and_fill(tokens: list[int], at: int, last: int, n_vocab: int, padding_n: int) -> None:
+    def note_and_add(tokens: list[int], at: int, last: int, n_vocab: int) -> int:
         sizes.append(len(tokens))
-        fill(tokens, at, last, n_vocab, padding_n)
+        return add(tokens, at, last, n_vocab)
 
-    model._batch.fill = note_and_fill  # type: ignore[method-assign, assignment]
+    model._batch.add = note_and_add  # type: ignore[method-assign, assignment]
     return sizes
 
 
