@@ -7,7 +7,7 @@ what the pair recommends counts for them, else the defaults in ``LoadOptions``, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from localspec.runtime.chat_config import ChatConfig, Outlets, ToolChoice
 from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.remote.address import ServerAddress
-from localspec.runtime.sampling import build_sampling
+from localspec.runtime.sampling import build_sampling, taken_by
 
 DRAFT_SETTINGS = ("draft_threads", "draft_gpu_layers", "draft_device")
 """Settings that need a draft model, or heads."""
@@ -34,10 +34,13 @@ def build_chat_config(values: Values) -> ChatConfig:
     """Raises UsageError for values that contradict each other, NotFoundError for a pair that is not there."""
     _check(values)
     if is_elsewhere(values):
-        return _for_server(values)
-    if values.get("target") is not None:
-        return _for_files(values, PairFiles(values["target"], values.get("draft"), values.get("projector")))
-    return _for_pair(values)
+        found = _for_server(values)
+    elif values.get("target") is not None:
+        found = _for_files(values, PairFiles(values["target"], values.get("draft"), values.get("projector")))
+    else:
+        found = _for_pair(values)
+    outlets, tools = Outlets(**taken_by(Outlets, values)), ToolChoice(**taken_by(ToolChoice, values))
+    return replace(found, system=_system(values), outlets=outlets, tools=tools)
 
 
 def is_elsewhere(values: Values) -> bool:
@@ -98,9 +101,6 @@ def _for_files(values: Values, files: PairFiles) -> ChatConfig:
         load=_load_options(values, files),
         reply=_reply_options(values, RecommendedSampling()),
         title=" + ".join(path.stem for path in (target, draft) if path is not None),
-        system=_system(values),
-        outlets=Outlets(**_taken_by(Outlets, values)),
-        tools=ToolChoice(**_taken_by(ToolChoice, values)),
     )
 
 
@@ -116,9 +116,6 @@ def _for_server(values: Values) -> ChatConfig:
         reply=_reply_options(values, known.sampling if known else RecommendedSampling()),
         pair_id=name,
         title=name,
-        system=_system(values),
-        outlets=Outlets(**_taken_by(Outlets, values)),
-        tools=ToolChoice(**_taken_by(ToolChoice, values)),
     )
 
 
@@ -133,9 +130,6 @@ def _for_pair(values: Values) -> ChatConfig:
         title=pair.title,
         tour=pair.tour,
         pace_tokens_per_second=pair.pace_tokens_per_second,
-        system=_system(values),
-        outlets=Outlets(**_taken_by(Outlets, values)),
-        tools=ToolChoice(**_taken_by(ToolChoice, values)),
     )
 
 
@@ -175,21 +169,11 @@ def _brought(target: Path, draft: Path | None, unknown: tuple[str, ...]) -> tupl
 def _load_options(values: Values, files: PairFiles) -> LoadOptions:
     projector = files.projector or find_projector(files.target)
     paths = {"target": files.target, "draft": files.draft, "projector": projector}
-    return LoadOptions(**_taken_by(LoadOptions, {**values, "n_ctx": values.get("ctx"), **paths}))
+    return LoadOptions(**taken_by(LoadOptions, {**values, "n_ctx": values.get("ctx"), **paths}))
 
 
 def _reply_options(values: Values, recommended: RecommendedSampling) -> ReplyOptions:
     return ReplyOptions(
-        **_taken_by(ReplyOptions, values)
+        **taken_by(ReplyOptions, values)
         | {"sampling": build_sampling(values, recommended), "repeatable": values.get("seed") is not None}
     )
-
-
-def _taken_by(kind: type[Any], values: Values) -> dict[str, Any]:
-    """The values that are set and have a field of their name in this dataclass."""
-    given = _set(values)
-    return {field.name: given[field.name] for field in fields(kind) if field.name in given}
-
-
-def _set(values: Values) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}

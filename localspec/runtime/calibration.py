@@ -332,16 +332,12 @@ def _usual_s(once: Callable[[], float]) -> float:
     return median(once() for _ in range(_REMOTE_REPEATS))
 
 
-def _nothing() -> None:
-    """Do nothing between two evaluations."""
-
-
 def _evaluation_s(
     model: TunableModel,
     prompt: Sequence[int],
     batch: int,
     of: _Of = _least_s,
-    between: Callable[[], None] = _nothing,
+    between: Callable[[], object] = lambda: None,
     ask: _Ask | None = None,
 ) -> float:
     """The time for scoring the last ``batch`` tokens of the prompt; ``between`` runs before each time, uncounted."""

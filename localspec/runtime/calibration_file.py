@@ -9,18 +9,20 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from localspec.base.file_identity import sample_digest
 from localspec.base.shared_file import replace_file
 from localspec.engine.costs import Costs
+from localspec.engine.reading import ReadingPolicy
 
 _FORMAT = 4
-_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""The errors of reading a file of figures that is missing or damaged."""
 
 
 def calibration_key(files: Sequence[Path], circumstances: Sequence[object]) -> str:
@@ -35,16 +37,6 @@ def calibration_key(files: Sequence[Path], circumstances: Sequence[object]) -> s
     about = (_FORMAT, version("llama-cpp-python"), platform.machine(), platform.processor(), os.cpu_count())
     digest.update(repr((*about, *circumstances)).encode())
     return digest.hexdigest()[:32]
-
-
-class LearnedFigures(Protocol):
-    """Figures learned from replies, which are kept beside prices."""
-
-    def to_dict(self) -> dict[str, Any]: ...
-
-    def remember(self, data: Mapping[str, Any]) -> None:
-        """Undo ``to_dict``. Raises one of ``_DAMAGED`` if it is something else."""
-        ...
 
 
 class CalibrationFile:
@@ -64,34 +56,34 @@ class CalibrationFile:
             if min(threads.values(), default=1) < 1:
                 return None
             return Costs.from_dict(data["costs"]), threads, bool(data["short_context"])
-        except _DAMAGED:
+        except DAMAGED:
             return None
 
     def save(
-        self, costs: Costs, threads: dict[str, int], short_context: bool, reading: LearnedFigures | None = None
+        self, costs: Costs, threads: dict[str, int], short_context: bool, reading: ReadingPolicy | None = None
     ) -> None:
         """Keep them, and what the file has of ``reading`` where none is given.
 
         A disk that is full or read-only only means measuring again.
         """
         data: dict[str, Any] = {"costs": costs.to_dict(), "threads": threads, "short_context": short_context}
-        with suppress(*_DAMAGED):
+        with suppress(*DAMAGED):
             data["reading"] = reading.to_dict() if reading else self._data()["reading"]
         with suppress(OSError):
             replace_file(self._path, json.dumps(data).encode(), private=True)
 
-    def recall(self, reading: LearnedFigures) -> None:
+    def recall(self, reading: ReadingPolicy) -> None:
         """Let ``reading`` go on from what is on disk, if anything is."""
-        with suppress(*_DAMAGED):
+        with suppress(*DAMAGED):
             reading.remember(self._data()["reading"])
 
-    def refresh(self, costs: Costs, reading: LearnedFigures | None = None) -> None:
+    def refresh(self, costs: Costs, reading: ReadingPolicy | None = None) -> None:
         """Keep what replies taught, of costs and of ``reading``, if the file was worth keeping."""
         if kept := self.load():
             measured, threads, short_context = kept
             self.save(costs.taught() or measured, threads, short_context, reading)
 
     def _data(self) -> dict[str, Any]:
-        """Raises one of ``_DAMAGED``."""
+        """Raises one of ``DAMAGED``."""
         data: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
         return data

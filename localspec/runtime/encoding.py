@@ -156,7 +156,7 @@ class Encoder:
 
     def _places(self, data: bytes, marks: bytes) -> tuple[list[_Place], bool]:
         """The control tokens of ``data`` in llama.cpp's choice (longer ones first), and whether input says any."""
-        found = [_Place(start, start + length, token) for start, length, token in self._written_in(data)]
+        found = list(self._written_in(data))
         own = [place for place in found if _INPUT not in marks[place.start : place.end]]
         forged = len(own) < len(found)
         places: list[_Place] = []
@@ -167,7 +167,7 @@ class Encoder:
                 places.insert(at, place)
         return places, forged
 
-    def _written_in(self, data: bytes) -> Iterator[tuple[int, int, int]]:
+    def _written_in(self, data: bytes) -> Iterator[_Place]:
         if not self._written:
             return
         for match in self._head.finditer(data):
@@ -175,7 +175,7 @@ class Encoder:
             for length in self._lengths:
                 token = self._written.get(data[start : start + length])
                 if token is not None:
-                    yield start, length, token
+                    yield _Place(start, start + length, token)
 
     def _tokens_between(self, data: bytes, places: Sequence[_Place]) -> list[int]:
         """The tokens of ``data`` with control tokens at these places and nowhere else."""
@@ -196,11 +196,9 @@ class Encoder:
         if self._controls.isdisjoint(tokens):
             return tokens
         # The tokenizer puts pieces together until they are what a control token looks like.
-        spelt = ([token] if token not in self._controls else self._spelt(token) for token in tokens)
+        vocab = self._vocab
+        spelt = (vocab.spell(vocab.source(token)) if token in self._controls else [token] for token in tokens)
         return [token for few in spelt for token in few]
-
-    def _spelt(self, control: int) -> list[int]:
-        return self._vocab.spell(self._vocab.source(control))
 
 
 def _bytes_and_marks(text: MarkedText) -> tuple[bytes, bytes]:

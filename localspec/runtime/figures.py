@@ -18,12 +18,8 @@ if TYPE_CHECKING:
 MISSING = "-"
 ENDED_EARLY: Mapping[str, str] = {"cancelled": "stopped", "length": "ended at max tokens or the end of the context"}
 """Words for a reply that the model did not end itself, by the reason of its end."""
-_COUNT_WIDTH = 5
-_SPEED_WIDTH = 5
-_TIMES_WIDTH = 5
-_PERCENT_WIDTH = 5
-_LENGTH_WIDTH = 4
-_NATS_WIDTH = 5
+_WIDTH, _LENGTH_WIDTH = 5, 4
+"""Characters of a figure of fixed width, and of an acceptance length."""
 _AS_FAST = 0.995
 """The speed-up from which 1.00x or more is written."""
 
@@ -34,7 +30,7 @@ def count(value: int, *, fixed: bool = False) -> str:
     >>> count(41), count(41, fixed=True)
     ('41', '   41')
     """
-    return _padded(str(value), _COUNT_WIDTH, fixed)
+    return _padded(str(value), _WIDTH, fixed)
 
 
 def speed(per_second: float | None, *, fixed: bool = False) -> str:
@@ -43,7 +39,7 @@ def speed(per_second: float | None, *, fixed: bool = False) -> str:
     >>> speed(8.314), speed(63.24), speed(1234.5), speed(None)
     ('8.31', '63.2', '1234', '-')
     """
-    return _padded(_three_digits(per_second), _SPEED_WIDTH, fixed)
+    return _padded(_three_digits(per_second), _WIDTH, fixed)
 
 
 def times(ratio: float | None, *, fixed: bool = False) -> str:
@@ -53,13 +49,13 @@ def times(ratio: float | None, *, fixed: bool = False) -> str:
     ('1.41x', '12.3x', '    -')
     """
     text = MISSING if ratio is None else f"{_three_digits(ratio)}x"
-    return _padded(text, _TIMES_WIDTH, fixed)
+    return _padded(text, _WIDTH, fixed)
 
 
 def speedup(timings: Timings, *, fixed: bool = False) -> str:
     """The speed-up of a reply with its unit, or that the machine was too busy to tell."""
     text = "busy" if timings.busy else f"{times(timings.speedup_vs_plain, fixed=fixed)} plain"
-    return text.rjust(_TIMES_WIDTH + len(" plain")) if fixed else text
+    return text.rjust(_WIDTH + len(" plain")) if fixed else text
 
 
 def percent(share: float | None, *, fixed: bool = False) -> str:
@@ -69,7 +65,7 @@ def percent(share: float | None, *, fixed: bool = False) -> str:
     ('71 %', '100 %', '  5 %')
     """
     text = MISSING if share is None else f"{share * 100:.0f} %"
-    return _padded(text, _PERCENT_WIDTH, fixed)
+    return _padded(text, _WIDTH, fixed)
 
 
 def length(tokens_per_round: float | None, *, fixed: bool = False) -> str:
@@ -88,7 +84,7 @@ def nats(divergence: float | None, *, fixed: bool = False) -> str:
     ('0.041', '1.25', '-')
     """
     text = MISSING if divergence is None else f"{divergence:.3f}" if divergence < 0.9995 else _three_digits(divergence)
-    return _padded(text, _NATS_WIDTH, fixed)
+    return _padded(text, _WIDTH, fixed)
 
 
 def no_room_for(prompt: Started) -> str:

@@ -35,11 +35,9 @@ _Key = tuple[tuple[Message, ...] | str, ReplyOptions]
 
 
 class Inspector:
-    """Asks both models about replies. It owns neither; what their caches hold afterwards is what was asked last."""
+    """Implements ``load.PairInspector``. It owns no model; what their caches hold afterwards is what was asked last."""
 
-    def __init__(
-        self, target: PairTarget, draft: Model | None, max_outputs: int, images: PromptImages | None = None
-    ) -> None:
+    def __init__(self, target: PairTarget, draft: Model | None, max_outputs: int, images: PromptImages) -> None:
         """``max_outputs`` is how many rows of scores the target is prepared for."""
         self._target = target
         self._draft = draft
@@ -48,18 +46,15 @@ class Inspector:
         self._prompts: OrderedDict[_Key, tuple[array[int], Sampling]] = OrderedDict()
         """The tokens of each, and the sampling of its reply."""
 
-    def remember(
-        self, prompt: Asked, options: ReplyOptions, tokens: Sequence[int], held: Sampling | None = None
-    ) -> None:
+    def remember(self, prompt: Asked, options: ReplyOptions, tokens: Sequence[int], held: Sampling) -> None:
         """A reply is being written to this prompt, whose tokens are these; ``held`` is its sampling with constraint."""
         key = _key(prompt, options)
-        self._prompts[key] = array("i", tokens), held or options.sampling
+        self._prompts[key] = array("i", tokens), held
         self._prompts.move_to_end(key)
         if len(self._prompts) > KEPT_PROMPTS_N:
             self._prompts.popitem(last=False)
 
     def inspect(self, prompt: Asked, options: ReplyOptions, reply: Sequence[int], position: int) -> Inspection:
-        """As ``load.PairInspector.inspect``."""
         self._check(reply, position, position + 1)
         tokens, sampling, exact = self._prompt(prompt, options, position)
         vocab = self._target.vocab
@@ -76,14 +71,12 @@ class Inspector:
     def probs(
         self, prompt: Asked, options: ReplyOptions, reply: Sequence[int], start: int, stop: int
     ) -> tuple[float, ...]:
-        """As ``load.PairInspector.probs``."""
         self._check(reply, start, stop)
         tokens, _, _ = self._prompt(prompt, options, stop)
         chunks = token_probs(self._target, [*tokens, *reply[:start]], reply[start:stop], self._max_outputs)
         return tuple(prob for chunk in chunks for prob in chunk)
 
     def logprobs(self, ids: Sequence[int], start: int, stop: int, top_n: int) -> tuple[TokenLogprobs, ...]:
-        """As ``load.PairInspector.logprobs``."""
         check_ids(ids, self._target.vocab.n_vocab)
         if start < 1:
             raise InputError("A text's first token follows nothing.", "Ask about those after it.")
@@ -97,7 +90,7 @@ class Inspector:
         kept, sampling = self._prompts.get(_key(prompt, options)), options.sampling
         if kept is not None:
             tokens, sampling = kept[0].tolist(), kept[1]
-            if self._images and has_places(tokens) and not isinstance(prompt, str):
+            if has_places(tokens) and not isinstance(prompt, str):
                 for message in prompt:
                     self._images.prepared(message)  # they may have been let go
         else:

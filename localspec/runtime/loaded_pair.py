@@ -41,7 +41,7 @@ _AHEAD_N = 64
 
 
 class LoadedPair:
-    """Two models, and the memory of what they were asked last."""
+    """Two models, and the memory of what they were asked last. Implements ``load.InspectablePair``."""
 
     def __init__(
         self,
@@ -109,7 +109,6 @@ class LoadedPair:
         return self._info
 
     def reply(self, prompt: Prompt, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
-        """As ``load.OpenPair.reply``."""
         return self._replier.reply(prompt, options, prefix)
 
     def scores(self, prompt: Sequence[Message] | str, reply: Sequence[int], width: int) -> Iterator[Logits]:
@@ -123,11 +122,9 @@ class LoadedPair:
             yield from self._target.logits([*ready.tokens, *reply[: end - 1]], end - start)
 
     def count_tokens(self, text: str) -> int:
-        """As ``load.OpenPair.count_tokens``."""
         return self.prompter.count(text)
 
     def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = (), reasoning: str | None = None) -> int:
-        """As ``load.OpenPair.read_ahead``."""
         if not self._target.forgets_freely:  # what is read for nothing would have to be read again without it
             return 0
         if self._ahead[0] != (asked := (tuple(messages), tuple(tools), reasoning)):
@@ -144,7 +141,6 @@ class LoadedPair:
         return len(tokens) - end
 
     def close(self, cancel: Cancellation | None = None) -> None:
-        """As ``load.OpenPair.close``."""
         with self._resources:
             self._calibration.refresh(self._adaptive.costs, self._adaptive.reading)
             if self._caches:

@@ -55,12 +55,7 @@ def open_models(
     placement: Placement, draft_kind: str, cancel: Cancellation, progress: Progress, resources: ExitStack
 ) -> OpenedModels:
     """The target and what drafts for it, with the same context; ``resources`` will close them, the target last."""
-
-    def loading(what: str) -> Callable[[float], None]:
-        report: Callable[[float], None] = partial(progress, f"loading the {what}")
-        report(0.0)
-        return report
-
+    loading = partial(begin_loading, progress)
     target = LlamaModel.open(placement.target, cancel, loading("target"))
     resources.callback(target.close)
     opened = OpenedModels(target, projector=_open_projector(target, placement, cancel, resources, loading))
@@ -75,6 +70,12 @@ def open_models(
     elif placement.draft:
         opened.head = _add_head(opened, draft_kind, placement.draft, cancel, resources, loading("draft"))
     return opened
+
+
+def begin_loading(progress: Progress, what: str) -> Callable[[float], None]:
+    """Report that a part of a pair is being loaded; what is returned takes the fraction that is."""
+    progress(f"loading the {what}", 0.0)
+    return partial(progress, f"loading the {what}")
 
 
 def _open_projector(

@@ -51,25 +51,19 @@ class PastReplies:
             records = list(_whole_records(data))
             undamaged = len(data) == _file_bytes(records)
             if undamaged and _file_bytes([*records, record]) <= self._size_bytes:
-                self._append(record)
+                # Unbuffered, a record is one write: nothing of another process gets into it.
+                with self._path.open("ab", buffering=0) as stream:
+                    stream.write(record)
             else:
                 # Half of the room stays free, so that not every reply from now on writes all of them.
-                self._replace(_newest([*records, record], self._size_bytes // 2))
+                newest = _newest([*records, record], self._size_bytes // 2)
+                replace_file(self._path, b"".join((_MAGIC, *newest)), private=True)
 
     def _read(self) -> bytes:
         try:
             return self._path.read_bytes()
         except OSError:
             return b""
-
-    def _append(self, record: bytes) -> None:
-        # Unbuffered, a record is one write: nothing of another process gets into it.
-        with self._path.open("ab", buffering=0) as stream:
-            stream.write(record)
-
-    def _replace(self, records: Sequence[bytes]) -> None:
-        """Write a new file and put it in place at once. Only its owner can read it."""
-        replace_file(self._path, b"".join((_MAGIC, *records)), private=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,8 @@ def place_models(
         require_gpu(present)
     plan = Placement(_target(options, target, present), _draft(options, target, draft, present) if draft else None)
     if sequences > 1:
-        plan = _for_sequences(plan, sequences, places_n=MAX_DEPTH + 1 if _is_block_head(draft) else 1)
+        is_block_head = draft is not None and drafter_kind(draft) == DFLASH
+        plan = _for_sequences(plan, sequences, places_n=MAX_DEPTH + 1 if is_block_head else 1)
     for settings, header in ((plan.target, target), (plan.draft, draft)):
         if settings and header:
             _check_quantised(settings, header)
@@ -84,11 +85,9 @@ def place_models(
         plan = replace(
             plan, projector=options.projector, target=replace(plan.target, at_once=needs_one_batch(projector))
         )
-    return _fitting(plan, options, target, draft, _image_bytes(projector))
-
-
-def _is_block_head(draft: GgufHeader | None) -> bool:
-    return draft is not None and drafter_kind(draft) == DFLASH
+    # A projector takes memory, and so does what it works in.
+    image_bytes = projector.size_bytes + ENCODING_BYTES if projector else 0
+    return _fitting(plan, options, target, draft, image_bytes)
 
 
 def _for_sequences(plan: Placement, n: int, places_n: int) -> Placement:
@@ -104,11 +103,6 @@ def _devices(options: LoadOptions) -> tuple[Device, ...]:
     """The devices of other machines, then those of this one, which is llama.cpp's order of layers."""
     remote = remote_devices(native(), addresses_of(options.rpc)) if options.rpc else ()
     return remote + list_devices(native())
-
-
-def _image_bytes(projector: GgufHeader | None) -> int:
-    """The memory of a projector, and of what it works in."""
-    return projector.size_bytes + ENCODING_BYTES if projector else 0
 
 
 def _check_contradictions(options: LoadOptions) -> None:

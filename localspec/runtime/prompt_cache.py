@@ -23,6 +23,7 @@ import numpy as np
 
 from localspec.base.errors import EngineError
 from localspec.base.shared_file import replace_file
+from localspec.engine.backends.llama.saved import Restored
 from localspec.engine.cancel import Cancellation, Cancelled
 
 _BLOCK_N = 64
@@ -32,18 +33,6 @@ _CACHE, _PART = ".cache", ".part"
 """A model's cache, and one that is being written."""
 _BROKEN_AFTER_S = 3600.0
 """A cache that has no index after so long is no longer being written."""
-
-
-class RestoredCache(Protocol):
-    """The outcome of reading a cache from a file."""
-
-    @property
-    def tokens(self) -> tuple[int, ...]: ...
-
-    @property
-    def reason(self) -> str:
-        """The reason why the file could not be restored; empty if it was."""
-        ...
 
 
 class Keepable(Protocol):
@@ -67,7 +56,7 @@ class Keepable(Protocol):
         """Raises EngineError, or Cancelled."""
         ...
 
-    def restore(self, path: Path, cancel: Cancellation | None = None) -> RestoredCache:
+    def restore(self, path: Path, cancel: Cancellation | None = None) -> Restored:
         """Raises Cancelled."""
         ...
 

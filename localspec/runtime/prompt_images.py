@@ -54,7 +54,10 @@ class PromptImages:
 
     def check(self, message: Message) -> None:
         """Raise InputError or NotFoundError for an image in ``message`` that cannot be read."""
-        for name, reference in _references(message):
+        for part in split_images(message.content) if message.role is Role.USER else ():
+            if isinstance(part, str):
+                continue
+            name, reference = part
             if self._reader is None:
                 raise InputError(
                     f"The model cannot see {name}: no projector is loaded with it.",
@@ -89,10 +92,6 @@ class PromptImages:
         """The numbers that stand for an image in a context."""
         return self._tokens[number]
 
-    def n(self, number: int) -> int:
-        """The room that an image takes in a context."""
-        return len(self._tokens[number])
-
     def _number(self, reference: ImageReference) -> int:
         if reference.sha256 not in self._numbers:
             assert self._reader is not None
@@ -115,9 +114,3 @@ def split_by_images(text: str) -> Iterator[MarkedText | int]:
             at = found.end()
     if at < len(whole) or not at:
         yield whole[at:]
-
-
-def _references(message: Message) -> list[tuple[str, ImageReference]]:
-    if message.role is not Role.USER:
-        return []
-    return [part for part in split_images(message.content) if not isinstance(part, str)]

@@ -59,7 +59,10 @@ class RenderedPrompt:
 
 
 class Prompter:
-    """Makes the prompts of one session. Its memory changes token ids only where the text stays the same."""
+    """Makes the prompts of one session, and implements ``load.PairPrompter``.
+
+    Its memory changes token ids only where the text stays the same.
+    """
 
     def __init__(
         self,
@@ -85,30 +88,27 @@ class Prompter:
 
     def count(self, text: str) -> int:
         """The number of tokens that ``text`` has in a message."""
-        parts = split_by_images(self._images.in_place(text))
-        return sum(self._images.n(part) if isinstance(part, int) else self._count(part) for part in parts)
-
-    def _count(self, text: MarkedText) -> int:
-        return len(self._encoder.tokenize(text))
+        tokens = (
+            self._images.tokens(part) if isinstance(part, int) else self._encoder.tokenize(part)
+            for part in split_by_images(self._images.in_place(text))
+        )
+        return sum(map(len, tokens))
 
     def tokenize(
         self, text: str, *, special: bool = False, bos: bool = False
     ) -> tuple[tuple[int, ...], tuple[bytes, ...]]:
-        """As ``load.PairPrompter.tokenize``."""
         tokens = self._encoder.tokenize(MarkedText.own(text) if special else MarkedText.given(text))
         if bos and self._vocab.adds_bos and self._vocab.bos is not None:
             tokens = [self._vocab.bos, *tokens]
         return tuple(tokens), tuple(map(self._vocab.source, tokens))
 
     def detokenize(self, ids: Sequence[int]) -> str:
-        """As ``load.PairPrompter.detokenize``."""
         check_ids(ids, self._vocab.n_vocab)
         return b"".join(map(self._vocab.source, ids)).decode("utf-8", errors="replace")
 
     def rendered(
         self, messages: Sequence[Message], tools: Sequence[Tool] = (), prefix: str = "", reasoning: str | None = None
     ) -> tuple[str, int]:
-        """As ``load.PairPrompter.rendered``."""
         if not messages:
             raise _empty()
         prompts = self._tool_prompts(messages, tools)

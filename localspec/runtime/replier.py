@@ -87,7 +87,7 @@ class Replier:
         self.inspector = Inspector(target, draft, MAX_DEPTH + 1, images)
 
     def reply(self, prompt: Prompt, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
-        """As ``load.OpenPair.reply``."""
+        """As ``load.InspectablePair.reply``."""
         drafters = self._drafters.chosen(options.spec)
         policy = self._policy(options.depth)
         try:
@@ -165,7 +165,9 @@ class Replier:
     def _calls(self, prompt: Prompt, options: ReplyOptions, ready: RenderedPrompt, prefix: str) -> ReplyCalls | None:
         if isinstance(prompt, str | TokenIds | Infill) or not options.tools:
             return None
-        return ReplyCalls.of(self.prompter.call_form, options.tools, self._target.vocab, ready.end, prefix, prompt)
+        form = self.prompter.call_form
+        reasons = ready.end.rstrip().endswith(form.syntax.reasoning[0])
+        return ReplyCalls(form, options.tools, self._target.vocab, reasons, prefix, prompt)
 
     def _request(self, tokens: list[int], options: ReplyOptions, policy: DepthPolicy, prefix: str) -> Request:
         check_ranges(options.sampling)

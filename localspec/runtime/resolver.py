@@ -101,7 +101,6 @@ class SettingsResolver:
         return {key: each for key, each in words.items() if key != "pair" or "target" in self._overrides}
 
     def for_pair(self, pair_id: str) -> SettingsResolver:
-        """As ``Settings.for_pair``."""
         if self._overrides.get("pair") == pair_id and not self._is_elsewhere:
             return self
         other = copy(self)
@@ -115,7 +114,6 @@ class SettingsResolver:
         return is_elsewhere({"connect": self.config.values.get("model.connect")} | self._overrides)
 
     def layers(self, config: Config, conversation: Mapping[str, Value]) -> Mapping[str, Layer]:
-        """As ``Settings.layers``."""
         held = self._counting_with(config, conversation, _NONE_REFUSED, self.pair_id)
         of_screen = (name for name in config.values if not setting(_key(name)).option)
         return dict.fromkeys(of_screen, Layer.ALL) | {setting(key).name: each.layer for key, each in held.items()}

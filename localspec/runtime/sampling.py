@@ -23,7 +23,7 @@ def build_sampling(values: Mapping[str, Any], recommended: RecommendedSampling) 
 
     Raises UsageError for values that contradict each other or do nothing, and for a grammar that cannot be read.
     """
-    asked = _known(values)
+    asked = taken_by(Sampling, values)
     if grammar := _grammar(values):
         asked["grammar"] = grammar
     preset = values.get("preset")
@@ -57,13 +57,12 @@ def check_ranges(sampling: Sampling) -> None:
 
 
 def _fields(source: object) -> dict[str, Any]:
-    return _known({field.name: getattr(source, field.name, None) for field in fields(Sampling)})
+    return taken_by(Sampling, {field.name: getattr(source, field.name, None) for field in fields(Sampling)})
 
 
-def _known(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that ``Sampling`` has a field for."""
-    names = (field.name for field in fields(Sampling))
-    return {name: values[name] for name in names if values.get(name) is not None}
+def taken_by(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that are set and have a field of their name in this dataclass."""
+    return {field.name: values[field.name] for field in fields(kind) if values.get(field.name) is not None}
 
 
 def _grammar(values: Mapping[str, Any]) -> str | None:

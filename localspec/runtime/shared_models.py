@@ -19,7 +19,7 @@ from localspec.engine.drafter import DrafterInputs
 from localspec.engine.head import HeadInputs
 from localspec.engine.suffix_automaton import SuffixAutomaton
 from localspec.gguf.draft_heads import DRAFT, MTP
-from localspec.runtime.opened_models import AnyHead, open_head
+from localspec.runtime.opened_models import AnyHead, begin_loading, open_head
 from localspec.runtime.options import Progress
 from localspec.runtime.pair_drafters import PairDrafters
 from localspec.runtime.placement import Placement
@@ -89,11 +89,7 @@ def open_shared_models(
     placement: Placement, draft_kind: str, n_ctx: int, cancel: Cancellation, progress: Progress, resources: ExitStack
 ) -> SharedModels:
     """The networks, with sequences of ``n_ctx`` tokens; ``resources`` will close them, the target last."""
-
-    def loading(what: str) -> Callable[[float], None]:
-        progress(f"loading the {what}", 0.0)
-        return partial(progress, f"loading the {what}")
-
+    loading = partial(begin_loading, progress)
     target = LlamaSequences.open(placement.target, cancel, loading("target"), n_ctx=n_ctx)
     resources.callback(target.close)
     models = SharedModels(target)

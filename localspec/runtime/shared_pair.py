@@ -142,13 +142,11 @@ class SharedPair:
 
     @property
     def room_n(self) -> int:
-        """As ``load.ConcurrentPair``."""
         return sum(not slot.busy for slot in self._slots)
 
     def begin(
         self, prompt: Prompt, options: ReplyOptions, prefix: str, listener: Listener, cancel: Cancellation
     ) -> None:
-        """As ``load.ConcurrentPair``."""
         if not any(slot.busy for slot in self._slots):
             self._governor.adjust(begins=True)
         slot = max((slot for slot in self._slots if not slot.busy), key=lambda slot: slot.suits(prompt))
@@ -172,7 +170,6 @@ class SharedPair:
             raise
 
     def step(self) -> bool:
-        """As ``load.ConcurrentPair``."""
         self._governor.adjust()
         return self._batch.step()
 
@@ -181,7 +178,6 @@ class SharedPair:
         return self._asked.reply(prompt, options, prefix)
 
     def count_tokens(self, text: str) -> int:
-        """As ``load.OpenPair.count_tokens``."""
         return self.prompter.count(text)
 
     def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = (), reasoning: str | None = None) -> int:

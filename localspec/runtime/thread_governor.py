@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from localspec.base.machine import ProcessorWatch
 from localspec.engine.model import TunableModel
 
 _EVERY_S = 0.5
@@ -36,10 +35,10 @@ class FreeProcessors(Protocol):
 class ThreadGovernor:
     """Sets the number of threads of models that had the best for a quiet machine chosen."""
 
-    def __init__(self, models: Iterable[TunableModel], processors: FreeProcessors | None = None) -> None:
+    def __init__(self, models: Iterable[TunableModel], processors: FreeProcessors) -> None:
         """``models`` have the number of threads that they take when nothing else wants the processors."""
         self._best_n = [(model, model.threads) for model in models if model.threads > 1]
-        self._processors = processors or ProcessorWatch()
+        self._processors = processors
         self._wait_s = _EVERY_S
         """Seconds between the latest count and the next."""
 

@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from localspec.engine.cancel import Cancellation
-from localspec.engine.events import Origin, Round
+from localspec.engine.events import Origin
 from localspec.engine.settings import Sampling
 from localspec.gguf import read_header
 from localspec.gguf.draft_heads import target_sha256
 from localspec.models.compatibility import check_match
 from localspec.models.heads import mtp_fault
-from localspec.runtime.loaded_pair import LoadedPair
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
 from tests.builtin import HEADS, MTP_LAYER, TARGET, write_with_mtp
+from tests.runtime.opened_pairs import follow, open_unmeasured
 
 MOST_BYTES = 4_000_000
 QUESTION = (Message(Role.USER, "Count from 1 to 20."),)
+GREEDY = Sampling(temperature=0)
 
 
 @pytest.fixture(scope="module")
 def with_mtp(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built-in target with its MTP layer inside."""
     return write_with_mtp(tmp_path_factory.mktemp("mtp") / "target.gguf")
-
-
-def greedy(target: Path, head: Path | None, depth: int) -> list[Round]:
-    pair = LoadedPair.open(LoadOptions(target, head, n_ctx=512, threads=1), Cancellation(), lambda *_: None)
-    drafters = ("mtp",) if head is None else (read_header(head).architecture,)
-    options = ReplyOptions(sampling=Sampling(temperature=0), depth=depth, max_tokens=40, spec=drafters)
-    try:
-        return [event for event in pair.reply(QUESTION, options) if isinstance(event, Round)]
-    finally:
-        pair.close()
 
 
 @pytest.mark.parametrize("kind", HEADS)
@@ -59,7 +50,10 @@ def test_all_heads_together_are_small() -> None:
 @pytest.mark.parametrize("kind", [*HEADS, "mtp"])
 def test_a_head_drafts_and_the_text_is_the_targets_own(kind: str, with_mtp: Path) -> None:
     target, head = (with_mtp, None) if kind == "mtp" else (TARGET, HEADS[kind])
-    plain, drafted = greedy(target, head, 0), greedy(target, head, 3)
-    tokens = [token for round_ in drafted for token in round_.tokens]
-    assert [token.id for token in tokens] == [token.id for round_ in plain for token in round_.tokens]
-    assert any(token.origin is Origin.ACCEPTED for token in tokens)
+    with closing(open_unmeasured(LoadOptions(target, head, n_ctx=512, threads=1))) as pair:
+        plain, drafted = (
+            follow(pair, QUESTION, ReplyOptions(GREEDY, depth=depth, max_tokens=40, spec=(kind,))).tokens
+            for depth in (0, 3)
+        )
+    assert [token.id for token in drafted] == [token.id for token in plain]
+    assert any(token.origin is Origin.ACCEPTED for token in drafted)

@@ -2,57 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from localspec.base.errors import UsageError
 from localspec.engine.cancel import Cancellation
-from localspec.engine.events import Finished, FinishReason, Round, Started
+from localspec.engine.events import FinishReason
 from localspec.engine.settings import Sampling
-from localspec.runtime.load import InspectablePair, open_pair
-from localspec.runtime.messages import Message, ReplyOptions, Role
-from localspec.runtime.options import LoadOptions
-from tests.builtin import DRAFT, TARGET
+from localspec.runtime.load import InspectablePair
+from localspec.runtime.messages import Message, Reply, ReplyOptions, Role
+from tests.runtime.opened_pairs import follow
 
 QUESTION = (Message(Role.USER, "Tell me a story about a fox."),)
 GREEDY = ReplyOptions(Sampling(temperature=0), depth=3)
 
 
-@pytest.fixture
-def pair(own_home: Path) -> Iterator[InspectablePair]:
-    pair = open_pair(LoadOptions(TARGET, DRAFT, n_ctx=512, threads=1), Cancellation())
-    yield pair
-    pair.close()
-
-
-def ask(pair: InspectablePair, tokens_n: int, prefix: str = "") -> tuple[int, str]:
-    """Prompt tokens that had to be read, and the reply's text."""
-    read_n, text = 0, ""
-    for event in pair.reply(QUESTION, replace(GREEDY, max_tokens=tokens_n), prefix):
-        match event:
-            case Started():
-                read_n = event.prompt_n - event.cache_n
-            case Round():
-                text += "".join(token.text for token in event.tokens)
-    return read_n, text
+def ask(pair: InspectablePair, tokens_n: int, prefix: str = "") -> Reply:
+    return follow(pair, QUESTION, replace(GREEDY, max_tokens=tokens_n), prefix)
 
 
 @pytest.mark.parametrize("tokens_n", [1, 7, 24])
 def test_two_halves_are_the_whole(pair: InspectablePair, tokens_n: int) -> None:
     """A greedy reply that is gone on with says what it would have said, and nothing of it is read again."""
-    _, whole = ask(pair, 40)
-    _, first = ask(pair, tokens_n)
-    read_n, second = ask(pair, 40 - tokens_n, first)
-    assert first + second == whole
-    assert read_n == 1
+    whole, first = ask(pair, 40), ask(pair, tokens_n)
+    second = ask(pair, 40 - tokens_n, first.text)
+    assert first.text + second.text == whole.text
+    assert second.prompt is not None
+    assert second.prompt.prompt_n - second.prompt.cache_n == 1
 
 
 def test_words_put_into_its_mouth_are_gone_on_with(pair: InspectablePair) -> None:
-    _, text = ask(pair, 10, "Once upon a time there was a fox whose name was")
-    assert text.startswith(" ")
+    assert ask(pair, 10, "Once upon a time there was a fox whose name was").text.startswith(" ")
 
 
 SENTENCE = "Once upon a time."
@@ -61,13 +42,9 @@ IN_FULL = Sampling(temperature=0, grammar=f'root ::= "{SENTENCE}" ')
 
 def halves(pair: InspectablePair, options: ReplyOptions, first_n: int) -> tuple[str, str, list[int]]:
     """The reply in two goes: text of the first, text of the second, all ids."""
-    texts, ids = ["", ""], []
-    for half, tokens_n in enumerate((first_n, 60)):
-        for event in pair.reply(QUESTION, replace(options, max_tokens=tokens_n), texts[0]):
-            if isinstance(event, Round):
-                texts[half] += "".join(token.text for token in event.tokens)
-                ids += [token.id for token in event.tokens]
-    return texts[0], texts[1], ids
+    first = follow(pair, QUESTION, replace(options, max_tokens=first_n))
+    second = follow(pair, QUESTION, replace(options, max_tokens=60), first.text)
+    return first.text, second.text, [token.id for token in (*first.tokens, *second.tokens)]
 
 
 @pytest.mark.parametrize("depth", [0, 3])
@@ -111,15 +88,7 @@ def test_text_that_the_grammar_does_not_allow_can_be_looked_into(pair: Inspectab
     assert seen.target.filtered is None
 
 
-def test_a_stop_while_the_prompt_is_made_is_an_end_like_any_other(own_home: Path) -> None:
+def test_a_stop_while_the_prompt_is_made_is_an_end_like_any_other(pair: InspectablePair, cancel: Cancellation) -> None:
     """Templates and tokenizing take their time with long texts; a stop that comes then ends the reply, in no error."""
-    cancel = Cancellation()
-    pair = open_pair(LoadOptions(TARGET, DRAFT, n_ctx=512, threads=1), cancel)
-    try:
-        cancel.set()
-        *_, event = pair.reply((Message(Role.USER, "word " * 100_000),), GREEDY)
-        assert isinstance(event, Finished)
-        assert event.reason is FinishReason.CANCELLED
-    finally:
-        cancel.clear()
-        pair.close()
+    cancel.set()
+    assert follow(pair, (Message(Role.USER, "word " * 100_000),), GREEDY).finished is FinishReason.CANCELLED

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 
 from localspec.base.errors import InputError, NotFoundError
-from localspec.engine.cancel import Cancellation
-from localspec.engine.events import Origin, Round, Token
+from localspec.engine.backends.llama.vocab import LlamaVocab
+from localspec.engine.events import Origin, Token
 from localspec.engine.settings import Sampling
 from localspec.gguf import read_header
 from localspec.runtime.images import ImageReference, image_block, keep_image
-from localspec.runtime.load import open_pair
 from localspec.runtime.loaded_pair import LoadedPair
 from localspec.runtime.messages import Message, ReplyOptions, Role, Tool, ToolCall
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.prompt_images import MOST_KEPT, PromptImages
 from localspec.runtime.prompting import Prompter
-from tests.builtin import DRAFT, TARGET, open_target
+from tests.builtin import DRAFT, TARGET
+from tests.runtime.opened_pairs import follow, open_unmeasured
 from tests.tiny_models import Weights
 from tests.tiny_projectors import write_png, write_projector
 
@@ -59,71 +59,68 @@ class Reader:
         self.forgotten.append(min(tokens))
 
 
-def test_images_stand_where_their_references_do(home: Path) -> None:
+def test_images_stand_where_their_references_do(home: Path, vocab: LlamaVocab) -> None:
     reader = Reader()
-    with closing(open_target()) as target:
-        prompter = Prompter(target.vocab, 512, images=PromptImages(reader))
-        blocks = [image_block(f"{seed}.png", kept(home, seed)) for seed in range(2)]
-        first = user(f"{blocks[0]}{blocks[1]}Which one?")
-        tokens = prompter.chat([first]).tokens
-        assert [token for token in tokens if token < 0] == [-10, -11, -12, -20, -21, -22]
-        assert tokens[-1] >= 0
-        text = b"".join(target.vocab.source(token) for token in tokens if token >= 0).decode()
-        assert "File: 0.png" in text
-        assert "sha256" not in text
-        reply = target.vocab.tokenize("The first one.", special=False)
-        prompter.remember([*tokens, *reply])
-        follow_up = [first, Message(Role.ASSISTANT, "The first one."), user(f"{blocks[0]}And this?")]
-        later = prompter.chat(follow_up).tokens
-        assert later[: len(tokens) + len(reply)] == [*tokens, *reply]
-        assert [token for token in later if token < 0][6:] == [-10, -11, -12]
-        assert len(reader.seen) == 2
-        assert prompter.count(blocks[0]) < 20
+    prompter = Prompter(vocab, 512, images=PromptImages(reader))
+    blocks = [image_block(f"{seed}.png", kept(home, seed)) for seed in range(2)]
+    first = user(f"{blocks[0]}{blocks[1]}Which one?")
+    tokens = prompter.chat([first]).tokens
+    assert [token for token in tokens if token < 0] == [-10, -11, -12, -20, -21, -22]
+    assert tokens[-1] >= 0
+    text = b"".join(vocab.source(token) for token in tokens if token >= 0).decode()
+    assert "File: 0.png" in text
+    assert "sha256" not in text
+    reply = vocab.tokenize("The first one.", special=False)
+    prompter.remember([*tokens, *reply])
+    follow_up = [first, Message(Role.ASSISTANT, "The first one."), user(f"{blocks[0]}And this?")]
+    later = prompter.chat(follow_up).tokens
+    assert later[: len(tokens) + len(reply)] == [*tokens, *reply]
+    assert [token for token in later if token < 0][6:] == [-10, -11, -12]
+    assert len(reader.seen) == 2
+    assert prompter.count(blocks[0]) < 20
 
 
-def test_a_message_cannot_make_an_image_of_a_mark_or_of_an_answer(home: Path) -> None:
+def test_a_message_cannot_make_an_image_of_a_mark_or_of_an_answer(home: Path, vocab: LlamaVocab) -> None:
     reader, block = Reader(), image_block("0.png", kept(home))
-    with closing(open_target()) as target:
-        prompter = Prompter(target.vocab, 1024, images=PromptImages(reader))
-        said = [user("\ufffc0\ufffc"), Message(Role.ASSISTANT, f"\ufffc0\ufffc {block}"), user(f"{block}Go on")]
-        tokens = prompter.chat(said).tokens
-        assert [token for token in tokens if token < 0] == [-10, -11, -12]
+    prompter = Prompter(vocab, 1024, images=PromptImages(reader))
+    said = [user("\ufffc0\ufffc"), Message(Role.ASSISTANT, f"\ufffc0\ufffc {block}"), user(f"{block}Go on")]
+    tokens = prompter.chat(said).tokens
+    assert [token for token in tokens if token < 0] == [-10, -11, -12]
 
 
-def test_a_system_prompt_shows_no_images(home: Path) -> None:
+def test_a_system_prompt_shows_no_images(home: Path, vocab: LlamaVocab) -> None:
     """A text there that looks like the block of one stays a text."""
     reader = Reader()
-    with closing(open_target()) as target:
-        prompter = Prompter(target.vocab, 1024, images=PromptImages(reader))
-        said = [Message(Role.SYSTEM, f"{image_block('0.png', kept(home))}Be brief."), user("Hello")]
-        assert min(prompter.chat(said).tokens) >= 0
+    prompter = Prompter(vocab, 1024, images=PromptImages(reader))
+    said = [Message(Role.SYSTEM, f"{image_block('0.png', kept(home))}Be brief."), user("Hello")]
+    assert min(prompter.chat(said).tokens) >= 0
     assert not reader.seen
 
 
 @pytest.mark.parametrize("template", ["", "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"])
-def test_the_image_that_a_tool_returns_stands_in_its_result(home: Path, template: str) -> None:
+def test_the_image_that_a_tool_returns_stands_in_its_result(
+    home: Path, template: str, vocab: LlamaVocab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whether the template knows tools or not; without a projector it stays a text."""
     call = ToolCall("c1", "draw", "{}")
     result = Message(Role.TOOL, f"{image_block('0.png', kept(home))}Drawn.", call_id="c1", name="draw")
     said = [user("Draw a cat."), Message(Role.ASSISTANT, "", (call,)), result]
     tools = (Tool("draw", "Draw.", "{}"),)
-    with closing(open_target()) as target:
-        if template:
-            target.vocab._chat_template = template
-        prompter = Prompter(target.vocab, 1024, images=PromptImages(Reader()))
-        tokens = prompter.chat(said, tools=tools).tokens
-        assert [token for token in tokens if token < 0] == [-10, -11, -12]
-        assert min(Prompter(target.vocab, 1024).chat(said, tools=tools).tokens) >= 0
+    if template:
+        monkeypatch.setattr(vocab, "chat_template", template)
+    prompter = Prompter(vocab, 1024, images=PromptImages(Reader()))
+    tokens = prompter.chat(said, tools=tools).tokens
+    assert [token for token in tokens if token < 0] == [-10, -11, -12]
+    assert min(Prompter(vocab, 1024).chat(said, tools=tools).tokens) >= 0
 
 
-def test_without_a_projector_an_image_is_refused_and_an_old_one_is_a_text(home: Path) -> None:
+def test_without_a_projector_an_image_is_refused_and_an_old_one_is_a_text(home: Path, vocab: LlamaVocab) -> None:
     block = image_block("cat.png", kept(home))
-    with closing(open_target()) as target:
-        prompter = Prompter(target.vocab, 1024)
-        with pytest.raises(InputError, match=r"cannot see cat\.png: no projector is loaded"):
-            prompter.chat([user(f"{block}What is this?")])
-        later = prompter.chat([user(f"{block}What is this?"), Message(Role.ASSISTANT, "A cat."), user("Thanks!")])
-        assert min(later.tokens) >= 0
+    prompter = Prompter(vocab, 1024)
+    with pytest.raises(InputError, match=r"cannot see cat\.png: no projector is loaded"):
+        prompter.chat([user(f"{block}What is this?")])
+    later = prompter.chat([user(f"{block}What is this?"), Message(Role.ASSISTANT, "A cat."), user("Thanks!")])
+    assert min(later.tokens) >= 0
 
 
 def test_an_image_whose_file_is_damaged_is_whole_when_it_is_attached_again(home: Path) -> None:
@@ -135,31 +132,29 @@ def test_an_image_whose_file_is_damaged_is_whole_when_it_is_attached_again(home:
     assert kept(home).read() == data
 
 
-def test_an_image_whose_file_is_gone(home: Path) -> None:
+def test_an_image_whose_file_is_gone(home: Path, vocab: LlamaVocab) -> None:
     reference = kept(home)
     reference.path.unlink()
     block = image_block("cat.png", reference)
-    with closing(open_target()) as target:
-        prompter = Prompter(target.vocab, 1024, images=PromptImages(Reader()))
-        with pytest.raises(NotFoundError, match="cannot be read"):
-            prompter.chat([user(f"{block}What is this?")])
-        later = prompter.chat([user(f"{block}What is this?"), Message(Role.ASSISTANT, "A cat."), user("Thanks!")])
-        assert min(later.tokens) >= 0
+    prompter = Prompter(vocab, 1024, images=PromptImages(Reader()))
+    with pytest.raises(NotFoundError, match="cannot be read"):
+        prompter.chat([user(f"{block}What is this?")])
+    later = prompter.chat([user(f"{block}What is this?"), Message(Role.ASSISTANT, "A cat."), user("Thanks!")])
+    assert min(later.tokens) >= 0
 
 
-def test_images_of_earlier_conversations_are_let_go(home: Path) -> None:
+def test_images_of_earlier_conversations_are_let_go(home: Path, vocab: LlamaVocab) -> None:
     """A server reads as many as are asked about; those of a prompt are there, however many they are."""
     reader = Reader()
-    with closing(open_target()) as target:
-        prompter = Prompter(target.vocab, 4096, images=PromptImages(reader))
-        blocks = [image_block("x.png", kept(home, seed)) for seed in range(MOST_KEPT + 2)]
-        prompter.chat([user(f"{''.join(blocks)}Go on")])
-        assert not reader.forgotten
-        prompter.chat([user(f"{blocks[0]}Go on")])
-        assert reader.forgotten == [-12, -22]
-        tokens = prompter.chat([user(f"{blocks[0]}Go on")]).tokens
-        assert min(tokens) == -10 * len(reader.seen) - 2
-        assert len(reader.seen) == len(blocks) + 1
+    prompter = Prompter(vocab, 4096, images=PromptImages(reader))
+    blocks = [image_block("x.png", kept(home, seed)) for seed in range(MOST_KEPT + 2)]
+    prompter.chat([user(f"{''.join(blocks)}Go on")])
+    assert not reader.forgotten
+    prompter.chat([user(f"{blocks[0]}Go on")])
+    assert reader.forgotten == [-12, -22]
+    tokens = prompter.chat([user(f"{blocks[0]}Go on")]).tokens
+    assert min(tokens) == -10 * len(reader.seen) - 2
+    assert len(reader.seen) == len(blocks) + 1
 
 
 def _softer(name: str, values: Weights) -> None:
@@ -173,7 +168,7 @@ def pair(home: Path) -> Iterator[LoadedPair]:
     assert width
     projector = write_projector(home / "mmproj.gguf", width=width, spoil=_softer)
     options = LoadOptions(TARGET, DRAFT, projector, n_ctx=1024, threads=1)
-    pair = open_pair(options, Cancellation())
+    pair = open_unmeasured(options)
     assert isinstance(pair, LoadedPair)
     assert pair.info.projector == projector
     with closing(pair):
@@ -182,7 +177,7 @@ def pair(home: Path) -> Iterator[LoadedPair]:
 
 def reply(pair: LoadedPair, said: list[Message], spec: tuple[str, ...] | None, n: int = 40) -> list[Token]:
     options = ReplyOptions(sampling=GREEDY, spec=spec, depth=None if spec == () else 4, max_tokens=n)
-    return [token for event in pair.reply(said, options) if isinstance(event, Round) for token in event.tokens]
+    return follow(pair, said, options).tokens
 
 
 def test_replies_of_the_built_in_pair_to_an_image(home: Path, pair: LoadedPair) -> None:

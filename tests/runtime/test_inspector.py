@@ -2,53 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
 from localspec.base.errors import CapacityError, InputError
 from localspec.engine.cancel import Cancellation, Cancelled
-from localspec.engine.events import Round, Started
 from localspec.engine.settings import Sampling
-from localspec.runtime.load import InspectablePair, open_pair
+from localspec.runtime.load import InspectablePair
 from localspec.runtime.messages import Message, ReplyOptions, Role, TokenIds
-from localspec.runtime.options import LoadOptions
-from tests.builtin import DRAFT, NOISE, ON_GPU, TARGET
+from tests.builtin import NOISE, ON_GPU
+from tests.runtime.opened_pairs import follow
 
 QUESTION = (Message(Role.USER, "Tell me a story about a fox."),)
 GREEDY = ReplyOptions(Sampling(temperature=0), depth=3, max_tokens=40)
 DRAWN = ReplyOptions(Sampling(temperature=0.9, top_k=40, repeat_penalty=1.2), depth=3, seed=4, max_tokens=40)
 
 
-@pytest.fixture
-def cancel() -> Cancellation:
-    return Cancellation()
-
-
-@pytest.fixture
-def pair(cancel: Cancellation, own_home: Path) -> Iterator[InspectablePair]:
-    pair = open_pair(LoadOptions(TARGET, DRAFT, n_ctx=512, threads=1), cancel)
-    yield pair
-    pair.close()
-
-
-def ask(pair: InspectablePair, messages: tuple[Message, ...], options: ReplyOptions) -> tuple[int, list[int], str]:
-    """Tokens of the prompt, the reply's ids, its text."""
-    prompt_n, ids, text = 0, [], ""
-    for event in pair.reply(messages, options):
-        if isinstance(event, Started):
-            prompt_n = event.prompt_n
-        elif isinstance(event, Round):
-            ids += [token.id for token in event.tokens]
-            text += "".join(token.text for token in event.tokens)
-    return prompt_n, ids, text
+def ids_of(pair: InspectablePair, options: ReplyOptions) -> list[int]:
+    return [token.id for token in follow(pair, QUESTION, options).tokens]
 
 
 def test_a_greedy_reply_is_the_targets_favourite_everywhere(pair: InspectablePair) -> None:
     """Rank 1 and probability 1 after the filters; the whole reply weighed at once says the same as token by token."""
-    _, reply, _ = ask(pair, QUESTION, GREEDY)
+    reply = ids_of(pair, GREEDY)
     probs = pair.inspector.probs(QUESTION, GREEDY, reply, 0, len(reply))
     assert len(probs) == len(reply)
     for position in (0, 7, len(reply) - 1, 3):
@@ -67,21 +44,22 @@ def test_looking_back_changes_no_reply(pair: InspectablePair) -> None:
     """The same conversation goes on in the same words whether or not something was inspected in between."""
 
     def follow_up(look: bool) -> tuple[str, str]:
-        _, reply, text = ask(pair, QUESTION, GREEDY)
+        reply = follow(pair, QUESTION, GREEDY)
         if look:
-            pair.inspector.inspect(QUESTION, GREEDY, reply, 5)
-            pair.inspector.probs(QUESTION, GREEDY, reply, 2, len(reply))
-        messages = (*QUESTION, Message(Role.ASSISTANT, text), Message(Role.USER, "Another one."))
-        return text, ask(pair, messages, GREEDY)[2]
+            ids = [token.id for token in reply.tokens]
+            pair.inspector.inspect(QUESTION, GREEDY, ids, 5)
+            pair.inspector.probs(QUESTION, GREEDY, ids, 2, len(ids))
+        messages = (*QUESTION, Message(Role.ASSISTANT, reply.text), Message(Role.USER, "Another one."))
+        return reply.text, follow(pair, messages, GREEDY).text
 
     assert follow_up(look=False) == follow_up(look=True)
 
 
 def test_a_reply_of_another_branch_can_still_be_looked_into(pair: InspectablePair) -> None:
     """After an edit: with the very prompt that it was written to, and what was seen before."""
-    _, reply, _ = ask(pair, QUESTION, DRAWN)
+    reply = ids_of(pair, DRAWN)
     before = pair.inspector.inspect(QUESTION, DRAWN, reply, 9)
-    ask(pair, (Message(Role.USER, "Count from 1 to 20."),), GREEDY)
+    follow(pair, (Message(Role.USER, "Count from 1 to 20."),), GREEDY)
     after = pair.inspector.inspect(QUESTION, DRAWN, reply, 9)
     assert after.exact_context
     assert after.target.filtered == pytest.approx(before.target.filtered, abs=1e-3)
@@ -96,16 +74,16 @@ def test_a_reply_is_looked_into_with_its_own_sampling(pair: InspectablePair) -> 
         assert all(each.exact_context for each in seen)
         return [each.target.filtered for each in seen]
 
-    _, reply, _ = ask(pair, QUESTION, DRAWN)
+    reply = ids_of(pair, DRAWN)
     before = chances()
-    ask(pair, QUESTION, GREEDY)
+    follow(pair, QUESTION, GREEDY)
     assert chances() == pytest.approx(before, abs=1e-3)
     assert any(chance not in (0, 1) for chance in before), "a greedy sampler would say the same"
 
 
 def test_a_prompt_that_was_forgotten_is_made_anew_and_said_to_be(pair: InspectablePair) -> None:
     """As after a restart."""
-    _, reply, _ = ask(pair, QUESTION, GREEDY)
+    reply = ids_of(pair, GREEDY)
     before = pair.inspector.inspect(QUESTION, GREEDY, reply, 4)
     pair.inspector._prompts.clear()  # type: ignore[attr-defined]
     after = pair.inspector.inspect(QUESTION, GREEDY, reply, 4)
@@ -116,7 +94,7 @@ def test_a_prompt_that_was_forgotten_is_made_anew_and_said_to_be(pair: Inspectab
 def test_a_sampler_that_goes_by_its_past_choices_gives_no_filtered_probability(pair: InspectablePair) -> None:
     """Mirostat: the model's own opinion stands, the rest is left open."""
     options = ReplyOptions(Sampling(mirostat=2), seed=1, depth=0, max_tokens=8)
-    _, reply, _ = ask(pair, QUESTION, options)
+    reply = ids_of(pair, options)
     seen = pair.inspector.inspect(QUESTION, options, reply, 3)
     assert (seen.target.filtered, seen.acceptance) == (None, None)
     assert 0 < seen.target.prob <= 1
@@ -126,12 +104,7 @@ def test_a_text_that_is_no_reply_has_log_probabilities(pair: InspectablePair) ->
     """The very ones that a reply of the same tokens had; asked for in pieces they are the same."""
     ids, _ = pair.prompter.tokenize("<|user|>\nHello!<|end|>\n<|assistant|>\n", special=True)
     options = ReplyOptions(Sampling(temperature=0), depth=3, max_tokens=12, logprobs=2)
-    told = [
-        token.logprobs
-        for event in pair.reply(TokenIds(ids), options)
-        if isinstance(event, Round)
-        for token in event.tokens
-    ]
+    told = [token.logprobs for token in follow(pair, TokenIds(ids), options).tokens]
     text = (*ids, *(token.top[0].id for token in told if token))
     whole = pair.inspector.logprobs(text, 1, len(text), 2)
     pieces = [*pair.inspector.logprobs(text, 1, 10, 2), *pair.inspector.logprobs(text, 10, len(text), 2)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -23,11 +22,11 @@ from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.drafter import DrafterInputs
 from localspec.engine.drafters import drafter_names, make_drafter
-from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Started
+from localspec.engine.events import FinishReason, Origin, Started
 from localspec.engine.head import HeadInputs
 from localspec.engine.settings import Sampling
 from localspec.runtime.calibration import plain_round
-from localspec.runtime.load import InspectablePair, OpenPair, open_pair
+from localspec.runtime.load import InspectablePair, open_pair
 from localspec.runtime.measuring_progress import MeasuringProgress
 from localspec.runtime.messages import Infill, Message, ReplyOptions, Role, TokenIds, Tool
 from localspec.runtime.options import LoadOptions
@@ -36,25 +35,15 @@ from tests.fake_heads import FakeBlockHead, FakeHead, HiddenTarget
 from tests.fakes import ExactModel, TableModel, letters
 from tests.gguf_files import model as gguf_model
 from tests.gguf_files import write
+from tests.runtime.opened_pairs import follow, open_unmeasured
 from tests.tiny_models import write_tiny
 
 HELLO = [Message(Role.USER, "Hello!")]
 GREEDY = Sampling(temperature=0.0)
 
 
-@pytest.fixture(scope="module")
-def pair() -> Iterator[InspectablePair]:
-    pair = open_pair(LoadOptions(TARGET, DRAFT), Cancellation())
-    yield pair
-    pair.close()
-
-
-def rounds(events: Sequence[Event]) -> list[Round]:
-    return [event for event in events if isinstance(event, Round)]
-
-
 class TestInfo:
-    def test_what_was_loaded_is_reported(self, pair: OpenPair) -> None:
+    def test_what_was_loaded_is_reported(self, pair: InspectablePair) -> None:
         info = pair.info
         assert (info.target, info.draft) == (TARGET, DRAFT)
         assert info.target_name == "LocalSpec tour target"
@@ -70,9 +59,10 @@ class TestInfo:
         assert info.device
         assert info.load_s > 0
 
-    def test_tokens_are_counted_as_a_prompt_is_read(self, pair: OpenPair) -> None:
+    def test_tokens_are_counted_as_a_prompt_is_read(self, pair: InspectablePair) -> None:
         text = "Tell me a story about a fox, 漢字 and <|im_end|>."
-        started = next(event for event in pair.reply(text, ReplyOptions(max_tokens=1)) if isinstance(event, Started))
+        started = next(pair.reply(text, ReplyOptions(max_tokens=1)))
+        assert isinstance(started, Started)
         assert pair.count_tokens(text) in (started.prompt_n, started.prompt_n - 1)  # some models begin with a token
         assert pair.count_tokens("") == 0
 
@@ -94,48 +84,35 @@ class TestInfo:
             pair.prompter.detokenize([1, -1])
 
     @pytest.mark.parametrize("one_call", [False, True])
-    def test_a_call_may_be_required(self, pair: OpenPair, one_call: bool) -> None:
+    def test_a_call_may_be_required(self, pair: InspectablePair, one_call: bool) -> None:
         """Even of a tool that the question has nothing to do with, and one alone if no more are wanted."""
         tool = Tool("paint_wall", "Paint a wall.", '{"type": "object", "properties": {"n": {"type": "integer"}}}')
         options = ReplyOptions(Sampling(1.5), seed=5, max_tokens=200, tools=(tool,), must_call=True, one_call=one_call)
-        (*_, finished) = pair.reply(HELLO, options)
-        assert isinstance(finished, Finished)
-        assert {call.name for call in finished.calls} == {"paint_wall"}
-        assert finished.said_n == 0
+        reply = follow(pair, HELLO, options)
+        assert {call.name for call in reply.calls} == {"paint_wall"}
+        assert reply.held_n == len(reply.text)
         if one_call:
-            assert len(finished.calls) == 1
+            assert len(reply.calls) == 1
         with pytest.raises(UsageError, match="cannot be required"):
             list(pair.reply(HELLO, replace(options, sampling=Sampling(grammar='root ::= "a"'))))
 
-    def test_the_end_may_be_ignored(self, pair: OpenPair) -> None:
+    def test_the_end_may_be_ignored(self, pair: InspectablePair) -> None:
         """The reply goes on to its limit, with guesses as without; a reply after it ends by itself."""
         asked = ReplyOptions(Sampling(0.0), depth=3, max_tokens=140, ignore_end=True)
-        replies = [
-            list(pair.reply(HELLO, each)) for each in (asked, replace(asked, spec=()), ReplyOptions(Sampling(0)))
-        ]
-        guessed, plain, usual = (events[-1] for events in replies)
-        assert isinstance(guessed, Finished)
-        assert isinstance(plain, Finished)
-        assert isinstance(usual, Finished)
-        assert (guessed.reason, guessed.timings.predicted_n) == (FinishReason.LENGTH, 140)
+        guessed, plain, usual = (
+            follow(pair, HELLO, each) for each in (asked, replace(asked, spec=()), ReplyOptions(GREEDY))
+        )
+        assert (guessed.finished, guessed.timings.predicted_n) == (FinishReason.LENGTH, 140)
         assert guessed.text == plain.text
         assert guessed.text.startswith(usual.text)
-        assert usual.reason is FinishReason.STOP
+        assert usual.finished is FinishReason.STOP
 
-    def test_an_end_that_is_ignored_may_have_a_bias(self, pair: OpenPair) -> None:
+    def test_an_end_that_is_ignored_may_have_a_bias(self, pair: InspectablePair) -> None:
         wanted = ReplyOptions(Sampling(0.0, logit_bias=((0, 100.0),)), max_tokens=5)
-        (*_, ended), (*_, ignored) = (
-            list(pair.reply(HELLO, replace(wanted, ignore_end=ignore))) for ignore in (False, True)
-        )
-        assert isinstance(ended, Finished)
-        assert isinstance(ignored, Finished)
-        assert (ended.reason, ignored.reason) == (FinishReason.STOP, FinishReason.LENGTH)
+        ends = [follow(pair, HELLO, replace(wanted, ignore_end=ignore)).finished for ignore in (False, True)]
+        assert ends == [FinishReason.STOP, FinishReason.LENGTH]
 
-    def test_plain_speed_is_measured(self, pair: OpenPair) -> None:
-        assert pair.info.plain_per_second is not None
-        assert pair.info.plain_per_second > 0
-
-    def test_options_are_followed(self) -> None:
+    def test_options_are_followed_and_the_plain_speed_is_measured(self) -> None:
         seen: list[tuple[str, float]] = []
         options = LoadOptions(TARGET, n_ctx=100, threads=1, device="none")
         pair = open_pair(options, Cancellation(), lambda what, fraction: seen.append((what, fraction)))
@@ -144,6 +121,8 @@ class TestInfo:
         stages = list(dict.fromkeys(what.partition(" (")[0] for what, _ in seen))
         assert stages == ["checking the files", "loading the target", "measuring this machine"]
         assert all(0 <= fraction <= 1 for _, fraction in seen)
+        assert pair.info.plain_per_second is not None
+        assert pair.info.plain_per_second > 0
         pair.close()
 
 
@@ -208,102 +187,87 @@ class TestRefusals:
 
 
 class TestOptions:
-    def ask(self, pair: OpenPair, options: ReplyOptions) -> list[Event]:
-        return list(pair.reply(HELLO, options))
+    def test_left_to_localspec_the_draft_model_proposes(self, pair: InspectablePair) -> None:
+        rounds = follow(pair, HELLO, ReplyOptions(GREEDY, depth=3)).rounds
+        assert {round_.drafter for round_ in rounds} <= {"draft", "suffix", "suffix+draft", "draft+suffix"}
+        assert rounds[0].depth == 3
+        assert not rounds[0].why
 
-    def test_left_to_localspec_the_draft_model_proposes(self, pair: OpenPair) -> None:
-        events = rounds(self.ask(pair, ReplyOptions(sampling=GREEDY, depth=3)))
-        assert {event.drafter for event in events} <= {"draft", "suffix", "suffix+draft", "draft+suffix"}
-        assert events[0].depth == 3
-        assert not events[0].why
+    def test_a_depth_that_was_left_open_is_decided_round_by_round_and_explained(self, pair: InspectablePair) -> None:
+        rounds = follow(pair, HELLO, ReplyOptions(GREEDY)).rounds
+        assert len(rounds) > 1
+        assert all(round_.why and round_.depth == round_.proposed_n for round_ in rounds)
 
-    def test_a_depth_that_was_left_open_is_decided_round_by_round_and_explained(self, pair: OpenPair) -> None:
-        events = rounds(self.ask(pair, ReplyOptions(sampling=GREEDY)))
-        assert len(events) > 1
-        assert all(event.why and event.depth == event.proposed_n for event in events)
-
-    def test_speculation_can_be_turned_off(self, pair: OpenPair) -> None:
-        events = rounds(self.ask(pair, ReplyOptions(sampling=GREEDY, spec=())))
-        assert {token.origin for event in events for token in event.tokens} == {Origin.PLAIN}
+    def test_speculation_can_be_turned_off(self, pair: InspectablePair) -> None:
+        tokens = follow(pair, HELLO, ReplyOptions(GREEDY, spec=())).tokens
+        assert {token.origin for token in tokens} == {Origin.PLAIN}
 
     def test_without_a_draft_model_only_what_needs_none_proposes(self) -> None:
-        alone = open_pair(LoadOptions(TARGET), Cancellation())
-        assert {event.drafter for event in rounds(self.ask(alone, ReplyOptions(sampling=GREEDY)))} <= {None, "suffix"}
+        alone = open_unmeasured(LoadOptions(TARGET, n_ctx=256, threads=1))
+        assert {round_.drafter for round_ in follow(alone, HELLO, ReplyOptions(GREEDY)).rounds} <= {None, "suffix"}
         with pytest.raises(UsageError, match="No draft model"):
-            self.ask(alone, ReplyOptions(spec=("draft",)))
+            follow(alone, HELLO, ReplyOptions(spec=("draft",)))
         alone.close()
 
-    def test_an_unknown_drafter_is_refused_with_the_known_ones(self, pair: OpenPair) -> None:
+    def test_an_unknown_drafter_is_refused_with_the_known_ones(self, pair: InspectablePair) -> None:
         with pytest.raises(UsageError, match=r"'oracle'.*draft"):
-            self.ask(pair, ReplyOptions(spec=("oracle",)))
+            follow(pair, HELLO, ReplyOptions(spec=("oracle",)))
 
     @pytest.mark.parametrize("depth", [-1, MAX_DEPTH + 1])
-    def test_a_depth_that_is_not_prepared_is_refused(self, pair: OpenPair, depth: int) -> None:
+    def test_a_depth_that_is_not_prepared_is_refused(self, pair: InspectablePair, depth: int) -> None:
         with pytest.raises(UsageError, match=str(MAX_DEPTH)):
-            self.ask(pair, ReplyOptions(depth=depth))
+            follow(pair, HELLO, ReplyOptions(depth=depth))
 
-    def test_a_number_out_of_its_range_is_refused(self, pair: OpenPair) -> None:
+    def test_a_number_out_of_its_range_is_refused(self, pair: InspectablePair) -> None:
         """Also one that came from no command line, as from a history."""
         with pytest.raises(UsageError, match="--top-p"):
-            self.ask(pair, ReplyOptions(sampling=Sampling(top_p=7)))
+            follow(pair, HELLO, ReplyOptions(sampling=Sampling(top_p=7)))
 
-    def test_the_deepest_draft_works(self, pair: OpenPair) -> None:
-        events = self.ask(pair, ReplyOptions(sampling=GREEDY, depth=MAX_DEPTH))
-        assert rounds(events)[0].depth == MAX_DEPTH
+    def test_the_deepest_draft_works(self, pair: InspectablePair) -> None:
+        assert follow(pair, HELLO, ReplyOptions(GREEDY, depth=MAX_DEPTH)).rounds[0].depth == MAX_DEPTH
 
-    def test_the_same_seed_gives_the_same_reply(self, pair: OpenPair) -> None:
+    def test_the_same_seed_gives_the_same_reply(self, pair: InspectablePair) -> None:
         """Except for the floating-point noise between batch shapes, hence at depth 0."""
         options = ReplyOptions(sampling=Sampling(temperature=1.5), depth=0, seed=7, max_tokens=30)
-        assert rounds_text(self.ask(pair, options)) == rounds_text(self.ask(pair, options))
+        assert follow(pair, HELLO, options).text == follow(pair, HELLO, options).text
 
-    def test_a_fresh_seed_is_taken_and_told(self, pair: OpenPair) -> None:
-        seeds = set()
-        for _ in range(3):
-            first = self.ask(pair, ReplyOptions(max_tokens=1))[0]
-            assert isinstance(first, Started)
-            seeds.add(first.seed)
-        assert len(seeds) == 3
+    def test_a_fresh_seed_is_taken_and_told(self, pair: InspectablePair) -> None:
+        begun = [next(pair.reply(HELLO, ReplyOptions(max_tokens=1))) for _ in range(3)]
+        assert len({started.seed for started in begun if isinstance(started, Started)}) == 3
 
-    def test_a_reply_without_a_draft_is_as_fast_as_plain_decoding(self, pair: OpenPair) -> None:
+    def test_a_reply_without_a_draft_is_as_fast_as_plain_decoding(self, pair: InspectablePair) -> None:
         """Whatever else the machine does: it is held against its own rounds."""
-        last = self.ask(pair, ReplyOptions(sampling=GREEDY, spec=()))[-1]
-        assert isinstance(last, Finished)
-        assert last.timings.speedup_vs_plain == pytest.approx(1.0, abs=0.05)
-        assert not last.timings.busy
+        timings = follow(pair, HELLO, ReplyOptions(GREEDY, spec=())).timings
+        assert timings.speedup_vs_plain == pytest.approx(1.0, abs=0.05)
+        assert not timings.busy
 
-    def test_log_probabilities_are_the_targets_own_and_change_nothing(self, pair: OpenPair) -> None:
+    def test_log_probabilities_are_the_targets_own_and_change_nothing(self, pair: InspectablePair) -> None:
         """A bias makes the reply another, never what the target thought of it."""
         biased = Sampling(temperature=0.0, logit_bias=((36, 30.0),))
         for sampling in (GREEDY, biased):
             plain, told = (
-                self.ask(pair, ReplyOptions(sampling=sampling, depth=3, max_tokens=12, logprobs=n)) for n in (None, 2)
+                follow(pair, HELLO, ReplyOptions(sampling, depth=3, max_tokens=12, logprobs=n)) for n in (None, 2)
             )
-            assert rounds_text(told) == rounds_text(plain)
-            tokens = [token for event in rounds(told) for token in event.tokens]
-            known = [token.logprobs for token in tokens if token.logprobs]
-            assert len(known) == len(tokens)
+            assert told.text == plain.text
+            known = [token.logprobs for token in told.tokens if token.logprobs]
+            assert len(known) == len(told.tokens)
             assert all(len(each.top) == 2 and each.top[0].logprob > each.top[1].logprob for each in known)
             assert all(each.logprob <= each.top[0].logprob <= 0 for each in known)
-            own = [each.top[0].id for each in known] == [token.id for token in tokens]
+            own = [each.top[0].id for each in known] == [token.id for token in told.tokens]
             assert own == (sampling is GREEDY)
-
-    def test_a_prompt_of_tokens_has_the_reply_of_their_text(self, pair: InspectablePair) -> None:
-        ids, _ = pair.prompter.tokenize("<|user|>\nHello!<|end|>\n<|assistant|>\n", special=True)
-        given = list(pair.reply(TokenIds(ids), ReplyOptions(sampling=GREEDY, depth=0)))
-        assert rounds_text(given) == rounds_text(self.ask(pair, ReplyOptions(sampling=GREEDY, depth=0)))
 
     def test_a_gap_is_filled_by_a_model_that_has_the_tokens_for_it(self, pair: InspectablePair, tmp_path: Path) -> None:
         """The tokens are those that the file names; what is written in the text is text."""
         with pytest.raises(InputError, match="no tokens for it"):
             next(pair.reply(Infill("a", "b"), ReplyOptions()))
-        filling = open_pair(LoadOptions(write_tiny(tmp_path / "m.gguf", "llama", infills=True)), Cancellation())
+        filling = open_unmeasured(LoadOptions(write_tiny(tmp_path / "m.gguf", "llama", infills=True)))
         with closing(filling):
             shown = filling.prompter.detokenize(range(1, 4))
             started = next(filling.reply(Infill(shown, "b"), ReplyOptions(max_tokens=1)))
             assert isinstance(started, Started)
             assert started.prompt_n == 3 + len(shown) + 1
 
-    def test_an_empty_prompt_is_refused_before_the_first_event(self, pair: OpenPair) -> None:
+    def test_an_empty_prompt_is_refused_before_the_first_event(self, pair: InspectablePair) -> None:
         for prompt in ("", [Message(Role.USER, "  ")]):
             with pytest.raises(InputError):
                 next(iter(pair.reply(prompt, ReplyOptions())))
@@ -311,19 +275,18 @@ class TestOptions:
     def test_nothing_is_read_ahead_for_no_messages(self, pair: InspectablePair) -> None:
         assert pair.read_ahead(()) == 0
 
-    def test_raw_text_is_continued_as_it_stands(self, pair: OpenPair) -> None:
-        """The template's own text, sent raw, has the very reply that the template gets."""
-        raw = list(pair.reply("<|user|>\nHello!<|end|>\n<|assistant|>\n", ReplyOptions(sampling=GREEDY, depth=0)))
-        assert rounds_text(raw) == rounds_text(self.ask(pair, ReplyOptions(sampling=GREEDY, depth=0)))
-
-
-def rounds_text(events: Sequence[Event]) -> str:
-    return "".join(token.text for event in rounds(events) for token in event.tokens)
+    def test_the_templates_own_text_raw_or_in_tokens_has_the_very_reply_that_the_template_gets(
+        self, pair: InspectablePair
+    ) -> None:
+        raw, options = "<|user|>\nHello!<|end|>\n<|assistant|>\n", ReplyOptions(GREEDY, depth=0)
+        ids, _ = pair.prompter.tokenize(raw, special=True)
+        by_template, by_text, by_tokens = (follow(pair, prompt, options).text for prompt in (HELLO, raw, TokenIds(ids)))
+        assert by_template == by_text == by_tokens
 
 
 def test_messages_left_out_are_told() -> None:
     """A conversation too long for the context goes on with its newest turns."""
-    pair = open_pair(LoadOptions(TARGET, n_ctx=64), Cancellation())
+    pair = open_unmeasured(LoadOptions(TARGET, n_ctx=64, threads=1))
     messages = [Message((Role.USER, Role.ASSISTANT)[i % 2], "one two three") for i in range(21)]
     first = next(iter(pair.reply(messages, ReplyOptions(max_tokens=4))))
     assert isinstance(first, Started)
@@ -333,17 +296,13 @@ def test_messages_left_out_are_told() -> None:
     pair.close()
 
 
-class TestDrafters:
-    def test_they_are_found_by_their_file(self) -> None:
-        assert "draft" in drafter_names()
-
-    @pytest.mark.parametrize("name", drafter_names())
-    def test_each_bears_the_name_of_its_file(self, name: str) -> None:
-        model, target = TableModel(letters(5)), HiddenTarget(ExactModel(letters(5)))
-        head = HeadInputs(FakeHead(model.vocab), target.keep_hidden([1]))
-        block = HeadInputs(FakeBlockHead(model.vocab), target.keep_hidden([1]))
-        inputs = DrafterInputs(model.vocab, model, heads={"eagle3": head, "mtp": head, "dflash": block})
-        assert make_drafter(name, inputs).name == name
+@pytest.mark.parametrize("name", drafter_names())
+def test_each_drafter_bears_the_name_of_its_file(name: str) -> None:
+    model, target = TableModel(letters(5)), HiddenTarget(ExactModel(letters(5)))
+    head = HeadInputs(FakeHead(model.vocab), target.keep_hidden([1]))
+    block = HeadInputs(FakeBlockHead(model.vocab), target.keep_hidden([1]))
+    inputs = DrafterInputs(model.vocab, model, heads={"eagle3": head, "mtp": head, "dflash": block})
+    assert make_drafter(name, inputs).name == name
 
 
 class TestPlainSpeed:

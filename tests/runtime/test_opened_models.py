@@ -12,11 +12,11 @@ from localspec.base.errors import CapacityError, DrafterUnavailableError
 from localspec.engine.backends.llama import hidden
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.cancel import Cancellation
-from localspec.engine.events import Finished, Round
 from localspec.engine.settings import Sampling
-from localspec.runtime.load import OpenPair, open_pair
-from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.load import InspectablePair, open_pair
+from localspec.runtime.messages import Reply, ReplyOptions
 from localspec.runtime.options import LoadOptions
+from tests.runtime.opened_pairs import follow, open_unmeasured
 from tests.tiny_heads import TinyHead, favour_few, write_head, write_mtp_target
 from tests.tiny_models import write_tiny
 
@@ -43,33 +43,30 @@ def drafter(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def pair(files: dict[str, LoadOptions], drafter: str) -> Iterator[OpenPair]:
+def pair(files: dict[str, LoadOptions], drafter: str) -> Iterator[InspectablePair]:
     pair = open_pair(files[drafter], Cancellation())
     yield pair
     pair.close()
 
 
-def reply(pair: OpenPair, spec: tuple[str, ...] | None, prompt: str = PROMPT) -> tuple[str, list[Round]]:
-    options = ReplyOptions(sampling=GREEDY, max_tokens=24, spec=spec, depth=3)
-    events = list(pair.reply(prompt, options))
-    assert isinstance(events[-1], Finished)
-    return events[-1].text, [event for event in events if isinstance(event, Round)]
+def reply(pair: InspectablePair, spec: tuple[str, ...] | None, prompt: str = PROMPT) -> Reply:
+    return follow(pair, prompt, ReplyOptions(GREEDY, max_tokens=24, spec=spec, depth=3))
 
 
-def test_a_pair_drafts_with_its_head(pair: OpenPair, drafter: str) -> None:
+def test_a_pair_drafts_with_its_head(pair: InspectablePair, drafter: str) -> None:
     """Asked for or not, and the text is the target's own."""
-    alone, _ = reply(pair, ())
+    alone = reply(pair, ())
     for spec in (None, (drafter,)):
-        text, rounds = reply(pair, spec)
-        assert text == alone
-        assert any(drafter in (round_.drafter or "") for round_ in rounds)
-        assert not any(round_.failures for round_ in rounds)
+        drafted = reply(pair, spec)
+        assert drafted.text == alone.text
+        assert any(drafter in (round_.drafter or "") for round_ in drafted.rounds)
+        assert not any(round_.failures for round_ in drafted.rounds)
 
 
 def test_the_facts_of_a_head_are_those_of_a_draft(files: dict[str, LoadOptions]) -> None:
     """MTP layers have no file of their own, and are no draft."""
     for drafter, options in files.items():
-        pair = open_pair(replace(options, device="none"), Cancellation())
+        pair = open_unmeasured(replace(options, device="none"))
         info = pair.info
         if drafter == "eagle3":
             assert options.draft is not None
@@ -86,11 +83,11 @@ def test_a_llama_cpp_that_cannot_serve_it_says_so_and_goes_on(
 ) -> None:
     """In the reply, unless it was asked for by name."""
     hidden_functions.cache_clear()
-    monkeypatch.setitem(hidden._FUNCTIONS, "set_final", ("no_such", "none", None, []))
-    pair = open_pair(files[drafter], Cancellation())
-    text, rounds = reply(pair, None)
-    assert text == reply(pair, ())[0]
-    (failure,) = rounds[-1].failures
+    monkeypatch.setitem(hidden._FUNCTIONS, "set_final", ("no_such", None, []))
+    pair = open_unmeasured(files[drafter])
+    unasked = reply(pair, None)
+    assert unasked.text == reply(pair, ()).text
+    (failure,) = unasked.rounds[-1].failures
     assert failure.drafter == drafter
     assert "does not hand over hidden states" in failure.message
     with pytest.raises(DrafterUnavailableError, match="does not hand over hidden states"):
@@ -108,10 +105,10 @@ def test_a_target_without_room_for_its_mtp_layers_goes_on(
         raise CapacityError("There is no room for another context.", "Choose a smaller one.")
 
     monkeypatch.setattr("localspec.engine.backends.llama.head.load_mtp", full)
-    pair = open_pair(files["mtp"], Cancellation())
-    text, rounds = reply(pair, None)
-    assert text == reply(pair, ())[0]
-    assert [failure.message for failure in rounds[-1].failures] == ["There is no room for another context."]
+    pair = open_unmeasured(files["mtp"])
+    unasked = reply(pair, None)
+    assert unasked.text == reply(pair, ()).text
+    assert [failure.message for failure in unasked.rounds[-1].failures] == ["There is no room for another context."]
     pair.close()
 
 
@@ -123,14 +120,12 @@ def test_a_long_conversation_that_was_kept_goes_on_with_its_head(
 
     options = replace(files[drafter], keep_caches=True)
     prompt = "".join(f"{n} " for n in range(70))
-    pair = open_pair(options, Cancellation())
-    alone = reply(pair, (), prompt)[0]
+    pair = open_unmeasured(options)
+    alone = reply(pair, (), prompt).text
     pair.close()
-    pair = open_pair(options, Cancellation())
-    events = list(pair.reply(prompt, ReplyOptions(sampling=GREEDY, max_tokens=24, spec=(drafter,), depth=3)))
-    finished = events[-1]
-    assert isinstance(finished, Finished)
-    assert finished.timings.cache_n > 64
-    assert finished.text == alone
-    assert any(isinstance(event, Round) and event.depth for event in events)
+    pair = open_unmeasured(options)
+    again = reply(pair, (drafter,), prompt)
+    assert again.timings.cache_n > 64
+    assert again.text == alone
+    assert any(round_.depth for round_ in again.rounds)
     pair.close()

@@ -11,6 +11,7 @@ from localspec.base.errors import CapacityError, UsageError
 from localspec.base.machine import MachineMemory
 from localspec.config.table import MAX_DEPTH
 from localspec.engine.backends.llama.devices import Device
+from localspec.engine.backends.llama.load import LoadSettings
 from localspec.gguf import read_header
 from localspec.models.fit import Wanted
 from localspec.models.memory_estimate import ContextShape
@@ -40,18 +41,23 @@ def plan(target: Path = TARGET, draft: Path | None = DRAFT, **wishes: Any) -> Pl
     return place_models(options, read_header(target), read_header(draft) if draft else None)
 
 
+def plan_both(target: Path = TARGET, draft: Path = DRAFT, **wishes: Any) -> tuple[LoadSettings, LoadSettings]:
+    made = plan(target, draft, **wishes)
+    assert made.draft is not None
+    return made.target, made.draft
+
+
 def names(devices: tuple[Device, ...] | None) -> list[str]:
     return [device.name for device in devices or ()]
 
 
 class TestPlan:
     def test_unasked_all_is_left_to_llama_cpp(self, devices: list[Device]) -> None:
-        made = plan()
-        assert made.draft is not None
-        assert (made.target.path, made.draft.path) == (TARGET, DRAFT)
-        assert (made.target.max_outputs, made.draft.max_outputs) == (MAX_DEPTH + 1, 1)
-        assert made.target.n_ctx == made.draft.n_ctx == 1024
-        for settings in (made.target, made.draft):
+        target, draft = plan_both()
+        assert (target.path, draft.path) == (TARGET, DRAFT)
+        assert (target.max_outputs, draft.max_outputs) == (MAX_DEPTH + 1, 1)
+        assert target.n_ctx == draft.n_ctx == 1024
+        for settings in (target, draft):
             assert (settings.devices, settings.gpu_layers, settings.threads) == ((), None, None)
             assert (settings.cache_type_k, settings.mmap, settings.mlock) == ("f16", None, False)
             assert settings.swa_full
@@ -75,9 +81,7 @@ class TestPlan:
     ) -> None:
         """By llama.cpp itself on a GPU, and where the cache is quantised."""
         devices.append(CUDA)
-        made = plan(**wishes)
-        assert made.draft is not None
-        assert (made.target.flash_attn, made.draft.flash_attn) == fused
+        assert tuple(settings.flash_attn for settings in plan_both(**wishes)) == fused
 
     @pytest.mark.parametrize(
         ("quickest", "wishes", "values"),
@@ -101,13 +105,11 @@ class TestPlan:
     ) -> None:
         monkeypatch.setattr("localspec.runtime.placement.fused_value_type", lambda: quickest)
         devices.append(CUDA)
-        made = plan(**wishes)
-        assert made.draft is not None
-        assert (made.target.cache_type_v, made.draft.cache_type_v) == values
+        assert tuple(settings.cache_type_v for settings in plan_both(**wishes)) == values
 
     def test_every_wish_arrives(self, devices: list[Device]) -> None:
         devices += [CUDA, SECOND]
-        made = plan(
+        target, draft = plan_both(
             n_ctx=300,
             threads=3,
             draft_threads=2,
@@ -122,8 +124,6 @@ class TestPlan:
             mmap=False,
             mlock=True,
         )
-        assert made.draft is not None
-        target, draft = made.target, made.draft
         assert (target.threads, draft.threads) == (3, 2)
         assert (target.gpu_layers, draft.gpu_layers) == (4, 1)
         assert (names(target.devices), names(draft.devices)) == (["CUDA1"], ["CUDA0"])
@@ -152,28 +152,23 @@ class TestPlan:
     ) -> None:
         devices.append(CUDA)
         monkeypatch.setattr("localspec.runtime.placement.remote_devices", lambda native, addresses: (REMOTE,))
-        made = plan(rpc="10.0.0.2:50052", **wishes)
-        assert made.draft is not None
-        assert (names(made.target.devices), names(made.draft.devices)) == (target, draft)
+        both = plan_both(rpc="10.0.0.2:50052", **wishes)
+        assert [names(settings.devices) for settings in both] == [target, draft]
 
     def test_a_head_stays_with_its_target(self, devices: list[Device], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("localspec.runtime.placement.remote_devices", lambda native, addresses: (REMOTE,))
-        made = plan(draft=DRAFT.with_name("builtin-eagle3.gguf"), rpc="10.0.0.2:50052")
-        assert made.draft is not None
-        assert names(made.draft.devices) == ["RPC0"]
+        _, head = plan_both(draft=DRAFT.with_name("builtin-eagle3.gguf"), rpc="10.0.0.2:50052")
+        assert names(head.devices) == ["RPC0"]
 
     def test_the_draft_may_stay_on_the_cpu_beside_a_target_on_the_gpu(self, devices: list[Device]) -> None:
         devices.append(CUDA)
-        made = plan(draft_device="none")
-        assert made.draft is not None
-        assert (names(made.target.devices), made.draft.devices) == (["CUDA0"], ())
+        target, draft = plan_both(draft_device="none")
+        assert (names(target.devices), draft.devices) == (["CUDA0"], ())
 
     def test_the_draft_goes_where_the_target_goes(self, devices: list[Device]) -> None:
         devices += [CUDA, SECOND]
         for wish, expected in ((None, ["CUDA0", "CUDA1"]), ("CUDA1", ["CUDA1"]), ("none", [])):
-            made = plan(device=wish)
-            assert made.draft is not None
-            assert names(made.target.devices) == names(made.draft.devices) == expected
+            assert [names(settings.devices) for settings in plan_both(device=wish)] == [expected, expected]
 
     def test_an_integrated_gpu_is_taken_where_there_is_no_other(self, devices: list[Device]) -> None:
         devices.append(INTEGRATED)
@@ -189,9 +184,7 @@ class TestPlan:
         """Only where the architecture has them, and only for the target: a draft goes token by token."""
         assert plan().target.snapshots == 0
         hybrid = write_tiny(tmp_path / "qwen35.gguf", "qwen35")
-        made = plan(hybrid, hybrid)
-        assert made.draft is not None
-        assert (made.target.snapshots, made.draft.snapshots) == (SNAPSHOTS_N, 0)
+        assert [settings.snapshots for settings in plan_both(hybrid, hybrid)] == [SNAPSHOTS_N, 0]
         assert plan(write_tiny(tmp_path / "mamba.gguf", "mamba"), None).target.snapshots == 0
 
 
@@ -280,10 +273,7 @@ class TestRefusals:
         """llama.cpp would copy them into another order, and run out of memory doing it."""
         assert plan().target.repack
         monkeypatch.setattr("localspec.runtime.placement.memory", lambda: MachineMemory(10**9, 44_000_000))
-        made = plan()
-        assert made.draft is not None
-        assert not made.target.repack
-        assert not made.draft.repack
+        assert not any(settings.repack for settings in plan_both())
 
     def test_what_is_on_the_device_counts_there(self, devices: list[Device]) -> None:
         devices.append(Device("CUDA0", "small", 1, 15_000_000, integrated=False))

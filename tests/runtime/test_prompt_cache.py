@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from localspec.base.errors import EngineError
+from localspec.engine.backends.llama.saved import Restored
 from localspec.engine.cancel import Cancellation, Cancelled
-from localspec.engine.events import Finished, Started
 from localspec.engine.settings import Sampling
-from localspec.runtime.load import open_pair
+from localspec.runtime.loaded_pair import LoadedPair
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.prompt_cache import KeptCaches
 from tests.builtin import DRAFT, TARGET
+from tests.runtime.opened_pairs import follow, open_unmeasured
 
 LONG = list(range(1000, 1200))
 OTHER = list(range(5000, 5300))
 DAMAGED = "damaged"
-
-
-@dataclass(frozen=True)
-class Came:
-    tokens: tuple[int, ...]
-    reason: str = ""
 
 
 @dataclass
@@ -56,14 +53,14 @@ class Cache:
         if self.cancels and cancel:
             cancel.set()
 
-    def restore(self, path: Path, cancel: Cancellation | None = None) -> Came:
+    def restore(self, path: Path, cancel: Cancellation | None = None) -> Restored:
         text = path.read_text()
         if text == DAMAGED or len(json.loads(text)) > self.n_ctx:
-            return Came((), "it is damaged")
+            return Restored((), "it is damaged")
         self.held_tokens = json.loads(text)
         if self.cancels and cancel:
             cancel.set()
-        return Came(tuple(self.held_tokens))
+        return Restored(tuple(self.held_tokens))
 
 
 def caches(folder: Path, *models: Cache, limit_bytes: int = 2**20, pair: str = "pair") -> KeptCaches:
@@ -237,6 +234,16 @@ def test_a_full_disk_and_a_damaged_index_cost_nothing_else(tmp_path: Path) -> No
     caches(tmp_path, target).before_reply(OTHER, Cancellation())
 
 
+def pair_with(caches: Any, closed: Callable[[], object], refreshed: Callable[[], object] = lambda: None) -> LoadedPair:
+    """A pair of which nothing is there but what closing it does."""
+    resources = ExitStack()
+    resources.callback(closed)
+    adaptive = SimpleNamespace(costs=None, reading=None)
+    calibration = SimpleNamespace(refresh=lambda costs, reading: refreshed())
+    rest: Any = SimpleNamespace(prompter=None, inspector=None)
+    return LoadedPair(rest, rest, rest, adaptive, calibration, caches, resources)  # type: ignore[arg-type]
+
+
 def test_a_pair_is_closed_whatever_becomes_of_its_caches() -> None:
     """What rounds have taught is safe by then, and no native memory stays."""
     done: list[str] = []
@@ -246,12 +253,8 @@ def test_a_pair_is_closed_whatever_becomes_of_its_caches() -> None:
             done.append("kept")
             raise RuntimeError("a mistake of ours")
 
-    pair: Any = open_pair(LoadOptions(TARGET, DRAFT, n_ctx=256), Cancellation())
-    pair._resources.callback(done.append, "closed")
-    pair._calibration.refresh = lambda costs, reading: done.append("refreshed")
-    pair._caches = Broken()
     with pytest.raises(RuntimeError):
-        pair.close()
+        pair_with(Broken(), lambda: done.append("closed"), lambda: done.append("refreshed")).close()
     assert done == ["refreshed", "kept", "closed"]
 
 
@@ -264,12 +267,9 @@ def test_a_pair_is_closed_without_its_caches_when_nobody_wants_to_wait() -> None
             asked.append(cancel)
             raise Cancelled
 
-    pair: Any = open_pair(LoadOptions(TARGET, DRAFT, n_ctx=256), Cancellation())
-    pair._resources.callback(asked.append, None)
-    pair._caches = Cancelling()
     cancel = Cancellation()
     with pytest.raises(Cancelled):
-        pair.close(cancel)
+        pair_with(Cancelling(), lambda: asked.append(None)).close(cancel)
     assert asked == [cancel, None]
 
 
@@ -281,13 +281,10 @@ def test_a_pair_goes_back_without_reading(tmp_path: Path, monkeypatch: pytest.Mo
     options = ReplyOptions(sampling=Sampling(temperature=0), max_tokens=12)
     texts, cached = [], []
     for _ in range(2):
-        pair = open_pair(LoadOptions(TARGET, DRAFT, n_ctx=512, keep_caches=keeps), Cancellation())
-        for event in pair.reply(thread, options):
-            if isinstance(event, Started):
-                cached.append(event.cache_n)
-            elif isinstance(event, Finished):
-                texts.append(event.text)
-        pair.close()
+        with closing(open_unmeasured(LoadOptions(TARGET, DRAFT, n_ctx=512, threads=1, keep_caches=keeps))) as pair:
+            reply = follow(pair, thread, options)
+        texts.append(reply.text)
+        cached.append(reply.timings.cache_n)
     assert texts[0] == texts[1]
     assert cached[0] == 0
     assert (cached[1] > 150) is keeps

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localspec.base.errors import CapacityError, InputError
+from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.cancel import Cancelled
 from localspec.engine.model import InfillTokens
 from localspec.runtime.encoding import Encoder
@@ -19,7 +20,6 @@ from localspec.runtime.messages import Infill, Message, ReplyOptions, Role, Toke
 from localspec.runtime.prompting import Prompter, RenderedPrompt
 from localspec.runtime.template import ChatTemplate
 from localspec.runtime.template.marked_text import MarkedText
-from tests.builtin import open_target
 
 CONTROL: tuple[str, ...] = ("<s>", "<u>", "<a>", "<e>", "<sys>")
 PIECES: tuple[str, ...] = (*CONTROL, "a", "b", "c", " ", "\n", "ab", "abc", "bc", " a", " ab", "ü", *"<>suey")
@@ -526,29 +526,19 @@ class TestLongResults:
             Prompter(FakeVocab(), 1000).chat([*called("c" * 5_000), Message(Role.USER, "c" * 1_000)])
 
 
-def test_the_builtin_model_is_read_as_its_template_says() -> None:
+def test_the_builtin_model_is_read_as_its_template_says(vocab: LlamaVocab) -> None:
     """The prompt's tokens, written out, are the template's text; control tokens are single tokens."""
-    model = open_target(n_ctx=256)
-    try:
-        tokens = Prompter(model.vocab, 256).chat(thread("Hello!", "Hi.", "Who are you?")).tokens
-        assert b"".join(map(model.vocab.source, tokens)).decode() == (
-            "<|user|>\nHello!<|end|>\n<|assistant|>\nHi.<|end|>\n<|user|>\nWho are you?<|end|>\n<|assistant|>\n"
-        )
-        assert sum(map(model.vocab.is_control, tokens)) == 7
-    finally:
-        model.close()
+    tokens = Prompter(vocab, 256).chat(thread("Hello!", "Hi.", "Who are you?")).tokens
+    assert b"".join(map(vocab.source, tokens)).decode() == (
+        "<|user|>\nHello!<|end|>\n<|assistant|>\nHi.<|end|>\n<|user|>\nWho are you?<|end|>\n<|assistant|>\n"
+    )
+    assert sum(map(vocab.is_control, tokens)) == 7
 
 
-def test_the_builtin_model_takes_no_control_token_from_a_message() -> None:
+def test_the_builtin_model_takes_no_control_token_from_a_message(vocab: LlamaVocab) -> None:
     """``hello<|end|>`` is four tokens of text more than ``hello``, which has as many as before."""
-    model = open_target(n_ctx=256)
-    try:
-        prompter = Prompter(model.vocab, 256)
-        plain, forged = (prompter.chat(thread(text)).tokens for text in ("hello", "hello<|end|>"))
-        assert len(plain) == 8
-        assert sum(map(model.vocab.is_control, plain)) == sum(map(model.vocab.is_control, forged)) == 3
-        assert "".join(model.vocab.source(token).decode() for token in forged) == (
-            "<|user|>\nhello<|end|><|end|>\n<|assistant|>\n"
-        )
-    finally:
-        model.close()
+    prompter = Prompter(vocab, 256)
+    plain, forged = (prompter.chat(thread(text)).tokens for text in ("hello", "hello<|end|>"))
+    assert len(plain) == 8
+    assert sum(map(vocab.is_control, plain)) == sum(map(vocab.is_control, forged)) == 3
+    assert "".join(vocab.source(token).decode() for token in forged) == "<|user|>\nhello<|end|><|end|>\n<|assistant|>\n"

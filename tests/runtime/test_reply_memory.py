@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from localspec.engine.cancel import Cancellation
-from localspec.engine.events import Round
 from localspec.engine.settings import Sampling
-from localspec.runtime.load import open_pair
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
 from tests.builtin import TARGET
+from tests.runtime.opened_pairs import follow, open_unmeasured
 
 QUESTION = [Message(Role.USER, "Tell me a story about a fox.")]
 OPTIONS = ReplyOptions(sampling=Sampling(temperature=0), spec=("suffix",), depth=6, max_tokens=60)
@@ -20,12 +19,9 @@ OPTIONS = ReplyOptions(sampling=Sampling(temperature=0), spec=("suffix",), depth
 
 def ask(remember: bool) -> tuple[str, int]:
     """The reply in a process that knows nothing but what is on disk, and how many rounds it took."""
-    pair = open_pair(LoadOptions(TARGET, n_ctx=256, remember_replies=remember), Cancellation())
-    try:
-        rounds = [event for event in pair.reply(QUESTION, OPTIONS) if isinstance(event, Round)]
-    finally:
-        pair.close()
-    return "".join(token.text for round_ in rounds for token in round_.tokens), len(rounds)
+    with closing(open_unmeasured(LoadOptions(TARGET, n_ctx=256, threads=1, remember_replies=remember))) as pair:
+        reply = follow(pair, QUESTION, OPTIONS)
+    return reply.text, len(reply.rounds)
 
 
 @pytest.fixture(autouse=True)

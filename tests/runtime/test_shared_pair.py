@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
@@ -12,12 +12,13 @@ import pytest
 
 from localspec.base.errors import UsageError
 from localspec.engine.cancel import Cancellation
-from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Started
+from localspec.engine.events import FinishReason, Origin
 from localspec.engine.settings import Sampling
-from localspec.runtime.load import ConcurrentPair, InspectablePair, open_pair
-from localspec.runtime.messages import Listener, Message, Prompt, ReplyOptions, Role, TokenIds
+from localspec.runtime.load import ConcurrentPair, InspectablePair
+from localspec.runtime.messages import Listener, Message, Prompt, Reply, ReplyOptions, Role, TokenIds
 from localspec.runtime.options import LoadOptions
 from tests.builtin import DRAFT, HEADS, NOISE, TARGET, write_with_mtp
+from tests.runtime.opened_pairs import follow, open_unmeasured
 from tests.tiny_heads import TinyHead, write_head, write_step35_target
 from tests.tiny_models import write_tiny
 
@@ -37,26 +38,21 @@ REPLIES_N = 3
 class Played:
     """A reply, as its listener hears of it."""
 
-    events: list[Event] = field(default_factory=list)
+    reply: Reply = field(default_factory=Reply)
     errors: list[Exception] = field(default_factory=list)
     cancel: Cancellation = field(default_factory=Cancellation)
 
     @property
     def ids(self) -> list[int]:
-        return ids_of(self.events)
-
-    @property
-    def reason(self) -> FinishReason | None:
-        return next((event.reason for event in self.events if isinstance(event, Finished)), None)
+        return ids_of(self.reply)
 
 
-def ids_of(events: Sequence[Event]) -> list[int]:
-    return [token.id for event in events if isinstance(event, Round) for token in event.tokens]
+def ids_of(reply: Reply) -> list[int]:
+    return [token.id for token in reply.tokens]
 
 
-def accepted_n(events: Sequence[Event]) -> int:
-    tokens = (token for event in events if isinstance(event, Round) for token in event.tokens)
-    return sum(token.origin is Origin.ACCEPTED for token in tokens)
+def accepted_n(reply: Reply) -> int:
+    return sum(token.origin is Origin.ACCEPTED for token in reply.tokens)
 
 
 def user(text: str) -> tuple[Message, ...]:
@@ -64,7 +60,7 @@ def user(text: str) -> tuple[Message, ...]:
 
 
 def opened(replies: int, draft: Path | None = DRAFT, target: Path = TARGET) -> InspectablePair:
-    return open_pair(LoadOptions(target, draft, n_ctx=512, flash_attn="on", replies=replies), Cancellation())
+    return open_unmeasured(LoadOptions(target, draft, n_ctx=512, threads=1, flash_attn="on", replies=replies))
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +80,7 @@ def alone() -> Iterator[InspectablePair]:
 
 def begin(pair: ConcurrentPair, prompt: Prompt, options: ReplyOptions) -> Played:
     played = Played()
-    pair.begin(prompt, options, "", Listener(played.events.append, played.errors.append), played.cancel)
+    pair.begin(prompt, options, "", Listener(played.reply.receive, played.errors.append), played.cancel)
     return played
 
 
@@ -121,10 +117,10 @@ def test_a_schedule_changes_no_reply(both: tuple[ConcurrentPair, InspectablePair
         shared.step()
     assert shared.info.replies == REPLIES_N
     assert not any(each.errors for each in played)
-    plays = [list(alone.reply(prompt, options)) for prompt, options in asked]
-    assert [each.ids for each in played] == [ids_of(events) for events in plays]
+    plays = [follow(alone, prompt, options) for prompt, options in asked]
+    assert [each.ids for each in played] == [ids_of(reply) for reply in plays]
     fixed = [n for n, (_, options) in enumerate(asked) if options.depth]
-    assert sum(accepted_n(played[n].events) for n in fixed) == pytest.approx(
+    assert sum(accepted_n(played[n].reply) for n in fixed) == pytest.approx(
         sum(accepted_n(plays[n]) for n in fixed), rel=0.1
     )
 
@@ -136,8 +132,8 @@ def test_a_cancelled_reply_leaves_the_others(shared: ConcurrentPair, alone: Insp
         shared.step()
     ended.cancel.set()
     finish(shared)
-    assert (ended.reason, kept.reason) == (FinishReason.CANCELLED, FinishReason.LENGTH)
-    assert kept.ids == ids_of(list(alone.reply(user(PROMPTS[0]), options)))
+    assert (ended.reply.finished, kept.reply.finished) == (FinishReason.CANCELLED, FinishReason.LENGTH)
+    assert kept.ids == ids_of(follow(alone, user(PROMPTS[0]), options))
     assert shared.room_n == REPLIES_N
 
 
@@ -164,12 +160,12 @@ def test_a_reply_that_the_system_has_no_thread_for_frees_its_place(
 def test_a_beginning_that_another_sequence_holds_is_not_read_again(shared: ConcurrentPair) -> None:
     system = Message(Role.SYSTEM, "You are an assistant who answers in short sentences. " * 6)
     options = ReplyOptions(GREEDY, max_tokens=4)
-    first = begin(shared, (system, *user("Name a colour.")), options)
+    begin(shared, (system, *user("Name a colour.")), options)
     finish(shared)
     others = [begin(shared, (system, *user(f"Name {n} animals.")), options) for n in range(2, 2 + REPLIES_N)]
     finish(shared)
-    read = [next(event for event in played.events if isinstance(event, Started)) for played in (first, *others)]
-    assert all(started.cache_n > 0.7 * started.prompt_n for started in read[1:])
+    read = [played.reply.prompt for played in others]
+    assert all(started and started.cache_n > 0.7 * started.prompt_n for started in read)
 
 
 def test_log_probabilities_are_of_the_replys_own_rows(shared: ConcurrentPair) -> None:
@@ -180,8 +176,7 @@ def test_log_probabilities_are_of_the_replys_own_rows(shared: ConcurrentPair) ->
     while shared.step():
         between = shared.inspector.logprobs(ids, 1, len(ids), 0)
     for each in played:
-        tokens = [token for event in each.events if isinstance(event, Round) for token in event.tokens]
-        assert [token.logprobs.top[0].id for token in tokens if token.logprobs] == each.ids
+        assert [token.logprobs.top[0].id for token in each.reply.tokens if token.logprobs] == each.ids
     assert played[0].ids == played[1].ids
     alone = shared.inspector.logprobs(ids, 1, len(ids), 0)
     assert [each.logprob for each in between] == pytest.approx([each.logprob for each in alone], abs=NOISE)
@@ -205,7 +200,7 @@ def test_questions_are_answered_between_steps(shared: ConcurrentPair, alone: Ins
     )
     assert shared.count_tokens("two words") == alone.count_tokens("two words")
     finish(shared)
-    assert played.ids == ids_of(list(alone.reply(user(PROMPTS[0]), options)))
+    assert played.ids == ids_of(follow(alone, user(PROMPTS[0]), options))
 
 
 def test_closing_ends_what_is_under_way() -> None:
@@ -214,7 +209,7 @@ def test_closing_ends_what_is_under_way() -> None:
     played = begin(pair, user(PROMPTS[0]), ReplyOptions(GREEDY))
     pair.step()
     pair.close()
-    assert played.reason is FinishReason.CANCELLED
+    assert played.reply.finished is FinishReason.CANCELLED
 
 
 @pytest.mark.parametrize("kind", ["a DSpark head", "several MTP layers"])

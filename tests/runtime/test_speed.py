@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localspec.config.table import MAX_DEPTH
-from localspec.engine.adaptive import expected_rate
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.cancel import Cancellation
@@ -157,7 +156,7 @@ def test_the_rate_is_that_of_the_best_depth(chance: float, step: float, slope: f
         drafting_s = costs.query_s("draft", 1, n) + (0 if block else (n - 1) * 0.1 * step)
         return sum(chance**i for i in range(n + 1)) / (costs.round_s(n + 1) + (drafting_s if n else 0))
 
-    found = expected_rate(costs, "draft", chance, MAX_DEPTH)
+    found = costs.speedup("draft", chance, MAX_DEPTH) / costs.plain_s
 
     assert found == pytest.approx(max(map(rate, range(MAX_DEPTH + 1))), rel=0.005)
     assert found >= 10

@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
+from localspec.base.errors import NotFoundError
 from localspec.engine.cancel import Cancellation
 from localspec.runtime import loaded_pair
-from localspec.runtime.load import ConcurrentPair, open_pair
+from localspec.runtime.load import ConcurrentPair
 from localspec.runtime.loaded_pair import LoadedPair
 from localspec.runtime.messages import Listener, Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.thread_governor import ThreadGovernor
 from tests.builtin import TARGET
 from tests.fakes import TableModel, letters
+from tests.runtime.opened_pairs import open_unmeasured
 
 
 @dataclass(slots=True)
@@ -130,7 +133,7 @@ FEW = ReplyOptions(max_tokens=4)
 
 
 def test_a_reply_tells_that_it_begins(begun: list[bool]) -> None:
-    with closing(open_pair(LoadOptions(TARGET, n_ctx=256), Cancellation())) as pair:
+    with closing(open_unmeasured(LoadOptions(TARGET, n_ctx=256, threads=1))) as pair:
         for _ in range(2):
             begun.clear()
             list(pair.reply(PROMPT, FEW))
@@ -140,7 +143,7 @@ def test_a_reply_tells_that_it_begins(begun: list[bool]) -> None:
 
 def test_the_first_of_several_replies_tells_that_it_begins(begun: list[bool]) -> None:
     """When the second comes, the processors have been counted in the rounds of the first."""
-    with closing(open_pair(LoadOptions(TARGET, n_ctx=256, replies=2), Cancellation())) as pair:
+    with closing(open_unmeasured(LoadOptions(TARGET, n_ctx=256, threads=1, replies=2))) as pair:
         assert isinstance(pair, ConcurrentPair)
         for _ in range(2):
             begun.clear()
@@ -168,6 +171,6 @@ def test_processors_are_watched_from_the_beginning_of_a_load(monkeypatch: pytest
             order.append("watch")
 
     monkeypatch.setattr(loaded_pair, "ProcessorWatch", Watch)
-    LoadedPair.open(LoadOptions(TARGET, n_ctx=256), Cancellation(), lambda what, fraction: order.append(what)).close()
-    assert order[0] == "watch"
-    assert len(order) > 2
+    with pytest.raises(NotFoundError):
+        LoadedPair.open(LoadOptions(Path("none")), Cancellation(), lambda what, fraction: order.append(what))
+    assert order == ["watch", "checking the files"]

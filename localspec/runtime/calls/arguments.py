@@ -19,7 +19,7 @@ _KEY = re.compile(r"([^\s:{}\[\],]+)\s*:\s*")
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _WORD = re.compile("|".join(_WORDS))
 _CALLED, _GIVEN = re.compile(r"([\w.-]+)\s*\("), re.compile(r"([\w.$@-]+)\s*=\s*")
-_SPACE, _COLON = re.compile(r"\s*"), re.compile(r"\s*:\s*")
+SPACE, _COLON = re.compile(r"\s*"), re.compile(r"\s*:\s*")
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
@@ -117,7 +117,7 @@ def _nested(text: str, at: int, closing: str, mark: str, schema: Any, root: Any,
             inner = typed(text[opened.end() : value_end], types_of(part, root)), value_end + len(end)
         found.append((name, inner[0]))
         at = inner[1]
-    at = _after_space(text, at)
+    at = after(SPACE, text, at)
     if not text.startswith(closing, at):
         raise ValueError("a list or an object in it does not end")
     is_list = "array" in allowed and all(name == ELEMENT for name, _ in found)
@@ -245,20 +245,21 @@ def _unescaped(found: re.Match[str]) -> str:
 def _items(text: str, at: int, close: str, read: Callable[[str, int], tuple[Any, int]]) -> tuple[list[Any], int]:
     """The values up to ``close``, with commas between them, white space anywhere, and the index after it."""
     items: list[Any] = []
-    at = _after_space(text, at)
+    at = after(SPACE, text, at)
     while not text.startswith(close, at):
         if items:
             if not text.startswith(",", at):
                 raise ValueError(f"there is no comma at character {at}")
-            at = _after_space(text, at + 1)
+            at = after(SPACE, text, at + 1)
         item, at = read(text, at)
         items.append(item)
-        at = _after_space(text, at)
+        at = after(SPACE, text, at)
     return items, at + 1
 
 
-def _after_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
+def after(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """The index behind what the pattern finds at an index; that itself where it finds nothing."""
+    found = pattern.match(text, at)
     return found.end() if found else at
 
 

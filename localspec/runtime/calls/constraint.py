@@ -19,8 +19,10 @@ from localspec.runtime.calls.parameters import (
     Parameter,
     Repeated,
     are_written,
+    guiding,
     parameters_of,
     parts_of,
+    schema_in,
 )
 from localspec.runtime.calls.syntax import CallSyntax, unmarked
 from localspec.runtime.messages import Tool
@@ -77,13 +79,7 @@ def held(
 
 def _answer_schema(sampling: Sampling) -> Any:
     """The JSON Schema that the whole reply is to fit; None if it is to fit none, or another grammar."""
-    if sampling.grammar is None or sampling.grammar_triggers:
-        return None
-    try:
-        (only,) = json.loads(sampling.grammar)["grammars"]
-        return only["json_schema"]
-    except (ValueError, KeyError, TypeError):
-        return None
+    return None if sampling.grammar is None or sampling.grammar_triggers else schema_in(sampling.grammar)
 
 
 def _cannot_require(syntax: CallSyntax, *, can_be: bool) -> UsageError:
@@ -250,15 +246,10 @@ def _any_value(quote: str, controls: Mapping[str, int]) -> Iterator[str]:
 @lru_cache(_KEPT_N)
 def _schema(tool: Tool) -> dict[str, Any]:
     """The tool's schema as llguidance takes it; any object in place of one that it cannot hold a reply to."""
-    from localspec.engine.backends.llama.json_schema import grammar_of_schema  # loads a library
-
     schema = schema_of(tool)
     if not schema.get("properties") and schema.keys() <= {"type", "properties", "$schema", "title", "description"}:
         schema = _NO_ARGUMENTS
-    try:
-        found = json.loads(grammar_of_schema(json.dumps({**schema, "type": "object"})))["grammars"][0]["json_schema"]
-    except UsageError:
-        return _ANY_OBJECT
+    found = guiding({**schema, "type": "object"})
     return found if isinstance(found, dict) else _ANY_OBJECT
 
 

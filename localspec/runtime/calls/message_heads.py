@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from localspec.engine.events import Event, Finished, Round, Token
+from localspec.engine.events import Event, Finished, Round
 
 ASKED = ">>>"
 """The end of a prompt that asks for a recipient."""
@@ -61,12 +61,8 @@ def _with_texts(events: Iterator[Event], shown: Callable[[str], str]) -> Iterato
     text = ""
     for event in events:
         if isinstance(event, Round):
-            event = replace(event, tokens=tuple(_with_text(token, shown(token.text)) for token in event.tokens))
+            event = replace(event, tokens=tuple(replace(token, text=shown(token.text)) for token in event.tokens))
             text += "".join(token.text for token in event.tokens)
         elif isinstance(event, Finished):
             event = replace(event, text=text)
         yield event
-
-
-def _with_text(token: Token, text: str) -> Token:
-    return token if text == token.text else replace(token, text=text)

@@ -106,16 +106,32 @@ def are_written(tool: Tool) -> bool:
 def _parameter(name: str, part: Any, required: bool, root: Mapping[str, Any]) -> Parameter:
     types = types_of(part, root)
     text = (_text(part, types, root) or ANY_TEXT) if types is None or "string" in types else None
-    from localspec.engine.backends.llama.json_schema import grammar_of_schema  # loads a library
-
     schema = part if isinstance(part, dict) else {}
     if '"$ref"' in json.dumps(schema):
         schema = {**schema, **{key: root[key] for key in DEFINITIONS if key in root}}
-    try:
-        grammar = json.loads(grammar_of_schema(json.dumps(schema)))["grammars"][0]
-    except UsageError:
+    found = guiding(schema)
+    if found is None:
         return Parameter(name, required, types, text or ANY_TEXT, {})
-    return Parameter(name, required, types, text, grammar["json_schema"], part)
+    return Parameter(name, required, types, text, found, part)
+
+
+def guiding(schema: Mapping[str, Any]) -> Any:
+    """A JSON Schema as llguidance takes it; None for one that it cannot hold a reply to."""
+    from localspec.engine.backends.llama.json_schema import grammar_of_schema  # loads a library
+
+    try:
+        return schema_in(grammar_of_schema(json.dumps(schema)))
+    except UsageError:
+        return None
+
+
+def schema_in(grammar: str) -> Any:
+    """The JSON Schema that a grammar of llguidance consists of; None if it is another grammar."""
+    try:
+        (only,) = json.loads(grammar)["grammars"]
+        return only["json_schema"]
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _text(part: Any, types: frozenset[str] | None, root: Mapping[str, Any]) -> str | None:

@@ -14,7 +14,7 @@ from localspec.runtime.calls.reading import CallReader
 from localspec.runtime.calls.syntax import MESSAGE, CallSyntax, unmarked
 from localspec.runtime.messages import Message, Role, Tool
 from localspec.runtime.template.marked_text import MarkedText
-from localspec.runtime.template.values import given, json_object, schema_of
+from localspec.runtime.template.values import described, given, json_object
 
 _TOOLS = """You can call these tools:
 <tools>
@@ -66,7 +66,7 @@ class ToolPrompts:
 
     def _described(self, messages: Sequence[Message]) -> list[Message]:
         """The messages with the tools in the system message."""
-        lines = "\n".join(_described(tool) for tool in self.tools)
+        lines = "\n".join(json.dumps(described(tool), ensure_ascii=False) for tool in self.tools)
         text = _TOOLS.format(tools=lines, sample=self.form.sample)
         if messages and messages[0].role is Role.SYSTEM:
             return [Message(Role.SYSTEM, f"{messages[0].content}\n\n{text}"), *messages[1:]]
@@ -99,12 +99,6 @@ def said(content: str, calls: Sequence[ToolCall], syntax: CallSyntax) -> str:
                     content += f"\n{closing}"  # templates look for it
                 break
     return _HEADS.sub("", _FINAL.sub("", content)) if MESSAGE in syntax.markers else content
-
-
-def _described(tool: Tool) -> str:
-    return json.dumps(
-        {"name": tool.name, "description": tool.description, "parameters": schema_of(tool)}, ensure_ascii=False
-    )
 
 
 def _as_text(messages: Sequence[Message]) -> Iterator[Message]:

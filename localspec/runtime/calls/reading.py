@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from localspec.base.visible import visible_line
-from localspec.runtime.calls.arguments import json_value, nested_value, typed, types_of
+from localspec.runtime.calls.arguments import SPACE, after, json_value, nested_value, typed, types_of
 from localspec.runtime.calls.syntax import MESSAGE, CallSyntax, Markers
 from localspec.runtime.messages import Tool
 from localspec.runtime.reasoning import Reasoning
@@ -23,7 +23,6 @@ from localspec.runtime.template.values import schema_of
 _AGAIN = "Write the whole call again."
 _NAMES, _ARGUMENTS = ("name", "tool_name"), ("arguments", "parameters")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
-_SPACE = re.compile(r"\s*")
 _BETWEEN = re.compile(r"[;,\s]*")
 _LONGEST_NAME = 64
 
@@ -135,7 +134,7 @@ class CallReader:
         """Calls of offered tools that are all there is from ``start`` on; none if anything else is."""
         found: list[FoundCall] = []
         at = start
-        while (at := _after(_BETWEEN, text, at)) < len(text):
+        while (at := after(_BETWEEN, text, at)) < len(text):
             begin = self._begin.match(text, at)
             try:
                 calls = self._calls(text, begin) if begin else []
@@ -163,7 +162,7 @@ class CallReader:
         """Raise _Unreadable if a value that was read up to ``at`` may have gone on: only another call may follow."""
         if not self._syntax.is_tagged:
             return
-        at = _after(_BETWEEN, text, at)
+        at = after(_BETWEEN, text, at)
         if at < len(text) and not self._begin.match(text, at):
             raise _Unreadable(f"A call of a tool cannot be read: text follows it. {_AGAIN}")
 
@@ -198,7 +197,7 @@ class CallReader:
             key = found["key"].strip()
             at = found.start("value")
             if self._nests and (nested := nested_value(text, at, key, self._nests, schemas.get(key), schema)):
-                values[key], at = nested[0], _after(_SPACE, text, nested[1])
+                values[key], at = nested[0], after(SPACE, text, nested[1])
                 continue
             types = types_of(schemas.get(key), schema)
             if types is not None and "string" not in types:
@@ -237,11 +236,6 @@ def _as_json(text: str, argument: re.Pattern[str], found: re.Match[str]) -> re.M
 
 def _squeezed(text: str) -> str:
     return "".join(text.split())
-
-
-def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return found.end() if found else at
 
 
 def _listed(value: Any) -> list[Any]:

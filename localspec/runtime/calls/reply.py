@@ -77,19 +77,6 @@ class ReplyCalls:
         self._held_back = HeldBack(self._reader, bare=syntax.bare, reasons=self.reasons)
         self._text = self.prefix
 
-    @staticmethod
-    def of(
-        form: CallForm,
-        tools: Sequence[Tool],
-        vocab: CallVocab,
-        prompt_end: str,
-        prefix: str = "",
-        messages: Sequence[Message] = (),
-    ) -> ReplyCalls:
-        """``prompt_end`` is the end of the prompt's text."""
-        reasons = prompt_end.rstrip().endswith(form.syntax.reasoning[0])
-        return ReplyCalls(form, tools, vocab, reasons, prefix, messages)
-
     @property
     def written_out(self) -> Mapping[int, bytes]:
         """Control tokens that are shown in the reply, since they are part of calls."""

@@ -31,16 +31,15 @@ def _lacks(chat_config: ChatConfig, info: PairInfo, *, once: bool) -> list[str]:
             f"{visible_line(info.target_name)} of {info.server} sends text only: where its tokens came from is not "
             "known, and depth, drafters, the race and the inspector do not work with it."
         )
-    unsent = [name for name in _unsent_sampling(chat_config, info) if name != "grammar"]
-    if unsent:
+    if unsent := _unsent_sampling(chat_config, info):
         lacks.append(f"{info.server} does not take these settings, which have no effect: {', '.join(unsent)}.")
     return lacks
 
 
 def _unsent_sampling(chat_config: ChatConfig, info: PairInfo) -> list[str]:
-    """The settings of sampling that are in force, and that the server has no place for."""
+    """The settings of sampling that are in force, and that the server has no place for; a grammar is refused."""
     if info.passes_on is None:
         return []
     sampling = chat_config.reply.sampling
     changed = (field.name for field in fields(Sampling) if getattr(sampling, field.name) != field.default)
-    return [name for name in changed if name not in info.passes_on]
+    return [name for name in changed if name not in (*info.passes_on, "grammar")]

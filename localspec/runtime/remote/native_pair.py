@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from math import inf
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
-from localspec.base.errors import EngineError, NotFoundError, error_from_code
+from localspec.base.errors import EngineError, error_from_code
 from localspec.base.typed_json import misfit
 from localspec.base.visible import visible_line
 from localspec.engine.cancel import Cancellation, Cancelled
@@ -77,7 +77,6 @@ class NativePair:
         return self
 
     def reply(self, prompt: Prompt, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
-        """As ``InspectablePair.reply``."""
         asked: Write
         tally, text, begun = Tally(), "", False
         try:
@@ -108,14 +107,12 @@ class NativePair:
     def inspect(
         self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], position: int
     ) -> Inspection:
-        """As ``PairInspector.inspect``."""
         asked = Inspect(next(self._ids), self._sent(prompt), options, tuple(reply), position)
         return self._ask(asked, Inspected).inspection
 
     def probs(
         self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], start: int, stop: int
     ) -> tuple[float, ...]:
-        """As ``PairInspector.probs``."""
         asked = Weigh(next(self._ids), self._sent(prompt), options, tuple(reply), start, stop)
         probs = self._ask(asked, Weighed).probs
         if len(probs) != stop - start:
@@ -123,29 +120,24 @@ class NativePair:
         return probs
 
     def logprobs(self, ids: Sequence[int], start: int, stop: int, top_n: int) -> tuple[TokenLogprobs, ...]:
-        """As ``PairInspector.logprobs``."""
         return self._ask(Score(next(self._ids), tuple(ids), start, stop, top_n), Scored).logprobs
 
     def tokenize(
         self, text: str, *, special: bool = False, bos: bool = False
     ) -> tuple[tuple[int, ...], tuple[bytes, ...]]:
-        """As ``PairPrompter.tokenize``."""
         answer = self._ask(Tokenize(next(self._ids), text, special, bos), Tokenized)
         return answer.ids, answer.pieces
 
     def detokenize(self, ids: Sequence[int]) -> str:
-        """As ``PairPrompter.detokenize``."""
         return self._ask(Detokenize(next(self._ids), tuple(ids)), Detokenized).text
 
     def rendered(
         self, messages: Sequence[Message], tools: Sequence[Tool] = (), prefix: str = "", reasoning: str | None = None
     ) -> tuple[str, int]:
-        """As ``PairPrompter.rendered``."""
         answer = self._ask(Render(next(self._ids), tuple(messages), tuple(tools), prefix, reasoning), Rendered)
         return answer.text, answer.token_n
 
     def count_tokens(self, text: str) -> int:
-        """As ``OpenPair.count_tokens``."""
         return len(self.tokenize(text)[0])
 
     def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = (), reasoning: str | None = None) -> int:
@@ -190,20 +182,3 @@ class NativePair:
             if isinstance(answer, Failed):
                 raise error_from_code(answer.exit_code, visible_line(answer.message), visible_line(answer.hint))
             yield answer
-
-
-def chosen_pair(pairs: Any, wanted: str, connection: Connection) -> str:
-    """The id of the pair to use, of those that the server lists: the one wanted, or else its first.
-
-    Raises NotFoundError.
-    """
-    try:
-        ids = [str(pair["id"]) for pair in pairs["pairs"]]
-    except (KeyError, TypeError):
-        raise connection.confused("a list of pairs") from None
-    if wanted in ids or (not wanted and ids):
-        return wanted or ids[0]
-    known = ", ".join(map(visible_line, ids[:20])) or "none"
-    place = connection.address.place
-    what = f"pair {visible_line(wanted)}" if wanted else "pair"
-    raise NotFoundError(f"{place} has no {what}.", f"It has: {known}.")

@@ -22,10 +22,8 @@ from localspec.engine.events import (
     Round,
     Started,
     Token,
-    TokenLogprobs,
     ToolCall,
 )
-from localspec.engine.inspection import Inspection
 from localspec.engine.tally import Tally
 from localspec.engine.timings import Timings
 from localspec.runtime.messages import Infill, Message, Prompt, ReplyOptions, TokenIds, Tool
@@ -79,41 +77,10 @@ class OpenAIPair:
             return
         yield from streamed.end()
 
-    def inspect(
-        self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], position: int
-    ) -> Inspection:
-        """Raises UsageError."""
-        self._refuse()
+    def _refuse(self, *asked: object, **how: object) -> NoReturn:
+        raise UsageError(*_NO_TOKENS)
 
-    def probs(
-        self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], start: int, stop: int
-    ) -> tuple[float, ...]:
-        """Raises UsageError."""
-        self._refuse()
-
-    def logprobs(self, ids: Sequence[int], start: int, stop: int, top_n: int) -> tuple[TokenLogprobs, ...]:
-        """Raises UsageError."""
-        self._refuse()
-
-    def tokenize(
-        self, text: str, *, special: bool = False, bos: bool = False
-    ) -> tuple[tuple[int, ...], tuple[bytes, ...]]:
-        """Raises UsageError."""
-        self._refuse()
-
-    def detokenize(self, ids: Sequence[int]) -> str:
-        """Raises UsageError."""
-        self._refuse()
-
-    def rendered(
-        self, messages: Sequence[Message], tools: Sequence[Tool] = (), prefix: str = "", reasoning: str | None = None
-    ) -> tuple[str, int]:
-        """Raises UsageError."""
-        self._refuse()
-
-    def count_tokens(self, text: str) -> int:
-        """Raises UsageError."""
-        self._refuse()
+    inspect = probs = logprobs = tokenize = detokenize = rendered = count_tokens = _refuse
 
     def read_ahead(self, messages: Sequence[Message], tools: Sequence[Tool] = (), reasoning: str | None = None) -> int:
         """0: no server with this API reads ahead."""
@@ -122,9 +89,6 @@ class OpenAIPair:
     def close(self, cancel: Cancellation | None = None) -> None:
         """Close the connection."""
         self._connection.close()
-
-    def _refuse(self) -> NoReturn:
-        raise UsageError(*_NO_TOKENS)
 
 
 @dataclass(slots=True)
@@ -170,13 +134,13 @@ class _StreamedReply:
         chunk = self._parsed(data)
         if error := chunk.get("error") or (chunk if chunk.get("object") == "error" else None):
             raise self._failed(error)
-        self.usage = _mapping(chunk.get("usage")) or self.usage
-        self.timings = _mapping(chunk.get("timings")) or self.timings
+        self.usage = mapping(chunk.get("usage")) or self.usage
+        self.timings = mapping(chunk.get("timings")) or self.timings
         for choice in _list(chunk.get("choices"))[:1]:
-            choice = _mapping(choice)
+            choice = mapping(choice)
             reason = choice.get("finish_reason")
             self.reason = reason if isinstance(reason, str) else self.reason
-            delta = _mapping(choice.get("delta"))
+            delta = mapping(choice.get("delta"))
             said = _text(delta.get("content")) or _text(choice.get("text"))
             piece = self._marked(_text(delta.get("reasoning_content")) or _text(delta.get("reasoning")), said)
             self._call(_list(delta.get("tool_calls")))
@@ -215,7 +179,7 @@ class _StreamedReply:
         return chunk
 
     def _failed(self, error: object) -> EngineError:
-        said = _text(_mapping(error).get("message")) or _text(error)
+        said = _text(mapping(error).get("message")) or _text(error)
         place = self.connection.address.place
         return EngineError(f"{place} ended the reply with an error{because(said)}", "Try again.")
 
@@ -231,9 +195,9 @@ class _StreamedReply:
         return piece
 
     def _call(self, pieces: Sequence[Any]) -> None:
-        for at, piece in enumerate(map(_mapping, pieces)):
+        for at, piece in enumerate(map(mapping, pieces)):
             index = at if piece.get("index") is None else piece["index"]
-            function, own_id = _mapping(piece.get("function")), _text(piece.get("id"))
+            function, own_id = mapping(piece.get("function")), _text(piece.get("id"))
             name = _text(function.get("name"))
             call = next((call for call in reversed(self.calls) if call.index == index), None)
             if call is None or call.ends_before(own_id, name):
@@ -261,11 +225,11 @@ class _StreamedReply:
         here, usage, told = self.tally.timings(), self.usage, self.timings
         predicted_n = _count(told.get("predicted_n")) or _count(usage.get("completion_tokens")) or here.predicted_n
         predicted_ms = _number(told.get("predicted_ms")) or here.predicted_ms
-        details = _mapping(usage.get("completion_tokens_details"))
+        details = mapping(usage.get("completion_tokens_details"))
         accepted_n = _count(told.get("draft_n_accepted")) or _count(details.get("accepted_prediction_tokens"))
         rejected_n = _count(details.get("rejected_prediction_tokens"))
         draft_n = max(_count(told.get("draft_n")) or accepted_n + rejected_n, accepted_n)
-        cached_n = _count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens"))
+        cached_n = _count(mapping(usage.get("prompt_tokens_details")).get("cached_tokens"))
         cache_n = _count(told.get("cache_n")) or cached_n
         prompt_n = _count(told.get("prompt_n")) or max(0, _count(usage.get("prompt_tokens")) - cache_n)
         return replace(
@@ -285,7 +249,8 @@ class _StreamedReply:
         )
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def mapping(value: object) -> Mapping[str, Any]:
+    """An object of JSON; empty in place of anything else."""
     return value if isinstance(value, dict) else {}
 
 

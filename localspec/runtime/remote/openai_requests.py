@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -10,18 +9,18 @@ from typing import Any
 
 from localspec.base.errors import InputError, UsageError
 from localspec.engine.settings import Sampling, option
+from localspec.runtime.calls.parameters import schema_in
 from localspec.runtime.calls.prompt import without_unreadable
 from localspec.runtime.images import split_images
 from localspec.runtime.messages import OFF, ON, Message, ReplyOptions, Role
 from localspec.runtime.reasoning import Reasoning
-from localspec.runtime.template.values import schema_of
+from localspec.runtime.template.values import described
 
 LLAMA_CPP, VLLM, SGLANG, LM_STUDIO, OLLAMA, OTHER = "llama-server", "vLLM", "SGLang", "LM Studio", "Ollama", "a server"
 
 _OPENAI = {"temperature", "top_p", "presence_penalty", "frequency_penalty", "logit_bias"}
-_UNNAMED = {"grammar_triggers"}
 _SAMPLING: Mapping[str, frozenset[str]] = {
-    LLAMA_CPP: frozenset(field.name for field in fields(Sampling)) - _UNNAMED,
+    LLAMA_CPP: frozenset(field.name for field in fields(Sampling)) - {"grammar_triggers"},
     VLLM: frozenset(_OPENAI | {"top_k", "min_p", "repeat_penalty", "grammar"}),
     SGLANG: frozenset(_OPENAI | {"top_k", "min_p", "repeat_penalty", "grammar"}),
     LM_STUDIO: frozenset(_OPENAI | {"top_k", "repeat_penalty", "grammar"}),
@@ -33,7 +32,6 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
     SGLANG: {"repeat_penalty": "repetition_penalty"},
 }
 """Fields that a kind of server has another name for."""
-_SCHEMA_START = "{"
 
 
 def sampling_fields(kind: str) -> tuple[str, ...]:
@@ -65,13 +63,7 @@ def reply_body(
     if options.stop:
         body["stop"] = list(options.stop)
     if options.tools and not isinstance(prompt, str):
-        body["tools"] = [
-            {
-                "type": "function",
-                "function": {"name": tool.name, "description": tool.description, "parameters": schema_of(tool)},
-            }
-            for tool in options.tools
-        ]
+        body["tools"] = [{"type": "function", "function": described(tool)} for tool in options.tools]
     return body | _sampling(kind, options.sampling)
 
 
@@ -138,9 +130,9 @@ def _content(text: str) -> str | list[dict[str, Any]]:
 
 def _sampling(kind: str, sampling: Sampling) -> dict[str, Any]:
     """The fields that this server has, by its names; those that are off are left out."""
-    names, off = _NAMES.get(kind, {}), _OFF
+    names = _NAMES.get(kind, {})
     known = {name: getattr(sampling, name) for name in sampling_fields(kind) if name not in _SHAPED}
-    body = {names.get(name, name): value for name, value in known.items() if value != off.get(name)}
+    body = {names.get(name, name): value for name, value in known.items() if value != _OFF.get(name)}
     if "dry_sequence_breakers" in body:
         body["dry_sequence_breakers"] = list(body["dry_sequence_breakers"])
     if sampling.logit_bias and "logit_bias" in sampling_fields(kind):
@@ -160,7 +152,7 @@ _OFF: Mapping[str, Any] = {
 
 
 def _grammar(kind: str, grammar: str) -> dict[str, Any]:
-    if grammar.lstrip().startswith(_SCHEMA_START):
+    if grammar.lstrip().startswith("{"):
         schema = _schema_in(grammar)
         if schema is not None:
             named = {"name": "reply", "schema": schema, "strict": True}
@@ -173,10 +165,6 @@ def _grammar(kind: str, grammar: str) -> dict[str, Any]:
 
 
 def _schema_in(grammar: str) -> object | None:
-    """The JSON Schema in llguidance's JSON; None if that is another grammar."""
-    try:
-        grammars = json.loads(grammar)["grammars"]
-        schema = grammars[0]["json_schema"] if len(grammars) == 1 else None
-    except (ValueError, KeyError, TypeError):
-        return None
+    """As ``schema_in``, without what is for llguidance alone."""
+    schema = schema_in(grammar)
     return {name: part for name, part in schema.items() if name != "x-guidance"} if isinstance(schema, dict) else schema

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.remote.address import ServerAddress
 from localspec.runtime.remote.connection import Connection, ForeignAnswerError
-from localspec.runtime.remote.native_pair import NativePair, chosen_pair
-from localspec.runtime.remote.openai_pair import OpenAIPair
+from localspec.runtime.remote.native_pair import NativePair
+from localspec.runtime.remote.openai_pair import OpenAIPair, mapping
 from localspec.runtime.remote.openai_requests import (
     LLAMA_CPP,
     LM_STUDIO,
@@ -50,7 +50,7 @@ def open_remote(options: LoadOptions, cancel: Cancellation, progress: Progress) 
         pairs = _pairs(connection)
         pair: NativePair | OpenAIPair
         if pairs is not None:
-            chosen = chosen_pair(pairs, options.server_pair, connection)
+            chosen = _chosen_pair(pairs, options.server_pair, connection)
             progress(f"{address.place} loads the pair", 0.5)
             pair = NativePair(connection, chosen, _version(pairs))
         else:
@@ -91,6 +91,20 @@ def _version(pairs: Mapping[str, Any]) -> str:
     return found[0] if found else "of an unknown version"
 
 
+def _chosen_pair(pairs: Mapping[str, Any], wanted: str, connection: Connection) -> str:
+    """The id of the pair to use, of those that the server lists: the one wanted, or else its first.
+
+    Raises NotFoundError.
+    """
+    try:
+        ids = [str(pair["id"]) for pair in pairs["pairs"]]
+    except (KeyError, TypeError):
+        raise connection.confused("a list of pairs") from None
+    if wanted in ids or (not wanted and ids):
+        return wanted or ids[0]
+    raise _not_there(connection, "pair", wanted, ids)
+
+
 def _other(connection: Connection, wanted: str) -> OpenAIPair:
     """A model of a server with OpenAI's API; the first of its list that may chat if none is wanted.
 
@@ -99,14 +113,17 @@ def _other(connection: Connection, wanted: str) -> OpenAIPair:
     models, base = _models(connection)
     named = [each for each in models if wanted in ("", each["id"])]
     found = next((each for each in named if "embed" not in each["id"].lower()), next(iter(named), None))
-    place = connection.address.place
     if found is None:
-        known = ", ".join(visible_line(each["id"]) for each in models[:20]) or "none"
-        what = f"model {visible_line(wanted)}" if wanted else "model"
-        raise NotFoundError(f"{place} has no {what}.", f"It has: {known}.")
+        raise _not_there(connection, "model", wanted, [each["id"] for each in models])
     kind = _kind(found)
     properties = _properties(connection) if kind == LLAMA_CPP else {}
-    return OpenAIPair(connection, _info(found, kind, properties, place), kind, found["id"], base)
+    return OpenAIPair(connection, _info(found, kind, properties, connection.address.place), kind, found["id"], base)
+
+
+def _not_there(connection: Connection, what: str, wanted: str, ids: Sequence[str]) -> NotFoundError:
+    known = ", ".join(map(visible_line, ids[:20])) or "none"
+    named = f"{what} {visible_line(wanted)}" if wanted else what
+    return NotFoundError(f"{connection.address.place} has no {named}.", f"It has: {known}.")
 
 
 def _models(connection: Connection) -> tuple[list[dict[str, Any]], str]:
@@ -122,7 +139,7 @@ def _models(connection: Connection) -> tuple[list[dict[str, Any]], str]:
             raise
         base = ""
         listed = connection.get("/models")
-    data = listed.get("data") if isinstance(listed, dict) else None
+    data = mapping(listed).get("data")
     found = data if isinstance(data, list) else []
     return [each for each in found if isinstance(each, dict) and isinstance(each.get("id"), str)], base
 
@@ -134,19 +151,15 @@ def _kind(model: Mapping[str, Any]) -> str:
 def _properties(connection: Connection) -> Mapping[str, Any]:
     """The facts that llama-server tells of its model; empty where it does not."""
     try:
-        found = connection.get("/props")
+        return mapping(connection.get("/props"))
     except (NotFoundError, InputError):
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _info(model: Mapping[str, Any], kind: str, properties: Mapping[str, Any], place: str) -> PairInfo:
-    meta = model.get("meta") if isinstance(model.get("meta"), dict) else {}
-    running = properties.get("default_generation_settings")
-    n_ctx = _positive((running if isinstance(running, dict) else {}).get("n_ctx"))
-    n_ctx = n_ctx or _positive(model.get("max_model_len")) or _UNKNOWN_N_CTX
-    modalities = properties.get("modalities")
-    blind = kind == LLAMA_CPP and not (isinstance(modalities, dict) and modalities.get("vision"))
+    meta, running = mapping(model.get("meta")), mapping(properties.get("default_generation_settings"))
+    n_ctx = _positive(running.get("n_ctx")) or _positive(model.get("max_model_len")) or _UNKNOWN_N_CTX
+    blind = kind == LLAMA_CPP and not mapping(properties.get("modalities")).get("vision")
     name = visible_line(model["id"])[:200]
     server = f"{kind} at {place}" if kind != OTHER else place
     return PairInfo(
@@ -154,9 +167,9 @@ def _info(model: Mapping[str, Any], kind: str, properties: Mapping[str, Any], pl
         draft=None,
         target_name=name,
         draft_name=None,
-        target_size_bytes=_positive(meta.get("size")) if isinstance(meta, dict) else 0,
+        target_size_bytes=_positive(meta.get("size")),
         draft_size_bytes=0,
-        n_vocab=_positive(meta.get("n_vocab")) if isinstance(meta, dict) else 0,
+        n_vocab=_positive(meta.get("n_vocab")),
         n_ctx=n_ctx,
         threads=0,
         device=server,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -83,8 +83,10 @@ class ChatTemplate:
         from localspec.runtime.template.budget import TooMuchWork
 
         try:
-            options = _RenderOptions(check, tools, shape, begins_reply, reasoning)
-            text = self._with_system(messages, partial(self._render, options))
+            render = partial(
+                self._render, check=check, tools=tools, shape=shape, begins_reply=begins_reply, reasoning=reasoning
+            )
+            text = self._with_system(messages, render)
         except _Refusal as refusal:
             raise InputError(
                 f"The model's chat template refuses this conversation: {_sentence(refusal)}",
@@ -121,25 +123,33 @@ class ChatTemplate:
         assert first is not None
         return first
 
-    def _render(self, options: _RenderOptions, messages: Sequence[Message]) -> MarkedText:
+    def _render(
+        self,
+        messages: Sequence[Message],
+        *,
+        check: Callable[[], None],
+        tools: Sequence[Tool],
+        shape: CallShape,
+        begins_reply: bool,
+        reasoning: str | None,
+    ) -> MarkedText:
         from jinja2 import UndefinedError
 
         from localspec.runtime.template.budget import Budget
 
-        values = GivenList(message_value(message, options.shape) for message in messages)
-        tools = _listed(options.tools, plain=self._plain_schemas)
-        words: dict[str, Any] = {"messages": values, "add_generation_prompt": options.begins_reply, **self._words}
-        words |= reasoning_values(options.reasoning, self._source)
+        values = GivenList(message_value(message, shape) for message in messages)
+        listed = _listed(tools, plain=self._plain_schemas)
+        words: dict[str, Any] = {"messages": values, "add_generation_prompt": begins_reply, **self._words}
+        words |= reasoning_values(reasoning, self._source)
         if self._takes_functions:
-            words |= {"functions": functions_text(options.tools), "datetime": MarkedText.own(f"{self._now():%Y-%m-%d}")}
-        parts_n, characters_n = len(messages) + len(tools), _characters_n(messages, options.tools)
-        self._sandbox.budget = Budget(parts_n, characters_n, options.check)
+            words |= {"functions": functions_text(tools), "datetime": MarkedText.own(f"{self._now():%Y-%m-%d}")}
+        self._sandbox.budget = Budget(len(messages) + len(tools), _characters_n(messages, tools), check)
         try:
-            return self._written(tools=tools or None, documents=None, **words)
+            return self._written(tools=listed or None, documents=None, **words)
         except (RecursionError, UndefinedError, *_RUNTIME_ERRORS) as error:
             if tools and not self._plain_schemas:
                 # As Hermes 3's over a type that it does not know, and Seed-OSS's over a tool without parameters.
-                text = self._written(tools=_listed(options.tools, plain=True), documents=None, **words)
+                text = self._written(tools=_listed(tools, plain=True), documents=None, **words)
                 self._plain_schemas = True
                 return text
             if tools or not isinstance(error, _RUNTIME_ERRORS):
@@ -151,17 +161,6 @@ class ChatTemplate:
         text = self._template.render(words)
         assert isinstance(text, MarkedText)
         return text
-
-
-@dataclass(frozen=True, slots=True)
-class _RenderOptions:
-    """The options of one rendering, its messages aside."""
-
-    check: Callable[[], None]
-    tools: Sequence[Tool]
-    shape: CallShape
-    begins_reply: bool
-    reasoning: str | None
 
 
 _STOPPED, _BEGUN = "(stopped)", "(begins)"

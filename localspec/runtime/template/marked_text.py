@@ -132,21 +132,6 @@ class MarkedText(str):
     def casefold(self) -> MarkedText:
         return self._changed(super().casefold())
 
-    def center(self, width: SupportsIndex, fillchar: str = " ", /) -> MarkedText:
-        return derived(super().center(width, fillchar), (self, fillchar))
-
-    def ljust(self, width: SupportsIndex, fillchar: str = " ", /) -> MarkedText:
-        return derived(super().ljust(width, fillchar), (self, fillchar))
-
-    def rjust(self, width: SupportsIndex, fillchar: str = " ", /) -> MarkedText:
-        return derived(super().rjust(width, fillchar), (self, fillchar))
-
-    def zfill(self, width: SupportsIndex, /) -> MarkedText:
-        return derived(super().zfill(width), (self,))
-
-    def expandtabs(self, tabsize: SupportsIndex = 8) -> MarkedText:
-        return derived(super().expandtabs(tabsize), (self,))
-
     def _changed(self, text: str) -> MarkedText:
         """Another writing of the same letters. A few letters become two: then the place of each is unknown."""
         return MarkedText(text, self.marks) if len(text) == len(self) else derived(text, (self,))

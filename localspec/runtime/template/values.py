@@ -82,8 +82,12 @@ def tool_value(tool: Tool, *, plain: bool = False) -> dict[str, Any]:
 
 def functions_text(tools: Sequence[Tool]) -> MarkedText:
     """All tools as one JSON text."""
-    found = [{"name": tool.name, "description": tool.description, "parameters": schema_of(tool)} for tool in tools]
-    return given(json.dumps(found, ensure_ascii=False))
+    return given(json.dumps([described(tool) for tool in tools], ensure_ascii=False))
+
+
+def described(tool: Tool) -> dict[str, Any]:
+    """A tool as a JSON object."""
+    return {"name": tool.name, "description": tool.description, "parameters": schema_of(tool)}
 
 
 def schema_of(tool: Tool) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -78,9 +78,9 @@ Opener = Callable[[LoadOptions, Cancellation, Progress | None], InspectablePair]
 """``load.open_pair``, or what stands in for it."""
 
 
-def main(argv: Sequence[str] | None = None) -> NoReturn:
+def main() -> NoReturn:
     """Serve the app at the other end of the standard streams until it closes them."""
-    arguments = _parse(argv)
+    arguments = _parse()
     requests, answers = _take_pipes()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the app
     _keep_log()
@@ -94,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     os._exit(0)
 
 
-def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m localspec.runtime.worker", description="The engine process of LocalSpec."
     )
@@ -102,7 +102,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--opener", help='for tests: what opens a pair instead of localspec.runtime.load, as "module:function"'
     )
-    return parser.parse_args(argv)
+    return parser.parse_args()
 
 
 def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
@@ -254,11 +254,14 @@ class EngineServer:
     def _load(self, options: LoadOptions) -> None:
         self._close_pair()
         self._watch.close()
-        self._watch.enter_context(rpc_watched(options.rpc, self._waiting_since, self._abandoned, self._say_silent))
+        watched = rpc_watched(
+            options.rpc, self._waiting_since, lambda: self._inbox.abandoned, lambda what: self._send(Silence(what))
+        )
+        self._watch.enter_context(watched)
         cancellation = self._inbox.cancellation
         try:
             if not cancellation.is_set():
-                self._pair = self._opener(options, cancellation, self._report_progress)
+                self._pair = self._opener(options, cancellation, lambda *step: self._send(LoadProgress(*step)))
         except Exception:
             # A load that is cancelled fails somewhere, in one way or another; what matters is that it ended.
             if not cancellation.is_set():
@@ -266,12 +269,6 @@ class EngineServer:
         if cancellation.is_set():
             self._close_pair()
         self._send(Loaded(self._pair.info) if self._pair else Unloaded())
-
-    def _abandoned(self) -> bool:
-        return self._inbox.abandoned
-
-    def _say_silent(self, what: str) -> None:
-        self._send(Silence(what))
 
     def _waiting_since(self) -> float | None:
         """The moment since which the app has waited for an answer; None while it does not."""
@@ -337,9 +334,6 @@ class EngineServer:
             self._send(_answer_of(self._pair, work))
         except Cancelled:
             self._send(Dropped(work.request_id))
-
-    def _report_progress(self, what: str, fraction: float) -> None:
-        self._send(LoadProgress(what, fraction))
 
     def _close_pair(self) -> None:
         pair, self._pair = self._pair, None

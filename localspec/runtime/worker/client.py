@@ -30,7 +30,7 @@ from localspec.runtime.worker.messages import (
     TokensCounted,
     Unload,
 )
-from localspec.runtime.worker.process import END_S, EngineProcess
+from localspec.runtime.worker.process import END_S, EngineProcess, died
 
 
 class _Start:
@@ -130,8 +130,7 @@ class EngineClient:
             try:
                 self._forward(note)
             except EngineError as error:
-                request_id = note.request_id if isinstance(note, Numbered) else None
-                self._deliver(Failed(request_id, error.exit_code, error.message, error.hint, died=True))
+                self._deliver(died(note, error))
         if self._engine is not None:
             self._engine.end()
 

@@ -83,7 +83,7 @@ class EngineProcess:
         """Pass on a request; blocks while the pipe is full. If the engine is gone, the answer is that it died."""
         with self._lock:
             if self._exit_error is not None:
-                self._pass_on(_died(request, self._exit_error), request)
+                self._pass_on(died(request, self._exit_error), request)
                 return
             if isinstance(request, Load):
                 self._rpc = request.options.rpc
@@ -166,7 +166,7 @@ class EngineProcess:
         with self._lock:
             error = self._explained(status)
             for request in self._open_requests or (None,):
-                self._pass_on(_died(request, error), request)
+                self._pass_on(died(request, error), request)
             self._open_requests.clear()
             self._exit_error = error
         with suppress(OSError):
@@ -177,12 +177,10 @@ class EngineProcess:
         """The reason why the process ended, and what to do now."""
         log_line = telling_line(tail(self._log_file, self._log_start)) or ""
         then = f"The next prompt starts it again. The details are in {self._log_file}."
-        match self._open_requests[0] if self._open_requests else None:
-            case Load(options):
-                files = files_being_loaded(self._loading, options.target, options.draft)
-                return ending_error(status, log_line, files, then, self._rpc)
-            case _:
-                return ending_error(status, log_line, next_step=then, rpc=self._rpc)
+        files: tuple[Path, ...] = ()
+        if self._open_requests and isinstance(first := self._open_requests[0], Load):
+            files = files_being_loaded(self._loading, first.options.target, first.options.draft)
+        return ending_error(status, log_line, files, then, self._rpc)
 
 
 def _start(log_file: Path, opener: str | None) -> tuple[subprocess.Popen[bytes], int]:
@@ -229,6 +227,7 @@ def _environment(search_path: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _died(request: Request | None, error: LocalSpecError) -> Failed:
+def died(request: object, error: LocalSpecError) -> Failed:
+    """The answer to a request, or to none, where the process has ended."""
     request_id = request.request_id if isinstance(request, Numbered) else None
     return Failed(request_id, error.exit_code, error.message, error.hint, died=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 
@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from localspec.engine.block_head import Block, BlockModel
+from localspec.engine.costs import Costs
 from localspec.engine.head import HeadInputs
 from localspec.engine.hidden import Rows
-from localspec.engine.model import Likeliest
+from localspec.engine.model import Likeliest, TunableModel
 from localspec.runtime.calibration import PlainRound, measure_costs
 from localspec.runtime.measuring_progress import MeasuringProgress
 from tests.fake_heads import FakeBlockHead, HiddenTarget
@@ -20,9 +21,15 @@ from tests.fakes import ExactModel, letters
 from tests.runtime.calibration.timed_models import PROMPT, Clock, Onward, Replaying, Timed, model, set_clock, stairs
 
 
+def measured(
+    target: TunableModel, drafters: Mapping[str, TunableModel] | None = None, plain_s: float = stairs(1, 4), **how: bool
+) -> Costs:
+    return measure_costs(target, drafters or {}, PROMPT, PlainRound(plain_s, 0.0), 17, MeasuringProgress(), **how)
+
+
 def test_every_batch_has_the_price_the_model_takes(clock: Clock) -> None:
     target, draft = model(clock, stairs), model(clock, lambda batch, threads: 1e-4 * (1 + batch / 10))
-    costs = measure_costs(target, {"draft": draft}, PROMPT, PlainRound(stairs(1, 4), 0.0), 17, MeasuringProgress())
+    costs = measured(target, {"draft": draft})
     assert [costs.round_s(b) for b in (1, 2, 4, 5, 8, 16, 17)] == pytest.approx(
         [stairs(b, 4) for b in (1, 2, 4, 5, 8, 16, 17)]
     )
@@ -44,8 +51,7 @@ def test_a_draft_has_the_price_of_what_replies_ask_it(clock: Clock, forgets_free
 
     draft = Ranks(letters(40), clock=clock, price_s=lambda batch, threads: 1e-4 * (1 + batch / 10))
     draft.forgets_freely = forgets_freely
-    plain = PlainRound(stairs(1, 4), 0.0)
-    costs = measure_costs(model(clock, stairs), {"draft": draft}, PROMPT, plain, 17, MeasuringProgress())
+    costs = measured(model(clock, stairs), {"draft": draft})
     assert costs.query_s("draft", 1) == pytest.approx(0.55e-4)
     assert costs.query_s("draft", 11) == pytest.approx(1.05e-4, rel=0.05)
 
@@ -65,8 +71,8 @@ def test_a_block_has_the_price_of_its_first_proposal_and_of_every_row(clock: Clo
     target = HiddenTarget(ExactModel(letters(40)))
     target.logits(PROMPT, 0)
     head = BlockModel(HeadInputs(Head(letters(40)), target.keep_hidden([0])))
-    slow, plain = model(clock, stairs), PlainRound(stairs(1, 4), 0.0)
-    costs = measure_costs(slow, {"dflash": head}, PROMPT, plain, 17, MeasuringProgress())
+    slow = model(clock, stairs)
+    costs = measured(slow, {"dflash": head})
     assert costs.query_s("dflash", 1) == pytest.approx(1.1e-4)
     assert costs.query_s("dflash", 1, 4) == pytest.approx(1.4e-4)
     assert costs.query_s("dflash", 11) == pytest.approx(2.1e-4, rel=0.05)
@@ -76,7 +82,7 @@ def test_interruptions_change_no_price(clock: Clock) -> None:
     """Two of three evaluations take three times as long and longer, as beside other programs."""
     turns = cycle((3.0, 1.0, 5.0))
     target = model(clock, lambda batch, threads: stairs(batch, threads) * next(turns))
-    costs = measure_costs(target, {}, PROMPT, PlainRound(2 * stairs(1, 4), 0.0), 17, MeasuringProgress())
+    costs = measured(target, plain_s=2 * stairs(1, 4))
     assert [costs.price(b) for b in (2, 4, 8, 17)] == pytest.approx(
         [stairs(b, 4) / stairs(1, 4) for b in (2, 4, 8, 17)]
     )
@@ -86,7 +92,7 @@ def test_interruptions_change_no_price(clock: Clock) -> None:
 def test_a_slow_model_is_priced_by_fewer_batches(clock: Clock) -> None:
     """Three batches are measured whatever they take; the largest is put on their line."""
     target = model(clock, lambda batch, threads: 1.0 + batch)
-    costs = measure_costs(target, {}, PROMPT, PlainRound(2.0, 0.0), 17, MeasuringProgress())
+    costs = measured(target, plain_s=2.0)
     assert set(costs.rounds_s) == {1, 2, 4, 8, 17}
     assert costs.round_s(17) == pytest.approx(18.0)
 
@@ -99,8 +105,7 @@ def test_what_other_programs_take_is_no_price(clock: Clock) -> None:
         clock.waited_s += waited_s
         return stairs(batch, threads) + waited_s
 
-    plain = PlainRound(stairs(1, 4), 0.0)
-    costs = measure_costs(model(clock, cut), {}, PROMPT, plain, 17, MeasuringProgress())
+    costs = measured(model(clock, cut))
     assert [costs.round_s(b) for b in (1, 2, 4, 8, 16)] == pytest.approx([stairs(b, 4) for b in (1, 2, 4, 8, 16)])
 
 
@@ -111,7 +116,7 @@ def test_a_model_that_cannot_go_back_is_priced_for_going_on() -> None:
     draft = Onward(letters(40), clock=clock, price_s=lambda batch, threads: 1e-4 * (1 + batch / 10))
     with pytest.MonkeyPatch.context() as patch:
         set_clock(patch, clock)
-        costs = measure_costs(target, {"draft": draft}, PROMPT, PlainRound(stairs(1, 4), 0.0), 17, MeasuringProgress())
+        costs = measured(target, {"draft": draft})
     assert [costs.round_s(b) for b in (1, 2, 4, 5, 8, 16, 17)] == pytest.approx(
         [stairs(b, 4) for b in (1, 2, 4, 5, 8, 16, 17)]
     )
@@ -121,7 +126,7 @@ def test_a_model_that_cannot_go_back_is_priced_for_going_on() -> None:
 @pytest.mark.parametrize(("kind", "expected_s"), [(Timed, 0.0), (Replaying, 0.08)])
 def test_taking_back_has_the_price_of_what_is_read_again(clock: Clock, kind: type[Timed], expected_s: float) -> None:
     target = kind(letters(40), clock=clock, price_s=lambda batch, threads: 0.01 * batch)
-    costs = measure_costs(target, {}, PROMPT, PlainRound(0.01, 0.0), 17, MeasuringProgress())
+    costs = measured(target, plain_s=0.01)
     assert costs.rollback_s == pytest.approx(expected_s)
     assert costs.round_s(4) == pytest.approx(0.04)
 
@@ -135,8 +140,8 @@ def test_over_a_network_a_change_of_size_has_a_price_and_luck_has_none(clock: Cl
         changed, latest = batch != latest, batch
         return stairs(batch, threads) + 1e-3 * changed + 0.2 * (batch > 4 and next(turn) > 0)
 
-    target, plain = model(clock, wire), PlainRound(stairs(1, 4), 0.0)
-    costs = measure_costs(target, {}, PROMPT, plain, 17, MeasuringProgress(), remote=True)
+    target = model(clock, wire)
+    costs = measured(target, remote=True)
     assert [costs.round_s(b) for b in (1, 2, 4, 8)] == pytest.approx(
         [stairs(1, 4), stairs(2, 4), stairs(4, 4), stairs(8, 4) + 0.2]
     )
@@ -153,8 +158,8 @@ def test_where_evaluations_are_recorded_the_first_two_of_a_size_have_prices(cloc
         same_n, latest = same_n + 1 if batch == latest else 0, batch
         return stairs(batch, threads) + (1e-3, 2e-3)[same_n] if same_n < 2 else stairs(batch, threads)
 
-    target, plain = model(clock, recorded), PlainRound(stairs(1, 4), 0.0)
-    costs = measure_costs(target, {}, PROMPT, plain, 17, MeasuringProgress(), recorded=True)
+    target = model(clock, recorded)
+    costs = measured(target, recorded=True)
     assert [costs.round_s(b) for b in (1, 4, 8)] == pytest.approx([stairs(b, 4) for b in (1, 4, 8)])
     assert (costs.resize_s, costs.settle_s) == pytest.approx((1e-3, 2e-3))
 
@@ -166,5 +171,5 @@ def test_an_interruption_makes_no_drafter_dear(clock: Clock, late: bool) -> None
     draft = model(
         clock, lambda batch, threads: 1e-4 * (1 + batch / 10) * (90 if late == (len(target.calls) > 20) else 1)
     )
-    costs = measure_costs(target, {"draft": draft}, PROMPT, PlainRound(stairs(1, 4), 0.0), 17, MeasuringProgress())
+    costs = measured(target, {"draft": draft})
     assert costs.query_s("draft", 1) == pytest.approx(1.1e-4)

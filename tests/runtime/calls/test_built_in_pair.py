@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import jsonschema
@@ -12,26 +11,15 @@ import pytest
 from localspec.base.errors import UsageError
 from localspec.chat.tools.own import OWN_TOOLS
 from localspec.chat.tour import QUESTION, STEPS
-from localspec.engine.cancel import Cancellation
 from localspec.engine.settings import Sampling
 from localspec.runtime.calls.form import CallForm
-from localspec.runtime.load import InspectablePair, open_pair
-from localspec.runtime.messages import Message, Reply, ReplyOptions, Role, Tool
-from localspec.runtime.options import LoadOptions
+from localspec.runtime.load import InspectablePair
+from localspec.runtime.messages import Message, ReplyOptions, Role, Tool
 from localspec.runtime.reasoning import Reasoning
-from tests.builtin import DRAFT, TARGET
 from tests.runtime.calls.support import BY_NAME, FIRST, PARAMETERS, SECOND, TOOLS, Arguments, object_schema
+from tests.runtime.opened_pairs import follow
 
 ONE_TEXT = '{"type": "object", "properties": {"text": {"type": "string"}}}'
-
-
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InspectablePair]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LOCALSPEC_HOME", str(tmp_path_factory.mktemp("home")))
-        pair = open_pair(LoadOptions(TARGET, DRAFT, n_ctx=512, threads=1, flash_attn="on"), Cancellation())
-        yield pair
-        pair.close()
 
 
 @pytest.mark.parametrize(
@@ -161,10 +149,3 @@ def test_a_call_is_required_of_no_reply_that_has_begun(pair: InspectablePair) ->
     options = ReplyOptions(Sampling(temperature=0), tools=TOOLS, must_call=True)
     with pytest.raises(UsageError, match="has begun"):
         list(pair.reply((Message(Role.USER, "What time is it?"),), options, "Let me look. "))
-
-
-def follow(pair: InspectablePair, messages: Sequence[Message], options: ReplyOptions) -> Reply:
-    reply = Reply()
-    for event in pair.reply(messages, options):
-        reply.receive(event)
-    return reply

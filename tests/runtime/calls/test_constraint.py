@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -26,7 +26,6 @@ from localspec.runtime.calls.constraint import held
 from localspec.runtime.calls.reading import CallReader
 from localspec.runtime.calls.syntax import HERMES, SYNTAXES, CallSyntax, Markers, unmarked
 from localspec.runtime.messages import Tool
-from tests.builtin import open_target
 from tests.runtime.calls.support import (
     BY_NAME,
     FIRST,
@@ -44,15 +43,16 @@ from tests.runtime.calls.support import (
 )
 
 
-@cache
-def target_vocab() -> LlamaVocab:
-    """The target is opened once: each opening takes 345 MB, which stay until the process ends."""
-    return open_target().vocab
+@pytest.fixture(scope="package")
+def marked_vocab(vocab: LlamaVocab) -> Any:
+    return WithMarkers(vocab)
 
 
 @each_syntax
-def test_the_constraint_takes_what_the_syntax_writes_and_only_with_arguments_that_fit(syntax: CallSyntax) -> None:
-    write, vocab = WRITERS[syntax.name], target_vocab()
+def test_the_constraint_takes_what_the_syntax_writes_and_only_with_arguments_that_fit(
+    syntax: CallSyntax, vocab: LlamaVocab
+) -> None:
+    write = WRITERS[syntax.name]
     settings = held(Sampling(), syntax, TOOLS, {}, reasons=False)
     whole = write("first", {"text": "a", "n": 7}).removesuffix("<|end_of_msg|>").replace("'", '"')
     both = f"{whole}\n{write('second', {})}" if not syntax.trigger else whole
@@ -73,7 +73,13 @@ each_single = pytest.mark.parametrize("syntax", [each for each in SYNTAXES if ea
 @settings(deadline=None, max_examples=6)
 @given(names=SEVERAL, seed=st.integers(0, 2**32), data=st.data())
 def test_whatever_the_constraint_lets_be_written_is_read_as_arguments_that_fit(
-    syntax: CallSyntax, with_controls: bool, names: list[str], seed: int, data: st.DataObject
+    syntax: CallSyntax,
+    with_controls: bool,
+    names: list[str],
+    seed: int,
+    data: st.DataObject,
+    vocab: Any,
+    marked_vocab: Any,
 ) -> None:
     """Each text that is drawn at random under it is calls of the tool, with what its schema asks for."""
     if syntax.name == "Gemma":  # others may be any value
@@ -81,7 +87,7 @@ def test_whatever_the_constraint_lets_be_written_is_read_as_arguments_that_fit(
     required = data.draw(st.lists(st.sampled_from(names), unique=True)) if names else []
     schema = object_schema({name: PARAMETERS[name] for name in names}, required)
     tools = (replace(FIRST, parameters=json.dumps(schema)),)
-    vocab: Any = marked_vocab() if with_controls else target_vocab()
+    vocab = marked_vocab if with_controls else vocab
     marked = dict(zip(syntax.markers, vocab.spare, strict=False)) if with_controls else {}
     stand_ins = Markers(marked)
     written = {token: stand_ins.written(marker) for marker, token in marked.items()}
@@ -96,12 +102,12 @@ def test_whatever_the_constraint_lets_be_written_is_read_as_arguments_that_fit(
 
 
 @each_syntax
-def test_what_a_marker_in_words_begins_is_held_to_nothing(syntax: CallSyntax) -> None:
+def test_what_a_marker_in_words_begins_is_held_to_nothing(syntax: CallSyntax, marked_vocab: Any) -> None:
     """Where the marker is a control token the words are no call; where it is none they are."""
     call = begun(syntax, WRITERS[syntax.name]("first", {})) or ""
     marker = next((marker for marker in syntax.markers if marker in call), call)
     words = call[: call.index(marker) + len(marker) + 1]
-    vocab: Any = marked_vocab()
+    vocab = marked_vocab
     has_marker = "«" in syntax.around[0] + syntax.held[0]
     for controls, free in (dict(zip(syntax.markers, vocab.spare, strict=False)), has_marker), ({}, False):
         grammar = held(Sampling(), syntax, TOOLS, controls, reasons=False).grammar or ""
@@ -109,8 +115,8 @@ def test_what_a_marker_in_words_begins_is_held_to_nothing(syntax: CallSyntax) ->
         assert all(map(rules.accept, vocab.tokenize(f"{words} is a tag.", special=False))) == free
 
 
-def test_the_token_that_ends_a_marker_in_words_may_go_on() -> None:
-    vocab: Any = marked_vocab()
+def test_the_token_that_ends_a_marker_in_words_may_go_on(marked_vocab: Any) -> None:
+    vocab = marked_vocab
     long = next(token for token in range(vocab.n_vocab) if len(vocab.piece(token)) > 2 and vocab.piece(token).isalpha())
     marker, other = vocab.piece(long)[:2].decode(), vocab.spare[0]
     syntax = replace(BY_NAME["GLM"], held=(f"«{marker}»NAME\nARGUMENTS",))
@@ -155,11 +161,12 @@ UNSAID = [
 
 
 @pytest.mark.parametrize("schema", UNSAID)
-def test_a_parameter_that_cannot_be_held_is_any_text_beside_others_that_are_held(schema: Arguments) -> None:
+def test_a_parameter_that_cannot_be_held_is_any_text_beside_others_that_are_held(
+    schema: Arguments, vocab: LlamaVocab
+) -> None:
     whole = {"type": "object", "properties": {"text": schema, "n": {"type": "integer"}}, "required": ["n"]}
     tools = (replace(FIRST, parameters=json.dumps(whole)),)
     grammar = held(Sampling(), BY_NAME["Seed"], tools, {}, reasons=False).grammar or ""
-    vocab = target_vocab()
     for arguments, fits in (
         ({"text": "so b\n/ (it) is", "n": 3}, True),
         ({"text": "a"}, False),
@@ -173,8 +180,8 @@ def test_a_parameter_that_cannot_be_held_is_any_text_beside_others_that_are_held
 @pytest.mark.parametrize(
     "more", [{"additionalProperties": True}, {"anyOf": [{"required": ["n"]}]}, {"required": ["unknown"]}]
 )
-def test_a_tool_whose_schema_says_more_than_its_parameters_takes_any(more: Arguments) -> None:
-    tools, vocab = (replace(FIRST, parameters=json.dumps({**json.loads(SCHEMA), **more})), SECOND), target_vocab()
+def test_a_tool_whose_schema_says_more_than_its_parameters_takes_any(more: Arguments, vocab: LlamaVocab) -> None:
+    tools = (replace(FIRST, parameters=json.dumps({**json.loads(SCHEMA), **more})), SECOND)
     for name, fits in (("first", True), ("second", False)):
         rules = GuidanceRules.of(held(Sampling(), BY_NAME["GLM"], tools, {}, reasons=False).grammar or "", vocab)
         said = vocab.tokenize(WRITERS["GLM"](name, {"other": "a", "n": "no"}), special=False)
@@ -196,9 +203,10 @@ def test_a_name_that_tags_cannot_say_is_held_to_nothing(syntax: CallSyntax) -> N
 
 
 @each_single
-def test_a_call_that_goes_on_in_the_token_of_its_begin_is_not_held_to_what_it_is_not(syntax: CallSyntax) -> None:
+def test_a_call_that_goes_on_in_the_token_of_its_begin_is_not_held_to_what_it_is_not(
+    syntax: CallSyntax, vocab: LlamaVocab
+) -> None:
     """White space behind the begin is taken where the syntax has it; nothing else leaves the grammar at once."""
-    vocab = target_vocab()
     settings = held(Sampling(), syntax, TOOLS, {}, reasons=False)
     opening = begun(syntax, WRITERS[syntax.name]("first", {})) or ""
     opening = opening[: next(at for at in range(len(opening) + 1) if begun(syntax, opening[:at]))]
@@ -239,11 +247,6 @@ class WithMarkers:
     def sources(self) -> Iterator[tuple[bytes, bool]]:
         for token, (text, control) in enumerate(self._vocab.sources()):
             yield text, control or token in self.spare
-
-
-@cache
-def marked_vocab() -> WithMarkers:
-    return WithMarkers(target_vocab())
 
 
 def drawn(grammar: str, vocab: LlamaVocab, written: Mapping[int, str], forms: Sequence[str], seed: int) -> str:
@@ -330,9 +333,8 @@ def test_a_call_cannot_be_required_where_nothing_holds_it() -> None:
 
 
 @each_syntax
-def test_an_answer_that_is_to_fit_a_schema_may_be_calls_instead(syntax: CallSyntax) -> None:
+def test_an_answer_that_is_to_fit_a_schema_may_be_calls_instead(syntax: CallSyntax, vocab: LlamaVocab) -> None:
     """But neither prose, nor JSON of another form."""
-    vocab = target_vocab()
     asked = Sampling(grammar=grammar_of_schema(json.dumps(object_schema({"time": {"type": "string"}}, ["time"]))))
     settings = held(asked, syntax, TOOLS, {}, reasons=False)
     assert settings.grammar_triggers == ()
@@ -355,10 +357,10 @@ def test_an_answer_that_is_to_fit_a_schema_may_be_calls_instead(syntax: CallSynt
     ],
 )
 def test_a_bare_call_beside_an_answer_is_held_to_what_the_schema_of_its_tool_refers_to(
-    parameters: Arguments, arguments: Arguments, fits: bool
+    parameters: Arguments, arguments: Arguments, fits: bool, vocab: LlamaVocab
 ) -> None:
     """Other references than those to definitions hold it to nothing; an answer may name a tool."""
-    tools, vocab = (replace(FIRST, parameters=json.dumps(parameters)), SECOND), target_vocab()
+    tools = (replace(FIRST, parameters=json.dumps(parameters)), SECOND)
     asked = Sampling(grammar=grammar_of_schema(json.dumps(object_schema({"name": {"type": "string"}}, ["name"]))))
     settings = held(asked, BY_NAME["Llama 3"], tools, {}, reasons=False)
     for text, taken in ((WRITERS["Llama 3"]("first", arguments), fits), ('{"name": "Ann"}', True)):
@@ -380,11 +382,11 @@ def test_a_bare_call_beside_an_answer_is_held_to_what_the_schema_of_its_tool_ref
     ],
 )
 def test_lists_and_objects_may_stand_between_tags_where_the_syntax_has_them_so(
-    arguments: Arguments, fits: bool, with_controls: bool
+    arguments: Arguments, fits: bool, with_controls: bool, vocab: Any, marked_vocab: Any
 ) -> None:
     """They are held to the schema as JSON is, which they may be as well."""
     syntax, tools = BY_NAME["MiniMax-M3"], (replace(FIRST, parameters=json.dumps(NESTED)),)
-    vocab: Any = marked_vocab() if with_controls else target_vocab()
+    vocab = marked_vocab if with_controls else vocab
     marked = {NS: vocab.spare[0]} if with_controls else {}
     grammar = held(Sampling(), syntax, tools, marked, reasons=False, must_call=True).grammar or ""
     as_json = {key: value if isinstance(value, str) else json.dumps(value) for key, value in arguments.items()}

@@ -49,9 +49,9 @@ TALK = (
 )
 
 
-def rendered(source: str, messages: Sequence[Message] = TALK) -> MarkedText:
-    prompts = ToolPrompts(call_form(source), TOOLS)
-    template = ChatTemplate(source, bos="", eos="")
+def rendered(source: str, messages: Sequence[Message] = TALK, bos: str = "", eos: str = "") -> MarkedText:
+    prompts = ToolPrompts(call_form(source, bos, eos), TOOLS)
+    template = ChatTemplate(source, bos=bos, eos=eos)
     return template.render(prompts.prepared(messages), tools=prompts.listed, shape=prompts.form.shape)
 
 
@@ -214,7 +214,7 @@ def test_real_templates_are_recognised(stem: str) -> None:
     source = by_stem[stem].read_text(encoding="utf-8")
     form = call_form(source, "<BOS>", "<EOS>")
     assert (form.syntax.name if form.lists_tools or form.writes_calls else None) == REAL[stem]
-    text = rendered(source)
+    text = rendered(source, bos="<BOS>", eos="<EOS>")
     assert "first" in text
     assert FIRST.description in text
 

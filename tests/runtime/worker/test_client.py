@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -59,6 +60,9 @@ from tests.runtime.worker.scripted_engine import LAST_WORDS, NOISE, counted
 OPENER = "tests.runtime.worker.scripted_engine:open_pair"
 PATIENCE_S = 120.0
 """When a test gives up; nothing here takes a second."""
+
+LAST = 999
+"""The number of no other request."""
 
 A = TypeVar("A")
 
@@ -132,11 +136,33 @@ def log_file(tmp_path: Path) -> Path:
     return tmp_path / "logs" / "engine.log"
 
 
-@pytest.fixture
-def thread(log_file: Path) -> Iterator[Talk]:
+@contextmanager
+def talking(log_file: Path, opener: str | None = OPENER) -> Iterator[Talk]:
     arriving: SimpleQueue[Answer] = SimpleQueue()
-    with EngineClient(arriving.put, log_file, opener=OPENER) as client:
+    with EngineClient(arriving.put, log_file, opener=opener) as client:
         yield Talk(client, arriving)
+
+
+@pytest.fixture
+def own(log_file: Path) -> Iterator[Talk]:
+    """A client that was asked nothing yet."""
+    with talking(log_file) as thread:
+        yield thread
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
+    with talking(tmp_path_factory.mktemp("logs") / "engine.log") as thread:
+        yield thread
+
+
+@pytest.fixture
+def thread(shared: Talk) -> Iterator[Talk]:
+    """A client with nothing loaded and nothing under way."""
+    yield Talk(shared.client, shared.arriving)
+    shared.send(Cancel(), Unload(), Detokenize(LAST, ()))
+    shared.until(Failed, lambda failed: failed.request_id == LAST)
+    shared.answers.clear()
 
 
 def test_a_pair_is_loaded_and_replies(thread: Talk) -> None:
@@ -244,35 +270,35 @@ def test_a_refused_load_is_reported_and_not_tried_again(thread: Talk) -> None:
     assert sum(isinstance(answer, LoadProgress) for answer in thread.answers) == progress_n
 
 
-def test_the_unforeseen_is_logged_and_survived(thread: Talk, log_file: Path) -> None:
+def test_the_unforeseen_is_logged_and_survived(own: Talk, log_file: Path) -> None:
     """A bug in the engine says where its traceback is, and the next reply works."""
-    thread.send(load(), ask(1, "count 1 then break"), ask(2, "count 1"))
-    failed = thread.until(Failed)
+    own.send(load(), ask(1, "count 1 then break"), ask(2, "count 1"))
+    failed = own.until(Failed)
     assert (failed.request_id, failed.exit_code, failed.died) == (1, 1, False)
     assert "scripted break" in failed.message
     assert str(log_file) in failed.hint
-    assert thread.reply(2).finished is FinishReason.STOP
+    assert own.reply(2).finished is FinishReason.STOP
     assert "Traceback" in log_file.read_text()
 
 
 def test_noise_goes_to_the_log_and_not_into_the_protocol(
-    thread: Talk, log_file: Path, capfd: pytest.CaptureFixture[str]
+    own: Talk, log_file: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Whatever is printed in the engine, by Python or beneath it, neither the answers nor the terminal see it."""
-    thread.send(load("chatter"), ask(1, "count 2 then chatter"), ask(2, "count 2"))
-    thread.reply(2)
-    assert [thread.reply_so_far(n).text for n in (1, 2)] == [counted(2), counted(2)]
-    thread.client.close()
+    own.send(load("chatter"), ask(1, "count 2 then chatter"), ask(2, "count 2"))
+    own.reply(2)
+    assert [own.reply_so_far(n).text for n in (1, 2)] == [counted(2), counted(2)]
+    own.client.close()
     assert log_file.read_text().count(NOISE) == 10
     assert capfd.readouterr() == ("", "")
 
 
-def test_an_abort_costs_the_engine_and_not_the_reply(thread: Talk, log_file: Path) -> None:
+def test_an_abort_costs_the_engine_and_not_the_reply(own: Talk, log_file: Path) -> None:
     """The text so far stays, the error says what happened, and the next prompt loads the pair and goes on."""
-    thread.send(load(n_ctx=77), ask(1, "count 3 then abort"))
-    broken = thread.reply(1)
-    pid = thread.client.pid
-    failed = thread.answers[-1]
+    own.send(load(n_ctx=77), ask(1, "count 3 then abort"))
+    broken = own.reply(1)
+    pid = own.client.pid
+    failed = own.answers[-1]
     assert isinstance(failed, Failed)
     assert (failed.died, failed.exit_code) == (True, EngineError.exit_code)
     assert f"it gave up ({LAST_WORDS})" in failed.message
@@ -280,9 +306,9 @@ def test_an_abort_costs_the_engine_and_not_the_reply(thread: Talk, log_file: Pat
     assert broken.text == counted(3)
     assert pid is None
 
-    thread.send(ask(2, "count 2"))
-    assert thread.until(Loaded).info.n_ctx == 77
-    assert thread.reply(2).text == counted(2)
+    own.send(ask(2, "count 2"))
+    assert own.until(Loaded).info.n_ctx == 77
+    assert own.reply(2).text == counted(2)
     assert "Fatal Python error: Aborted" in log_file.read_text()
 
 
@@ -328,9 +354,7 @@ def test_a_load_that_kills_the_engine_is_tried_once_for_every_request(thread: Ta
 
 def test_an_engine_that_cannot_start_says_why(log_file: Path) -> None:
     """The interpreter's last line is in the message, and every request gets an answer."""
-    arriving: SimpleQueue[Answer] = SimpleQueue()
-    with EngineClient(arriving.put, log_file, opener="no_such_module:open_pair") as client:
-        thread = Talk(client, arriving)
+    with talking(log_file, "no_such_module:open_pair") as thread:
         failed = thread.until(Failed)
         assert (failed.request_id, failed.died) == (None, True)
         assert "The engine stopped: ModuleNotFoundError: No module named 'no_such_module'" in failed.message
@@ -343,9 +367,7 @@ def test_without_an_interpreter_a_request_fails_and_nothing_is_raised(
 ) -> None:
     """A process that cannot be made is one more answer."""
     monkeypatch.setattr(sys, "executable", "/no/such/python")
-    arriving: SimpleQueue[Answer] = SimpleQueue()
-    with EngineClient(arriving.put, log_file) as client:
-        thread = Talk(client, arriving)
+    with talking(log_file, None) as thread:
         thread.send(ask(1, "count 1"))
         assert "could not be started" in thread.until(Failed, lambda failed: failed.request_id == 1).message
 
@@ -370,33 +392,27 @@ def test_closing_while_it_replies_leaves_nothing_behind(log_file: Path, doing: s
     assert arriving.empty()
 
 
-def test_closing_waits_for_what_is_being_kept(log_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_waits_for_what_is_being_kept(own: Talk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Longer than for anything else: a large model's cache takes many seconds to write."""
     monkeypatch.setattr("localspec.runtime.worker.client.END_S", 0.0)
-    arriving: SimpleQueue[Answer] = SimpleQueue()
-    client = EngineClient(arriving.put, log_file, opener=OPENER)
-    thread = Talk(client, arriving)
-    thread.send(Load(LoadOptions(target=tmp_path / "fine.gguf", keep_caches=True)))
-    thread.until(Loaded)
-    client.close()
+    own.send(Load(LoadOptions(target=tmp_path / "fine.gguf", keep_caches=True)))
+    own.until(Loaded)
+    own.client.close()
     assert (tmp_path / "fine.kept").exists()
 
 
 @pytest.mark.parametrize("prompt", ["count 1", "count 1 " + "x" * 1_000_000], ids=["idle", "full pipe"])
 def test_closing_gets_past_an_engine_that_reads_nothing(
-    log_file: Path, monkeypatch: pytest.MonkeyPatch, prompt: str
+    own: Talk, monkeypatch: pytest.MonkeyPatch, prompt: str
 ) -> None:
     """A stopped process, its pipe full or not, neither holds up ``send`` nor, after a while, ``close``."""
     monkeypatch.setattr("localspec.runtime.worker.client.END_S", 0.1)
-    arriving: SimpleQueue[Answer] = SimpleQueue()
-    client = EngineClient(arriving.put, log_file, opener=OPENER)
-    thread = Talk(client, arriving)
-    thread.send(load())
-    thread.until(Loaded)
-    signal_engine(client, signal.SIGSTOP)
-    thread.send(ask(1, prompt), ask(2, "count 1"))
-    client.close()
-    assert client.pid is None
+    own.send(load())
+    own.until(Loaded)
+    signal_engine(own.client, signal.SIGSTOP)
+    own.send(ask(1, prompt), ask(2, "count 1"))
+    own.client.close()
+    assert own.client.pid is None
 
 
 def test_it_starts_when_the_standard_streams_have_no_descriptor(
@@ -410,9 +426,7 @@ def test_it_starts_when_the_standard_streams_have_no_descriptor(
 
     for name in ("stdin", "stdout", "stderr"):
         monkeypatch.setattr(sys, name, Screen())
-    arriving: SimpleQueue[Answer] = SimpleQueue()
-    with EngineClient(arriving.put, log_file, opener=OPENER) as client:
-        thread = Talk(client, arriving)
+    with talking(log_file) as thread:
         thread.send(load(), ask(1, "count 1"))
         assert thread.reply(1).text == counted(1)
 

@@ -2,186 +2,61 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localspec.base.errors import EngineError
-from localspec.engine.events import (
-    Alternative,
-    DrafterFailure,
-    Finished,
-    FinishReason,
-    Origin,
-    PromptProgress,
-    Proposal,
-    Round,
-    Started,
-    Token,
-    TokenLogprobs,
-)
-from localspec.engine.inspection import Candidate, Inspection, Opinion
-from localspec.engine.settings import Sampling
-from localspec.engine.timings import Timings
-from localspec.runtime.messages import Infill, Message, ReplyOptions, Role, TokenIds, Tool, ToolCall
-from localspec.runtime.options import LoadOptions
-from localspec.runtime.pair_info import PairInfo
+from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.worker.codec import decode_answer, decode_request, encode
-from localspec.runtime.worker.messages import (
-    Answer,
-    Cancel,
-    Complete,
-    CountTokens,
-    Detokenize,
-    Detokenized,
-    Dropped,
-    Emitted,
-    Failed,
-    Generate,
-    HasRead,
-    Inspect,
-    Inspected,
-    Load,
-    Loaded,
-    LoadProgress,
-    ReadAhead,
-    Render,
-    Rendered,
-    Request,
-    Score,
-    Scored,
-    Silence,
-    Tokenize,
-    Tokenized,
-    TokensCounted,
-    Unload,
-    Unloaded,
-    Weigh,
-    Weighed,
-)
+from localspec.runtime.worker.messages import Answer, Generate, Request, Unload, Unloaded
 
-# With lone surrogates: a file name that is not UTF-8 reaches Python with them, and so may pasted text.
-text = st.text(st.characters(codec=None), max_size=20)
-count = st.integers(0, 2**40)
-ratio = st.floats(allow_nan=False)
-seconds = st.integers(0, 2**20).map(lambda ticks: ticks / 1024)  # exact in milliseconds too
-name = st.text(st.characters(exclude_characters="\0/", codec=None), min_size=1, max_size=20)
-path = name.map(lambda name: Path("/") / name)
+BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
+    # With lone surrogates: a file name that is not UTF-8 reaches Python with them, and so may pasted text.
+    str: st.text(st.characters(codec=None), max_size=20),
+    Path: st.text(st.characters(exclude_characters="\0/", codec=None), min_size=1, max_size=20).map(Path("/").joinpath),
+    bytes: st.binary(max_size=4),
+    int: st.integers(0, 2**40),
+    float: st.floats(allow_nan=False),
+    bool: st.booleans(),
+    type(None): st.none(),
+}
+SECONDS = st.integers(0, 2**20).map(lambda ticks: ticks / 1024)
+"""Seconds that are exact in milliseconds too."""
 
 
-def maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return st.none() | strategy
+@cache
+def values(kind: Any) -> st.SearchStrategy[Any]:
+    """Values of a type, every field of a dataclass among them."""
+    if kind in BY_TYPE:
+        return BY_TYPE[kind]
+    of = get_args(kind)
+    if get_origin(kind) in (Union, UnionType):
+        return st.one_of(*map(values, of))
+    if get_origin(kind) is tuple:
+        return st.lists(values(of[0]), max_size=4).map(tuple) if of[-1] is ... else st.tuples(*map(values, of))
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = get_type_hints(kind)
+        named = {field.name: hints[field.name] for field in fields(kind) if field.init}
+        return st.builds(
+            kind,
+            **{
+                name: SECONDS if name.endswith("_s") and hint is float else values(hint) for name, hint in named.items()
+            },
+        )
+    if issubclass(kind, Enum):
+        return st.sampled_from(kind)
+    return st.dictionaries(*map(values, of), max_size=4)
 
 
-def tuples(strategy: st.SearchStrategy[Any], max_size: int = 4) -> st.SearchStrategy[tuple[Any, ...]]:
-    return st.lists(strategy, max_size=max_size).map(tuple)
-
-
-load_options = st.builds(LoadOptions, path, maybe(path), maybe(path), n_ctx=maybe(count), threads=maybe(count))
-sampling = st.builds(
-    Sampling,
-    **dict.fromkeys(("temperature", "top_p", "min_p", "typical_p", "top_n_sigma", "dry_base", "mirostat_tau"), ratio),
-    **dict.fromkeys(("top_k", "repeat_last_n", "dry_allowed_length", "mirostat"), count),
-    dry_sequence_breakers=tuples(text),
-    logit_bias=tuples(st.tuples(count, ratio)),
-    grammar=maybe(text),
-    grammar_triggers=tuples(text),
-)
-tool = st.builds(Tool, text, text, text)
-call = st.builds(ToolCall, text, text, text)
-reply_options = st.builds(
-    ReplyOptions,
-    sampling=sampling,
-    spec=maybe(tuples(text)),
-    depth=maybe(count),
-    seed=maybe(count),
-    max_tokens=maybe(count),
-    stop=tuples(text),
-    tools=tuples(tool),
-    logprobs=maybe(count),
-)
-message = st.builds(Message, st.sampled_from(Role), text, tuples(call), maybe(text), maybe(text))
-crafted = st.builds(TokenIds, tuples(count)) | st.builds(Infill, text, text, tuples(st.tuples(text, text)))
-requests: st.SearchStrategy[Request] = st.one_of(
-    st.builds(Load, load_options),
-    st.builds(Generate, count, text | tuples(message), reply_options, text),
-    st.builds(Complete, count, crafted, reply_options, text),
-    st.builds(CountTokens, text),
-    st.builds(ReadAhead, tuples(message), tuples(tool)),
-    st.builds(Inspect, count, text | tuples(message), reply_options, tuples(count), count),
-    st.builds(Weigh, count, text | tuples(message), reply_options, tuples(count), count, count),
-    st.builds(Score, count, tuples(count), count, count, count),
-    st.builds(Tokenize, count, text, st.booleans(), st.booleans()),
-    st.builds(Detokenize, count, tuples(count)),
-    st.builds(Render, count, tuples(message), tuples(tool), text),
-    st.just(Cancel()),
-    st.just(Unload()),
-)
-
-timings = st.builds(
-    Timings,
-    prompt_ms=ratio,
-    predicted_ms=ratio,
-    predicted_per_second=maybe(ratio),
-    draft_ms=ratio,
-    verify_ms=ratio,
-    draft_acceptance_rate=maybe(ratio),
-    mean_acceptance_length=maybe(ratio),
-    plain_per_second=maybe(ratio),
-    speedup_vs_plain=maybe(ratio),
-    divergence=maybe(ratio),
-    accepted_per_pos=tuples(count),
-    origins=st.dictionaries(st.sampled_from([str(origin) for origin in Origin]), count),
-)
-piece, logprob = st.binary(max_size=4), st.floats(max_value=0)
-logprobs = st.builds(TokenLogprobs, piece, logprob, tuples(st.builds(Alternative, count, piece, logprob)))
-token = st.builds(Token, count, text, st.sampled_from(Origin), maybe(text), maybe(logprobs))
-proposals = tuples(st.builds(Proposal, count, text))
-rounds = st.builds(
-    Round,
-    count,
-    maybe(text),
-    count,
-    tuples(token),
-    proposals,
-    proposals,
-    seconds,
-    seconds,
-    seconds,
-    text,
-    tuples(st.builds(DrafterFailure, text, text)),
-    maybe(ratio),
-    maybe(ratio),
-)
-events = st.one_of(
-    st.builds(Started, count, count, count, count),
-    st.builds(PromptProgress, count, count),
-    rounds,
-    st.builds(Finished, st.sampled_from(FinishReason), text, timings, tuples(call), maybe(text)),
-)
-pair_info = st.builds(PairInfo, target=path, draft=maybe(path), plain_per_second=maybe(ratio), load_s=ratio)
-opinion = st.builds(Opinion, ratio, count, maybe(ratio), tuples(st.builds(Candidate, count, text, ratio)))
-inspection = st.builds(Inspection, count, opinion, maybe(opinion), st.booleans(), st.booleans())
-answers: st.SearchStrategy[Answer] = st.one_of(
-    st.builds(Silence, text),
-    st.builds(LoadProgress, text, ratio),
-    st.builds(Loaded, pair_info),
-    st.just(Unloaded()),
-    st.builds(TokensCounted, maybe(count)),
-    st.builds(HasRead, count),
-    st.builds(Emitted, count, events),
-    st.builds(Inspected, count, inspection),
-    st.builds(Weighed, count, tuples(ratio)),
-    st.builds(Scored, count, tuples(logprobs)),
-    st.builds(Tokenized, count, tuples(count), tuples(st.binary(max_size=4))),
-    st.builds(Detokenized, count, text),
-    st.builds(Rendered, count, text, count),
-    st.builds(Dropped, count),
-    st.builds(Failed, maybe(count), count, text, text, st.booleans()),
-)
+requests, answers = values(Request), values(Answer)
 
 
 @settings(deadline=None)

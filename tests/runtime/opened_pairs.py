@@ -1,0 +1,43 @@
+"""Pairs that are opened without being measured, which takes most of the time of opening a small one; their replies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pytest
+
+from localspec.config.table import MAX_DEPTH
+from localspec.engine.block_head import BlockModel
+from localspec.engine.cancel import Cancellation
+from localspec.engine.costs import Costs, QueryCost
+from localspec.engine.model import TunableModel
+from localspec.runtime import loaded_pair, shared_pair
+from localspec.runtime.load import InspectablePair, open_pair
+from localspec.runtime.messages import Prompt, Reply, ReplyOptions
+from localspec.runtime.options import LoadOptions
+
+
+def open_unmeasured(options: LoadOptions, cancel: Cancellation | None = None) -> InspectablePair:
+    """The pair of ``options``, at costs like those of the built-in pair on a slow machine; nothing is kept of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (loaded_pair, shared_pair):
+            patch.setattr(module, "fit_costs", _given_costs)
+        return open_pair(options, cancel or Cancellation())
+
+
+def _given_costs(
+    _: object, target: object, models: Mapping[str, TunableModel], *more: object
+) -> tuple[Costs, Iterable[TunableModel]]:
+    queries = {
+        name: QueryCost(0.001, 0.0002, model.singly_n, 0.0001 if isinstance(model, BlockModel) else None)
+        for name, model in models.items()
+    }
+    return Costs({1: 0.004, 4: 0.007, MAX_DEPTH + 1: 0.016}, queries), ()
+
+
+def follow(pair: InspectablePair, prompt: Prompt, options: ReplyOptions, prefix: str = "") -> Reply:
+    """The whole reply to a prompt."""
+    reply = Reply()
+    for event in pair.reply(prompt, options, prefix):
+        reply.receive(event)
+    return reply
