@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from localspec.base.errors import LocalSpecError
 from localspec.chat.pair_slot import InProcessPair, Phase
-from localspec.chat.reply_check import Check, CheckedEvents, check_of, checked
+from localspec.chat.reply_check import Check, CheckedEvents, check_of
 from localspec.chat.reply_metadata import reply_about
 from localspec.chat.turn import Turn
 from localspec.engine.events import Event, Finished, FinishReason, Round
@@ -50,13 +50,11 @@ class ActiveReply:
         turn.reply.tally.plain_per_second = about.plain_per_second
         self._earlier_n = len(turn.reply.rounds)
         self._recorder = recorder
-        self._check = check
         self._checked = CheckedEvents(check) if check is not None else None
         self._observer = observer.begin(about, recorder.message if recorder is not None else "")
 
     @property
     def over(self) -> bool:
-        """True once the reply has ended."""
         return self.turn.reply.done
 
     @property
@@ -73,7 +71,6 @@ class ActiveReply:
         return self._checked.due()
 
     def receive(self, event: Event) -> None:
-        """Take in the next event."""
         if self.over:
             return
         self.turn.reply.receive(event)
@@ -106,7 +103,7 @@ class ActiveReply:
         when the reader of a pipe has gone, cuts it short.
         """
         try:
-            for event in checked(events, self._check) if self._check is not None else events:
+            for event in self._checked.passing(events) if self._checked is not None else events:
                 self.receive(event)
                 show(event)
         except LocalSpecError as error:

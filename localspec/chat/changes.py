@@ -12,10 +12,12 @@ from localspec.runtime.pair_info import PairInfo
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
-    """The reply of a turn has begun."""
-
+class _OfTurn:
     turn: Turn
+
+
+class Began(_OfTurn):
+    """The reply of a turn has begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +29,8 @@ class Wrote:
     """The tokens that the last round rejected, while the reply goes on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(_OfTurn):
     """The reply is complete, stopped or broken off: see its ``finished`` and ``error``."""
-
-    turn: Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +42,6 @@ class LoadFailed:
 
 @dataclass(frozen=True, slots=True)
 class PairReady:
-    """The pair is loaded."""
-
     info: PairInfo
 
 
@@ -55,25 +52,16 @@ class TokenCountAnswered:
     token_n: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class TokensLearned:
+class TokensLearned(_OfTurn):
     """A query about tokens of a reply was answered or failed; see ``ChatSession.token_queries``."""
 
-    turn: Turn
 
-
-@dataclass(frozen=True, slots=True)
-class Called:
+class Called(_OfTurn):
     """The calls of a reply have gone on: see ``ToolUse.chain`` and the turn's ``results``."""
 
-    turn: Turn
 
-
-@dataclass(frozen=True, slots=True)
-class GoesOn:
+class GoesOn(_OfTurn):
     """A reply to the results of calls waits to be made."""
-
-    turn: Turn
 
 
 Change = Called | GoesOn | Began | Wrote | Ended | LoadFailed | PairReady | TokenCountAnswered | TokensLearned

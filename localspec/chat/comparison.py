@@ -41,7 +41,6 @@ class Comparison(Runs):
         self._load = load
 
     def loaded(self, info: PairInfo) -> None:
-        """Take in that the pair of the lane is loaded."""
         lane = self.running
         if lane is not None and lane.info is None:
             lane.info = info

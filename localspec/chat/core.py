@@ -30,7 +30,6 @@ class ChatCore:
         store: Store | None = None,
         conversation: StoredConversation | None = None,
         observer: Observer | None = None,
-        trials: Trials | None = None,
     ) -> None:
         """Without a store the conversation ends with the program; without ``conversation`` a new one begins."""
         self.store = store or Store.in_memory()
@@ -38,7 +37,7 @@ class ChatCore:
         """The turns of the open conversation."""
         self.last: Turn | None = None
         """The turn answered last in this conversation."""
-        self.trials = trials or Trials(self.store)
+        self.trials = Trials(self.store)
         """Replies that are made with other settings, to compare them."""
         self.observer = ObserverGroup((self.trials, *([observer] if observer is not None else [])))
         """Follows every reply."""

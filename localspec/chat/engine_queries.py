@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from localspec.chat.comparison import Comparison
-from localspec.chat.race import Race, Runs
+from localspec.chat.race import Runs
 from localspec.chat.reading_ahead import ReadingAhead
 from localspec.chat.titles import TitleWriter
 from localspec.chat.token_queries import TokenQueries
 from localspec.engine.events import Event
-from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.messages import Message, ReplyOptions
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import Failed, Request
 
@@ -26,8 +24,6 @@ class EngineQueries:
         self.reading_ahead = ReadingAhead(send)
         self.race: Runs | None = None
         """The latest race or comparison, under way or over."""
-        self._send = send
-        self._new_id = new_id
 
     @property
     def racing(self) -> bool:
@@ -54,30 +50,13 @@ class EngineQueries:
         self.titles.withdraw()
         self.reading_ahead.withdraw()
 
-    def begin_race(self, prompt: tuple[Message, ...] | str, options: ReplyOptions, seed: int) -> Race:
-        """Have a message answered with and without speculation."""
-        race = Race(self._send, self._new_id, prompt, options, seed)
-        self._begin(race)
-        return race
-
-    def begin_comparison(
-        self,
-        prompt: tuple[Message, ...] | str,
-        chat_configs: Sequence[ChatConfig],
-        load: Callable[[ChatConfig], PairInfo | None],
-    ) -> Comparison:
-        """Have a message answered by several pairs; see ``Comparison``."""
-        comparison = Comparison(self._send, self._new_id, prompt, chat_configs, load)
-        self._begin(comparison)
-        return comparison
-
-    def _begin(self, race: Runs) -> None:
+    def begin(self, race: Runs) -> None:
+        """Have the runs of a race or a comparison made."""
         self.withdraw()
         self.race = race
         race.start()
 
     def loaded(self, info: PairInfo) -> None:
-        """Take in that a pair is loaded."""
         if isinstance(self.race, Comparison):
             self.race.loaded(info)
 

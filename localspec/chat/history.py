@@ -177,7 +177,6 @@ class History:
         self._selected = set() if ids <= self._selected else ids
 
     def unselect(self) -> bool:
-        """Select none; False if none was selected."""
         any_, self._selected = bool(self._selected), set()
         return any_
 

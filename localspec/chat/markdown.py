@@ -16,8 +16,6 @@ _SCHEMES = ("https://", "http://", "mailto:")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link and its text."""
-
     text: str
     url: str
 

@@ -33,7 +33,6 @@ class Pacer:
 
     @property
     def limited(self) -> bool:
-        """True if a limit is in force."""
         return self.tokens_per_second is not None and not self.full_speed
 
     def toggle(self) -> str:
@@ -46,11 +45,9 @@ class Pacer:
 
     @property
     def waiting(self) -> bool:
-        """True while events are held."""
         return bool(self._waiting)
 
     def push(self, event: Event) -> None:
-        """Add the next event of the reply."""
         self._waiting.append(event)
 
     def due(self) -> list[Event]:

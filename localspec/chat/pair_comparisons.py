@@ -15,7 +15,7 @@ from localspec.chat.turn import Turn
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import Message
 from localspec.runtime.pair_info import PairInfo
-from localspec.runtime.worker.messages import Failed, Generate
+from localspec.runtime.worker.messages import Failed, Generate, Request
 
 
 class PairComparisons:
@@ -26,6 +26,7 @@ class PairComparisons:
         core: ChatCore,
         slot: EnginePairSlot,
         queries: EngineQueries,
+        send: Callable[[Request], None],
         new_id: Callable[[], int],
         change_pair: Callable[[], None],
     ) -> None:
@@ -33,6 +34,7 @@ class PairComparisons:
         self._core = core
         self._slot = slot
         self._queries = queries
+        self._send = send
         self._new_id = new_id
         self._change_pair = change_pair
         self._home: ChatConfig | None = None
@@ -41,7 +43,9 @@ class PairComparisons:
     def begin(self, prompt: tuple[Message, ...] | str, chat_configs: Sequence[ChatConfig]) -> Comparison:
         """Have a message answered by several pairs. The engine must be idle."""
         self._home = self._slot.chat_config
-        return self._queries.begin_comparison(prompt, chat_configs, self._load)
+        comparison = Comparison(self._send, self._new_id, prompt, chat_configs, self._load)
+        self._queries.begin(comparison)
+        return comparison
 
     def end(self) -> None:
         """Go back to the pair of the conversation."""

@@ -122,26 +122,22 @@ class EnginePairSlot(PairSlot):
 
     def loaded(self, info: PairInfo) -> bool:
         """Take in that a pair is loaded; True if it is the latest asked for."""
-        if not self._answered():
+        if not self.answered():
             return False
         self.info = info
         self._loaded()
         return True
 
-    def refused(self) -> bool:
-        """Take in that a load failed or was cancelled; True if it is the latest asked for."""
-        return self._answered()
+    def answered(self) -> bool:
+        """Take in that a load is over, failed or cancelled; True if it is the latest asked for."""
+        self._due_n = max(0, self._due_n - 1)
+        return self._due_n == 0
 
     def _load(self, what: str) -> None:
         self.progress = LoadProgress(what, 0.0)
         self._loading()
         self._due_n += 1
         self._engine.send(Load(self.chat_config.load))
-
-    def _answered(self) -> bool:
-        """One more load is answered; True if none is left."""
-        self._due_n = max(0, self._due_n - 1)
-        return self._due_n == 0
 
 
 class InProcessPair(PairSlot):

@@ -17,7 +17,6 @@ class PendingMessages:
         self._written: dict[Turn, WrittenMessage] = {}
 
     def ask(self, written: WrittenMessage) -> Turn:
-        """Send a message."""
         turn = self._session.ask(written.content)
         turn.shown = written.shown
         self._written[turn] = written
@@ -33,7 +32,6 @@ class PendingMessages:
         return [self._written[turn] for turn in self._session.waiting if turn in self._written]
 
     def begun(self, turn: Turn) -> None:
-        """The reply of a turn has begun."""
         self._written.pop(turn, None)
 
     def withdraw(self) -> tuple[Turn, WrittenMessage] | None:

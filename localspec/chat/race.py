@@ -51,7 +51,6 @@ class Lane:
 
     @property
     def events(self) -> list[Event]:
-        """The events that were recorded."""
         ends: list[Event] = [self.finished] if self.finished else []
         return [*([self.started] if self.started else []), *self.rounds, *ends]
 
@@ -98,7 +97,6 @@ class Runs(ABC):
         """The result, once it is ready."""
 
     def start(self) -> None:
-        """Start the first run."""
         self._go_on()
 
     def receive(self, request_id: int, event: Event) -> bool:
@@ -127,7 +125,6 @@ class Runs(ABC):
         return True
 
     def stop(self) -> None:
-        """Cancel what is under way."""
         if self.running is not None:
             self.failure = self._stopped
             self._send(Cancel())

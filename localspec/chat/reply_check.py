@@ -17,7 +17,7 @@ from dataclasses import replace
 from importlib import import_module
 from queue import Empty, SimpleQueue
 
-from localspec.base.errors import ReplyStoppedError
+from localspec.base.errors import ReplyStoppedError, reason_of
 from localspec.base.visible import visible_line
 from localspec.engine.events import Event, Finished, Proposal, Round
 
@@ -52,9 +52,8 @@ def check_of(named: str | None) -> Check | None:
 class CheckedEvents:
     """The events of one reply on their way through a check. Asking goes on in a thread of its own."""
 
-    def __init__(self, check: Check, answer_s: float = ANSWER_S) -> None:
+    def __init__(self, check: Check) -> None:
         self._check = check
-        self._answer_s = answer_s
         self._held: deque[tuple[int, Event]] = deque()
         """Events, each with the number of characters that have to pass before it."""
         self._rest = ""
@@ -67,11 +66,9 @@ class CheckedEvents:
 
     @property
     def holding(self) -> bool:
-        """True if events wait for the check."""
         return bool(self._held)
 
     def push(self, event: Event) -> None:
-        """Take in the next event."""
         if isinstance(event, Round):
             event = _without_guesses(event)
             text = "".join(token.text for token in event.tokens)
@@ -89,14 +86,25 @@ class CheckedEvents:
             try:
                 answer = self._answers.get(timeout=wait_s) if wait_s else self._answers.get_nowait()
             except Empty:
-                if time.monotonic() - self._open[0][1] > self._answer_s:
-                    raise _failed(f"it did not answer within {self._answer_s:g} seconds") from None
+                if time.monotonic() - self._open[0][1] > ANSWER_S:
+                    raise _failed(f"it did not answer within {ANSWER_S:g} seconds") from None
                 break
             self._hear(answer)
         free: list[Event] = []
         while self._held and self._held[0][0] <= self._passed_n:
             free.append(self._held.popleft()[1])
         return free
+
+    def passing(self, events: Iterable[Event]) -> Iterator[Event]:
+        """All events, each when it may go on. Raises as ``due``."""
+        try:
+            for event in events:
+                self.push(event)
+                yield from self.due()
+            while self._held:
+                yield from self.due(wait_s=ANSWER_S / 100)
+        finally:
+            self.close()
 
     def close(self) -> None:
         """Ask nothing more."""
@@ -133,19 +141,6 @@ class CheckedEvents:
                 return
 
 
-def checked(events: Iterable[Event], check: Check) -> Iterator[Event]:
-    """The events that ``check`` lets pass, each when it does. Raises ReplyStoppedError."""
-    gate = CheckedEvents(check)
-    try:
-        for event in events:
-            gate.push(event)
-            yield from gate.due()
-        while gate.holding:
-            yield from gate.due(wait_s=ANSWER_S / 100)
-    finally:
-        gate.close()
-
-
 def _without_guesses(round_: Round) -> Round:
     """The round with its numbers, and nothing of what was proposed and not verified."""
     return replace(
@@ -176,8 +171,7 @@ def _ask_command(named: str, sentence: str) -> str | None:
     except subprocess.TimeoutExpired:
         raise _Broken(f"it did not answer within {ANSWER_S:g} seconds") from None
     except (OSError, ValueError) as error:
-        why = (error.strerror if isinstance(error, OSError) else None) or error
-        raise _Broken(f"{named} cannot be started: {why}") from None
+        raise _Broken(f"{named} cannot be started: {reason_of(error)}") from None
     if done.returncode == _STOPS:
         return done.stdout.decode(errors="replace").strip().partition("\n")[0] or "it gives no reason"
     if done.returncode:

@@ -37,7 +37,6 @@ from localspec.chat.tools.approvals import Approval
 from localspec.chat.turn import Turn
 from localspec.engine.events import Event
 from localspec.insight.observers import Observer
-from localspec.insight.trials.live import Trials
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.pair_info import PairInfo
@@ -70,11 +69,10 @@ class ChatSession(ChatCore):
         pacer: Pacer,
         store: Store | None = None,
         observer: Observer | None = None,
-        trials: Trials | None = None,
     ) -> None:
         """As ``ChatCore``. The engine is loading the pair already."""
         self._slot: EnginePairSlot = EnginePairSlot(chat_config, engine)
-        super().__init__(self._slot, store, observer=observer, trials=trials)
+        super().__init__(self._slot, store, observer=observer)
         self.pacer = pacer
         self.waiting: deque[Turn] = deque()
         """Turns to be answered, oldest first."""
@@ -85,11 +83,11 @@ class ChatSession(ChatCore):
         self._active_reply: ActiveReply | None = None
         self._unfolded: set[str] = set()
         self._engine = engine
-        self._ids = count(1)
         self._changes: list[Change] = []
-        self._engine_queries = EngineQueries(engine.send, partial(next, self._ids))
+        self._new_id = partial(next, count(1))
+        self._engine_queries = EngineQueries(engine.send, self._new_id)
         self.comparisons = PairComparisons(
-            self, self._slot, self._engine_queries, partial(next, self._ids), self._change_pair
+            self, self._slot, self._engine_queries, engine.send, self._new_id, self._change_pair
         )
         """Comparisons of pairs, outside the conversation."""
 
@@ -97,17 +95,14 @@ class ChatSession(ChatCore):
     def busy(self) -> bool:
         """True while answers are due or changes are not yet handed out."""
         at_work = self.current is not None or self._engine_queries.pending(idle=self.phase is Phase.IDLE)
-        return self.phase is Phase.LOADING or at_work or bool(self._changes) or self.calling or not self._tools_ready
+        with_tools = self.calling or not self.tool_use.toolbox.ready
+        return self.phase is Phase.LOADING or at_work or bool(self._changes) or with_tools
 
     @property
     def calling(self) -> bool:
         """True while calls of tools are made; False while the user is asked about one."""
         chain = self.tool_use.chain
         return chain is not None and chain.asking is None
-
-    @property
-    def _tools_ready(self) -> bool:
-        return self.tool_use.toolbox.ready
 
     def history(self) -> History:
         """The list of conversations as stored now, with the folders unfolded that were."""
@@ -120,7 +115,6 @@ class ChatSession(ChatCore):
 
     @property
     def writing_title(self) -> bool:
-        """True while the model writes a title."""
         return self._engine_queries.titles.busy
 
     @property
@@ -130,7 +124,6 @@ class ChatSession(ChatCore):
 
     @property
     def current(self) -> Turn | None:
-        """The turn being answered."""
         return self._active_reply.turn if self._active_reply is not None else None
 
     @property
@@ -238,7 +231,6 @@ class ChatSession(ChatCore):
         return withdrawn
 
     def receive(self, answer: Answer) -> None:
-        """Take in an answer of the engine."""
         self.silence = answer.what if isinstance(answer, Silence) else ""
         match answer:
             case LoadProgress() if self._active_reply is None:
@@ -248,7 +240,7 @@ class ChatSession(ChatCore):
             case TokensCounted(token_n):
                 self._changes.append(TokenCountAnswered(token_n))
             case Unloaded():
-                self._slot.refused()
+                self._slot.answered()
             case Loaded(info) if self._slot.loaded(info):
                 self.token_queries.pair = self.chat_config.load
                 self._changes.append(PairReady(info))
@@ -280,7 +272,9 @@ class ChatSession(ChatCore):
 
     def begin_race(self, prompt: tuple[Message, ...] | str, options: ReplyOptions, seed: int) -> Race:
         """Have a message answered twice, outside the conversation. The engine must be idle."""
-        return self._engine_queries.begin_race(prompt, options, seed)
+        race = Race(self._engine.send, self._new_id, prompt, options, seed)
+        self._engine_queries.begin(race)
+        return race
 
     def _heard(self, request_id: int, event: Event) -> None:
         """Pass an event on to the reply under way, or to a race."""
@@ -373,7 +367,7 @@ class ChatSession(ChatCore):
             self.switch(tried)
             return
         turn = self.waiting.popleft()
-        self._active_reply = self.begin_reply(next(self._ids), turn, self.info)
+        self._active_reply = self.begin_reply(self._new_id(), turn, self.info)
         self._engine_queries.withdraw()
         self._engine.send(self._active_reply.asked)
         self._changes.append(Began(turn))
@@ -390,7 +384,7 @@ class ChatSession(ChatCore):
     def _fail(self, failure: Failed, *, aside: bool) -> None:
         error = error_from_code(failure.exit_code, failure.message, failure.hint)
         concerns_load = failure.request_id is None
-        if concerns_load and not self._slot.refused():
+        if concerns_load and not self._slot.answered():
             return
         if concerns_load and self.comparisons.load_failed(failure):
             return

@@ -7,16 +7,31 @@ destroyed: what is answered again, edited or deleted stays in the tree.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
-from localspec.chat.compaction import SummaryRequest
-from localspec.chat.restoring import read_reply, recall_source, restored, restored_summary
+from localspec.base.errors import StoreError
+from localspec.chat.compose.attachment import brief
+from localspec.chat.reply_metadata import reply_about
+from localspec.chat.tokens.inspectable_reply import InspectableReply, TokenSource
 from localspec.chat.turn import Turn
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import Message, Role
 from localspec.runtime.pair_info import PairInfo
-from localspec.store import Node, Recap, Recorder, ReplyMetadata, StoredConversation, SummaryRecorder
+from localspec.runtime.worker.messages import Generate
+from localspec.store import (
+    ModelFileRecord,
+    Node,
+    Recap,
+    Recorder,
+    ReplyMetadata,
+    ReplyState,
+    StoredConversation,
+    SummaryRecorder,
+)
 from localspec.store.summaries import later
+
+SHOWN_ROWS = 19
+SHOWN_CHARS = 8_000
+"""The longest part of a question that is shown; with the row that says so it fills a turn's limit."""
 
 
 class Thread:
@@ -30,7 +45,6 @@ class Thread:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the path again."""
         known = {(turn.question, turn.answer): turn for turn in self.turns}
         self.turns, self._recap = [], self.stored.recap
         if self._recap is not None:
@@ -72,11 +86,29 @@ class Thread:
 
     def load(self, turn: Turn) -> None:
         """Read the reply's tokens, if that was not done yet. Where they cannot be read, the text stays."""
-        read_reply(turn, self.stored)
+        if turn.loaded or turn.answer is None:
+            return
+        turn.loaded = True
+        try:
+            found = self.stored.reply(turn.answer)
+        except (StoreError, ValueError):
+            return
+        if found is None:
+            return
+        reply = found.to_reply()
+        if turn.lead.endswith(reply.text):
+            turn.lead = turn.lead.removesuffix(reply.text)
+            turn.reply = InspectableReply.restored(reply, continued=len(found.parts) > 1)
+            turn.about = found.parts[0].about if len(found.parts) == 1 and not turn.lead else None
 
     def recall(self, turn: Turn, chat_config: ChatConfig, info: PairInfo | None) -> None:
         """Restore the source of a restored reply's tokens, if the pair that wrote it is loaded now."""
-        recall_source(turn, partial(self.messages, turn), chat_config, info)
+        about, now = turn.about, reply_about(chat_config, info)
+        if about is None or turn.reply.sources or now.target is None or turn.is_summary:
+            return
+        if now.target.agrees_with(about.target) and _agree(now.draft, about.draft):
+            asked = Generate(0, tuple(self.messages(turn)), about.options)
+            turn.reply.sources.append(TokenSource(0, asked, chat_config.load))
 
     def unload(self, turn: Turn) -> None:
         """Forget the tokens of a reply that can be read again."""
@@ -89,7 +121,9 @@ class Thread:
     def begin(self, turn: Turn, about: ReplyMetadata) -> Recorder | SummaryRecorder:
         """Store the message, if it is not stored yet, and begin or continue its reply."""
         if turn.summary_request is not None:
-            return self._begin_summary(turn, turn.summary_request, about)
+            summary = self.stored.begin_summary(turn.summary_request.through, about)
+            turn.answer = summary.message
+            return summary
         if turn.continued and turn.answer is not None:
             recorder = self.stored.continue_reply(turn.answer, about)
         else:
@@ -110,11 +144,6 @@ class Thread:
     def begun(self) -> bool:
         """True once there is a reply in this conversation."""
         return any(node.role is Role.ASSISTANT for node in self.stored.tree.nodes)
-
-    def _begin_summary(self, turn: Turn, request: SummaryRequest, about: ReplyMetadata) -> SummaryRecorder:
-        recorder = self.stored.begin_summary(request.through, about)
-        turn.answer = recorder.message
-        return recorder
 
     def messages(self, turn: Turn) -> Sequence[Message]:
         """The messages that the model reads for this reply."""
@@ -223,6 +252,32 @@ class Thread:
         if node is not None:
             self.stored.delete(node)
             self.refresh()
+
+
+def restored(question: Node | None, answer: Node | None) -> Turn:
+    """A turn with a message and its reply as text; the message is not shown if it is the result of a call."""
+    said = question is not None and question.call is None
+    return Turn(
+        question.content if question and said else "",
+        question.id if question else None,
+        answer.id if answer else None,
+        lead=answer.content if answer else "",
+        lead_held_n=len(answer.content) - len(answer.said) if answer else 0,
+        shown=brief(question.content, SHOWN_ROWS, SHOWN_CHARS) if question and said else "",
+        loaded=answer is None,
+        cut_off=answer is not None and answer.state is ReplyState.CUT_OFF,
+    )
+
+
+def restored_summary(recap: Recap) -> Turn:
+    """A turn with a summary as text."""
+    turns_n = recap.turns_n
+    return Turn("", answer=recap.node.id, lead=recap.node.content, loaded=False, stands_for_n=turns_n)
+
+
+def _agree(one: ModelFileRecord | None, other: ModelFileRecord | None) -> bool:
+    """True if both may be the same file, or both are None."""
+    return other is None if one is None else one.agrees_with(other)
 
 
 def pairs_of(path: Sequence[Node]) -> Iterator[tuple[Node | None, Node | None]]:

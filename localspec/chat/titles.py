@@ -28,8 +28,6 @@ _OPTIONS = ReplyOptions(Sampling(temperature=0.0, grammar=GRAMMAR), spec=(), dep
 
 @dataclass(slots=True)
 class _Asked:
-    """The request under way."""
-
     request_id: int
     conversation: StoredConversation
     pieces: list[str] = field(default_factory=list)
@@ -46,12 +44,10 @@ class TitleWriter:
 
     @property
     def busy(self) -> bool:
-        """True while a title is being written."""
         return self._asked is not None
 
     @property
     def waiting(self) -> bool:
-        """True if there is a title to ask for."""
         return self._wanted is not None
 
     def want(self, conversation: StoredConversation) -> None:

@@ -37,12 +37,10 @@ class TokenQueries:
 
     @property
     def busy(self) -> bool:
-        """True while a request is under way."""
         return self._open is not None
 
     @property
     def waiting(self) -> bool:
-        """True if there is a request to send."""
         return self._inspected is not None or bool(self._weighing)
 
     def inspect(self, subject: Turn, index: int) -> None:

@@ -73,7 +73,6 @@ class Tour:
 
     @property
     def at_last(self) -> bool:
-        """True at the last step."""
         return self._at == len(STEPS) - 1
 
     def go_on(self) -> str:

@@ -52,7 +52,6 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """The reply so far."""
         return self.lead + self.reply.text
 
     @property

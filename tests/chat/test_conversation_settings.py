@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from localspec.base.errors import LocalSpecError, UsageError
-from localspec.chat.commands.setup import PERSONA, SET
+from localspec.chat.commands.setup import PERSONA, SCHEMA, SET
 from localspec.chat.commands.slash import command_parts, find_command
 from localspec.chat.settings.browser import SettingsBrowser
 from localspec.config import read_config, setting
@@ -35,7 +35,7 @@ from tests.tui.support import (
 )
 from tests.tui.test_settings import controller
 
-SCHEMA = '{"type": "object", "properties": {"answer": {"type": "integer"}}}'
+ANSWER = '{"type": "object", "properties": {"answer": {"type": "integer"}}}'
 
 
 def app_of(engine: FakeEngine, store: Store, text: str = "", *arguments: str) -> Any:
@@ -129,7 +129,7 @@ async def test_opening_a_conversation_leaves_its_system_prompt(store: Store) -> 
 async def test_replies_are_held_to_a_schema(store: Store, tmp_path: Path) -> None:
     """The file may go: what it said is kept with the conversation."""
     path = tmp_path / "answer.json"
-    path.write_text(SCHEMA + "\n", encoding="utf-8")
+    path.write_text(ANSWER + "\n", encoding="utf-8")
     engine = FakeEngine()
     async with app_of(engine, store).run_test(size=(100, 30)) as pilot:
         await ready(pilot, engine)
@@ -137,7 +137,7 @@ async def test_replies_are_held_to_a_schema(store: Store, tmp_path: Path) -> Non
         path.unlink()
         await say(pilot, engine, "One?", "{}")
         assert "answer" in str(engine.prompts[-1].options.sampling.grammar)
-        assert session(pilot).thread.stored.settings == {"sampling.json_schema": SCHEMA}
+        assert session(pilot).thread.stored.settings == {"sampling.json_schema": ANSWER}
         await command(pilot, "/schema off", "from the next reply on")
         await say(pilot, engine, "Two?", "Two.")
         assert engine.prompts[-1].options.sampling.grammar is None
@@ -178,15 +178,15 @@ def test_a_value_may_begin_on_the_next_line() -> None:
     assert held.chat_config.system == "Be brief.\nBe kind."
 
 
-async def test_a_schema_that_is_none_is_refused(store: Store, tmp_path: Path) -> None:
-    (tmp_path / "broken.json").write_text("{", encoding="utf-8")
-    (tmp_path / "odd.json").write_text('{"type": "nonsense"}', encoding="utf-8")
-    engine = FakeEngine()
-    async with app_of(engine, store).run_test(size=(140, 30)) as pilot:
-        await ready(pilot, engine)
-        await command(pilot, f"/schema {tmp_path}/broken.json", "is no JSON")
-        await command(pilot, f"/schema {tmp_path}/odd.json", "stays as it was")
-        assert dict(session(pilot).thread.stored.settings) == {}
+def test_a_schema_that_is_none_is_refused(tmp_path: Path) -> None:
+    settings, _, _ = controller(chat_config(""))
+    path = tmp_path / "schema.json"
+    for text, told in (("{", "is no JSON"), ('{"type": "nonsense"}', "stays as it was")):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(LocalSpecError) as refused:
+            answer(SCHEMA, settings, str(path))
+        assert told in str(refused.value)
+        assert settings.own == {}
 
 
 def test_the_command_line_beats_the_conversation() -> None:
@@ -236,7 +236,10 @@ async def test_the_screen_begins_with_the_conversation_asked_for(store: Store) -
 
 
 async def test_the_scope_is_chosen_on_the_screen(store: Store) -> None:
-    """A change for this conversation is not written to the file, and its row says whose it is."""
+    """A change for this conversation is not written to the file, and its row says whose it is.
+
+    What the screen looks like has no scope.
+    """
     engine = FakeEngine()
     async with app_of(engine, store, "[sampling]\ntop_k = 9\n").run_test(size=(100, 30)) as pilot:
         await ready(pilot, engine)
@@ -256,19 +259,13 @@ async def test_the_scope_is_chosen_on_the_screen(store: Store) -> None:
         await pilot.press("ctrl+r")
         assert any(row.startswith("* top k") and " 9 " in row for row in rows(pilot))
         assert session(pilot).chat_config.reply.sampling.top_k == 9
-
-
-async def test_what_is_loaded_has_no_scope(store: Store) -> None:
-    """Nor has what the screen looks like."""
-    engine = FakeEngine()
-    async with app_of(engine, store).run_test(size=(100, 30)) as pilot:
-        await ready(pilot, engine)
-        await open_settings(pilot, "reduced motion")
-        await pilot.press("ctrl+t", "enter")
-        assert "the same for all pairs" in said_there(pilot)
-        await pilot.press("ctrl+t", "enter")
+        screen(pilot).query_one("#settings-filter", Input).value = "reduced motion"
+        await pilot.pause()
+        await pilot.press("enter")
         assert "the same for all conversations" in said_there(pilot)
-        assert read_config().values == {"screen.pace": "full"}
+        await pilot.press("ctrl+t", "ctrl+t", "enter")
+        assert "the same for all pairs" in said_there(pilot)
+        assert read_config().values == {"sampling.top_k": 9, "screen.pace": "full"}
 
 
 def test_the_browser_without_a_conversation_has_but_the_file() -> None:

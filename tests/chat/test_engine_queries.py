@@ -6,6 +6,7 @@ from functools import partial
 from itertools import count
 
 from localspec.chat.engine_queries import EngineQueries
+from localspec.chat.race import Race
 from localspec.engine.events import Finished, FinishReason
 from localspec.engine.inspection import Inspection, Opinion
 from localspec.engine.tally import Tally
@@ -14,11 +15,12 @@ from localspec.runtime.worker.messages import Cancel, Dropped, Failed, Generate,
 from tests.chat.test_token_queries import PAIR, Answered
 
 
-def engine_queries() -> tuple[EngineQueries, list[Request]]:
+def engine_queries() -> tuple[EngineQueries, list[Request], Race]:
     sent: list[Request] = []
-    made = EngineQueries(sent.append, partial(next, count(1)))
+    new_id = partial(next, count(1))
+    made = EngineQueries(sent.append, new_id)
     made.token_queries.pair = PAIR
-    return made, sent
+    return made, sent, Race(sent.append, new_id, "Hello", ReplyOptions(), 1)
 
 
 def finish(made: EngineQueries, sent: list[Request]) -> None:
@@ -29,9 +31,9 @@ def finish(made: EngineQueries, sent: list[Request]) -> None:
 
 
 def test_looks_wait_until_both_runs_of_a_race_are_over() -> None:
-    made, sent = engine_queries()
+    made, sent, race = engine_queries()
     made.token_queries.inspect(Answered().grow(3), 1)
-    made.begin_race("Hello", ReplyOptions(), 1)
+    made.begin(race)
     for _ in range(2):
         made.ask()
         assert made.racing
@@ -43,11 +45,11 @@ def test_looks_wait_until_both_runs_of_a_race_are_over() -> None:
 
 
 def test_a_race_cuts_a_look_short_and_it_is_asked_again() -> None:
-    made, sent = engine_queries()
+    made, sent, race = engine_queries()
     subject = Answered().grow(3)
     made.token_queries.inspect(subject, 1)
     made.ask()
-    made.begin_race("Hello", ReplyOptions(), 1)
+    made.begin(race)
     assert [type(request) for request in sent] == [Inspect, Cancel, Generate]
     assert made.token_queries.receive(Dropped(1)) is subject
     finish(made, sent)
@@ -63,9 +65,9 @@ def test_a_race_cuts_a_look_short_and_it_is_asked_again() -> None:
 
 
 def test_a_failure_is_the_races_only_while_that_run_is_under_way() -> None:
-    made, _ = engine_queries()
+    made, _, race = engine_queries()
     assert not made.fail(Failed(1, 8, "It broke.", "Try again."))
-    race = made.begin_race("Hello", ReplyOptions(), 1)
+    made.begin(race)
     assert not made.fail(Failed(99, 8, "Something else broke.", ""))
     assert made.fail(Failed(race.speculative.request_id, 8, "It broke.", "Try again."))
     assert not made.racing

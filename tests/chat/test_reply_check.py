@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from localspec.base.errors import ReplyStoppedError
 from localspec.chat.pacing import Pacer
-from localspec.chat.reply_check import Check, CheckedEvents, check_of, checked
+from localspec.chat.reply_check import Check, CheckedEvents, check_of
 from localspec.chat.session import ChatSession
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started
 from localspec.engine.tally import Tally
@@ -54,7 +54,7 @@ def passed(check: Check, events: Sequence[Event]) -> tuple[list[Event], str]:
     """The events that passed, and the error that ended them."""
     found: list[Event] = []
     try:
-        found.extend(checked(events, check))
+        found.extend(CheckedEvents(check).passing(events))
     except ReplyStoppedError as error:
         return found, str(error)
     return found, ""
@@ -71,7 +71,7 @@ def test_nothing_passes_that_was_not_seen_and_everything_is_seen_once(text: str)
         seen.append(sentence)
 
     found: list[Event] = []
-    for event in checked(events, check):
+    for event in CheckedEvents(check).passing(events):
         found.append(event)
         assert len(text_of(found).split()) <= len("".join(seen).split())
     assert text_of(found) == text_of(events)
@@ -119,11 +119,13 @@ def test_a_check_that_says_no_or_fails_ends_the_reply(check: Check, error: str) 
     assert not any(isinstance(event, Finished) for event in events)
 
 
-def test_a_check_that_hangs_holds_the_reply() -> None:
+def test_a_check_that_hangs_holds_the_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("localspec.chat.reply_check.ANSWER_S", 0.0)
+
     def hangs(sentence: str) -> None:
         threading.Event().wait()
 
-    gate = CheckedEvents(hangs, answer_s=0.0)
+    gate = CheckedEvents(hangs)
     for event in reply():
         gate.push(event)
     with pytest.raises(ReplyStoppedError, match="did not answer within 0 seconds"):

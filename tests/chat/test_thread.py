@@ -149,22 +149,17 @@ def test_answering_anew_keeps_the_first_reply(store: Store) -> None:
 
 
 def test_asking_in_other_words_is_a_branch(store: Store) -> None:
+    """What stays in place stays the same object, so that nothing of it has to be drawn again."""
     thread = two_turns(store)
+    first = thread.turns[0]
     waiting = thread.resend(thread.turns[1], "Third")
+    assert thread.turns[0] is first
     assert [message.content for message in thread.messages(waiting)] == ["First", "One.", "Third"]
     say(thread, waiting, "Three.")
     assert said(thread) == [("First", "One."), ("Third", "Three.")]
     assert thread.versions(thread.turns[1]) == ((2, 2), (1, 1))
     assert thread.turn_to(thread.turns[1], -1) is thread.turns[1]
     assert said(thread)[1] == ("Second", "Two.")
-
-
-def test_what_stays_in_place_stays_the_same_object(store: Store) -> None:
-    """So that nothing of it has to be drawn again."""
-    thread = two_turns(store)
-    first = thread.turns[0]
-    thread.resend(thread.turns[1], "Third")
-    assert thread.turns[0] is first
 
 
 def test_a_reply_that_is_gone_on_with_joins_exactly(store: Store) -> None:

@@ -18,6 +18,15 @@ from tests.chat.test_pair_slot import OTHER, hear
 from tests.tui.support import LAUNCH, Clock, FakeEngine
 
 
+def begun(engine: FakeEngine, *, tour: bool = False, writes_titles: bool = True) -> ChatSession:
+    """A conversation whose pair is loaded."""
+    session = ChatSession(replace(LAUNCH, tour=tour), engine, Pacer(None, Clock()))
+    session.writes_titles = writes_titles
+    engine.load()
+    hear(session, engine)
+    return session
+
+
 @pytest.fixture
 def engine() -> FakeEngine:
     return FakeEngine()
@@ -26,10 +35,7 @@ def engine() -> FakeEngine:
 @pytest.fixture
 def session(engine: FakeEngine) -> ChatSession:
     """A conversation with one question and its reply; the title is being written."""
-    made = ChatSession(replace(LAUNCH, tour=False), engine, Pacer(None, Clock()))
-    made.writes_titles = True
-    engine.load()
-    hear(made, engine)
+    made = begun(engine)
     made.ask("Why is the sky blue?")
     engine.reply("Because of Rayleigh.")
     hear(made, engine)
@@ -92,10 +98,7 @@ def test_the_next_message_ends_it_at_once(session: ChatSession, engine: FakeEngi
 
 
 def test_a_message_that_waits_comes_first(engine: FakeEngine) -> None:
-    session = ChatSession(replace(LAUNCH, tour=False), engine, Pacer(None, Clock()))
-    session.writes_titles = True
-    engine.load()
-    hear(session, engine)
+    session = begun(engine)
     session.ask("One")
     session.ask("Two")
     engine.reply("Yes.")
@@ -130,10 +133,7 @@ def test_a_reply_that_ended_early_gets_none(engine: FakeEngine, reason: FinishRe
     """Neither does one of the built-in pair, nor one where nobody wished for it."""
     for wished, tour in ((True, False), (True, True), (False, False)):
         engine.sent.clear()
-        session = ChatSession(replace(LAUNCH, tour=tour), engine, Pacer(None, Clock()))
-        session.writes_titles = wished
-        engine.load()
-        hear(session, engine)
+        session = begun(engine, tour=tour, writes_titles=wished)
         session.ask("Hello")
         engine.start()
         engine.finish(reason if wished and not tour else FinishReason.STOP)

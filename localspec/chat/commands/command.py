@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Concatenate, ParamSpec, Protocol
 
 from localspec.chat.settings.conversation import Changed
 from localspec.chat.tools.use import ToolUse
@@ -19,40 +19,32 @@ class FrontEnd(Protocol):
     @property
     def settings(self) -> Settings:
         """The settings of the pair in use."""
-        ...
 
     @property
     def stored(self) -> StoredConversation:
         """The open conversation."""
-        ...
 
     def adopt(self, changed: Changed) -> None:
         """Store the conversation's changed settings and reply by them from now on."""
-        ...
 
     def answer(self, text: str, **data: Any) -> None:
         """Show ``text``; ``data`` says the same to programs."""
-        ...
 
     def ask(self, title: str, about: str, fields: Mapping[str, str], then: Callable[[Mapping[str, str]], None]) -> None:
         """Have a text typed for each field, which is given with the text to change, and then call ``then``.
 
         ``about`` explains the fields.
         """
-        ...
 
     @property
     def tool_use(self) -> ToolUse:
         """The tools, and the servers."""
-        ...
 
     def put_later(self, message: Future[str]) -> None:
         """As ``put`` once the message is there; an error is shown."""
-        ...
 
     def put(self, message: str) -> None:
         """Take a message as if it was typed: put it into the prompt, or where there is none, send it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +93,21 @@ class Command:
     """
 
 
+_Fields = ParamSpec("_Fields")
+
+
+def _declaring(make: Callable[_Fields, Command]) -> Callable[Concatenate[Place, _Fields], Command]:
+    """A method of ``Place`` with the parameters of ``make``."""
+
+    def add(place: Place, /, *fields: _Fields.args, **named: _Fields.kwargs) -> Command:
+        """Declare one more command, after those that are there."""
+        command = make(*fields, **named)
+        place.commands.append(command)
+        return command
+
+    return add
+
+
 @dataclass(slots=True)
 class Place:
     """Commands that count at the same time, so that no two may share a key."""
@@ -111,10 +118,7 @@ class Place:
     """True if the place has a field to type in."""
     commands: list[Command] = field(default_factory=list)
 
-    def add(self, command: Command) -> Command:
-        """Declare one more, after those that are there."""
-        self.commands.append(command)
-        return command
+    add = _declaring(Command)
 
 
 _KEY_WORDS = {

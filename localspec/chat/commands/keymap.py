@@ -9,7 +9,7 @@ import os
 import re
 import string
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -119,21 +119,8 @@ _SHORT = {
 """Signs that Textual names otherwise than Unicode."""
 _NAMED = frozenset(
     [
-        "enter",
-        "escape",
-        "tab",
-        "space",
-        "backspace",
-        "delete",
-        "insert",
-        "home",
-        "end",
-        "pageup",
-        "pagedown",
-        "up",
-        "down",
-        "left",
-        "right",
+        *("enter", "escape", "tab", "space", "backspace", "delete", "insert"),
+        *("home", "end", "pageup", "pagedown", "up", "down", "left", "right"),
     ]
 )
 _SAME = {"ctrl+i": "tab", "ctrl+m": "enter", "ctrl+left_square_bracket": "escape", "ctrl+h": "backspace"}
@@ -262,7 +249,7 @@ def _clash(shipped: Mapping[str, str], own: Mapping[str, str], config: Config) -
     for place in PLACES:
         owners: dict[str, str] = {}
         for action in sorted((each.id for each in place.commands), key=lambda action: _place(action, own, config)):
-            for key in _keys(own.get(action, shipped[action])):
+            for key in filter(None, own.get(action, shipped[action]).split(",")):
                 other = owners.setdefault(key, action)
                 if other != action and (action in own or other in own):
                     loser = action if action in own else other
@@ -274,10 +261,6 @@ def _clash(shipped: Mapping[str, str], own: Mapping[str, str], config: Config) -
 def _place(action: str, own: Mapping[str, str], config: Config) -> tuple[bool, int]:
     """Shipped keys come first, the file's own by line."""
     return action in own, config.lines.get(f"{KEYS_SECTION}.{action}", 0)
-
-
-def _keys(keys: str) -> Iterator[str]:
-    return (key for key in keys.split(",") if key)
 
 
 def _problem(config: Config, action: str, what: str) -> Problem:

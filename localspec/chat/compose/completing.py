@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
 
 from localspec.base.fuzzy import fuzzy
 from localspec.chat.commands.slash import find_command, matching_commands
@@ -41,8 +40,6 @@ class CompletionKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One row of the list."""
-
     value: str
     """The text to insert."""
     label: str
@@ -134,7 +131,7 @@ def file_offer(
     place: CompletionPlace,
     listing: Listing | None,
     keys: tuple[str, str],
-    others: Mapping[str, str] = MappingProxyType({}),
+    others: Mapping[str, str],
 ) -> CompletionOffer:
     """Files and folders that may be meant; ``keys`` attach one, and look into a folder.
 

@@ -109,21 +109,17 @@ class HistoryCursor:
         self._at = len(messages)
         self._unsent = WrittenMessage("")
 
-    def older(self, current: WrittenMessage) -> WrittenMessage | None:
-        """The message before; None at the oldest. ``current`` is the message in the prompt."""
-        return self._step(-1, current)
-
-    def newer(self, current: WrittenMessage) -> WrittenMessage | None:
-        """The message after, at last the unsent one, then drafts and examples; None behind them."""
-        return self._step(1, current)
-
     @property
     def left(self) -> list[WrittenMessage]:
         """The drafts that the walk leaves unsent: all but the one it stands at."""
         drafts = enumerate((self._unsent, *self._drafts), len(self._messages))
         return [draft for at, draft in drafts if at != self._at and not draft.blank]
 
-    def _step(self, direction: int, current: WrittenMessage) -> WrittenMessage | None:
+    def step(self, direction: int, current: WrittenMessage) -> WrittenMessage | None:
+        """The message before (-1) or after (1), at last the unsent one, then drafts and examples; None at an end.
+
+        ``current`` is the message in the prompt.
+        """
         own_n = len(self._messages)
         at = self._at + direction
         if not 0 <= at <= own_n + len(self._later):
@@ -157,7 +153,7 @@ class Recall:
             self._messages = messages
             examples = () if current.text else self._examples()
             self._cursor = HistoryCursor(messages, examples, self._cursor.left)
-        found = self._cursor.older(current) if direction < 0 else self._cursor.newer(current)
+        found = self._cursor.step(direction, current)
         if found is not None:
             self._led_to = found.text
         return found

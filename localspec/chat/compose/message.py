@@ -177,7 +177,6 @@ class Enclosures:
         )
 
     def pasted(self, mark: str) -> str:
-        """The pasted text of a mark."""
         return self._pasted[mark]
 
     def _attached_for(self, mention: Mention) -> Attachment | None:

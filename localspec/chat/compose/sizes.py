@@ -23,7 +23,6 @@ def lines(n: int) -> str:
 
 
 def size_bytes(text: str) -> int:
-    """The size of ``text`` as UTF-8."""
     return len(text.encode("utf-8", errors="replace"))
 
 

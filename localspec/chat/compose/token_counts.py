@@ -20,8 +20,6 @@ MAX_KNOWN = 256
 
 @dataclass(frozen=True, slots=True)
 class TokenCount:
-    """A number of tokens."""
-
     n: int
     exact: bool
     """False for an estimate, and for a text that was counted in pieces."""

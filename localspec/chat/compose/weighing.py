@@ -52,7 +52,6 @@ class Weighing:
         return sum(map(self._counter.count, self._parts), TokenCount(0, exact=True))
 
     def of(self, attachment: Attachment) -> TokenCount:
-        """The count of one attachment."""
         return self._counter.count(attachment.block)
 
     def too_large(self, attachments: Iterable[Attachment]) -> Iterator[tuple[Attachment, CapacityError]]:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from localspec.base.errors import InputError, LocalSpecError
-from localspec.base.extras import install_extra
 from localspec.base.process_limits import limit_process
 from localspec.runtime.images import LONGEST_SIDE
 
@@ -40,7 +39,8 @@ def main() -> None:
     with suppress(BrokenPipeError):  # nobody waits any more
         try:
             shown = _decoded(Path(sys.argv[1]))
-            data = _pixels(shown, int(sys.argv[2]), int(sys.argv[3])) if sys.argv[2:] else _png(shown)
+            size = [int(side) for side in sys.argv[2:]]
+            data = shown.resize(size).tobytes() if size else _png(shown)
         except LocalSpecError as error:
             _write(out, {"error": [error.message, error.hint]})
         else:
@@ -53,6 +53,8 @@ def _decoded(path: Path) -> Image:
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ModuleNotFoundError:
+        from localspec.base.extras import install_extra  # takes as long to import as all the rest
+
         needs = "Reading images needs Pillow, which is not installed."
         raise InputError(needs, f"Install it: {install_extra('images')}") from None
     Image.MAX_IMAGE_PIXELS = None  # the size is judged here, before anything is decoded
@@ -84,10 +86,6 @@ def _png(image: Image) -> bytes:
     png = BytesIO()
     image.save(png, "PNG")
     return png.getvalue()
-
-
-def _pixels(image: Image, width: int, height: int) -> bytes:
-    return image.resize((width, height)).tobytes()
 
 
 def _write(out: IO[bytes], value: object) -> None:

@@ -18,7 +18,6 @@ Spawn = Callable[[Callable[[], None]], object]
 
 
 def in_thread(work: Callable[[], None]) -> None:
-    """Run ``work`` in a thread of its own."""
     threading.Thread(target=work, name="localspec-pairs", daemon=True).start()
 
 
@@ -48,7 +47,6 @@ class ChangeSignal:
         self.arm()
 
     def set(self) -> None:
-        """Signal a change."""
         with self._lock:
             self._changed = True
             notifies = not self._disarmed

@@ -13,8 +13,19 @@ from typing import TYPE_CHECKING
 from localspec.base.errors import LocalSpecError
 from localspec.chat.pairs import facts, hub_words
 from localspec.chat.pairs.downloads import Download, Stage
-from localspec.chat.pairs.entry import Entry, PairAction
-from localspec.chat.pairs.entry_details import ERROR, NEWS, STRONG, Line, action_text, details, model_details, wrapped
+from localspec.chat.pairs.entry import (
+    ERROR,
+    NEWS,
+    STRONG,
+    Entry,
+    Line,
+    PairAction,
+    action_text,
+    details,
+    in_lines,
+    model_details,
+    wrapped,
+)
 from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.model_files import typed_path
 from localspec.models.pairs.state import HERE, NOT_HERE
@@ -220,7 +231,6 @@ class Browser:
         self._library.fetch(entry.pair.id)
 
     def pause(self) -> None:
-        """Pause the download of the highlighted pair."""
         if (entry := self.marked) is not None:
             self._library.downloads.stop(entry.pair.id)
 
@@ -288,7 +298,6 @@ class Browser:
 
 
 def row_of(model: HubModel) -> str:
-    """The id of a repository's row."""
     return f"{_OF_HUB}{model.name}"
 
 
@@ -406,10 +415,8 @@ class DraftBrowser(Browser):
         each = next((each for each in self._search.found if each.name == row), None)
         if each is None:
             return []
-        lines: list[Line] = [("", each.name, STRONG), *wrapped("", question, cells, NEWS)]
-        for name, text in hub_words.draft_facts(each, self._pair.title):
-            lines += wrapped(name, text, cells)
-        return lines
+        known = hub_words.draft_facts(each, self._pair.title)
+        return [("", each.name, STRONG), *wrapped("", question, cells, NEWS), *in_lines(known, cells)]
 
     def action(self, entry: Entry | None) -> str:
         if entry is None or not any(each.fits and each.name == entry.pair.id for each in self._search.found):

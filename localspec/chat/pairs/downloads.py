@@ -179,7 +179,8 @@ class Downloads:
                 return
             if known is not None and known.now.stage is Stage.DONE:
                 del self._jobs[pair_id]
-            self._renew(pair_id, Download(pair_id, title, progress=known.now.progress if known else None))
+            progress = known.now.progress if known else None
+            self._jobs[pair_id] = _DownloadJob(Download(pair_id, title, progress=progress))
             self._reported.discard(pair_id)
         self._arrange()
 
@@ -246,9 +247,6 @@ class Downloads:
             self._reported.update(download.pair_id for download in ended)
         return ended
 
-    def _renew(self, pair_id: str, download: Download) -> None:
-        self._jobs[pair_id] = _DownloadJob(download)
-
     def _arrange(self) -> None:
         """Run the first that may run, in place of any other, and keep the order."""
         with self._lock:
@@ -265,7 +263,7 @@ class Downloads:
         """Have the running download wait again."""
         running = self._running
         if running is not None and running.now.active and running.end(Stage.WAITING):
-            self._renew(running.now.pair_id, running.now)
+            self._jobs[running.now.pair_id] = _DownloadJob(running.now)
 
     def _write(self) -> None:
         """Keep the queue as it is now; the last to write has the latest."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from localspec.base.errors import LocalSpecError
 from localspec.chat.pairs.background import Spawn, failure
-from localspec.chat.pairs.source import PairSource
+from localspec.chat.pairs.source import LocalPairs
 
 if TYPE_CHECKING:
-    from localspec.models.discovery.drafts import DraftCandidate
     from localspec.models.discovery.page import ModelPage
     from localspec.models.discovery.search import HubModel
 
@@ -19,19 +18,55 @@ PAUSE_S = 0.3
 """The pause in typing after which the Hub is asked."""
 
 
+T = TypeVar("T")
+
+
+class Search(Generic[T]):
+    """One search; ``changed`` is called from the thread that it runs in."""
+
+    def __init__(self, changed: Callable[[], object], rank: Callable[[T], Any] = lambda _: 0) -> None:
+        """The lowest ``rank`` comes first."""
+        self.found: tuple[T, ...] = ()
+        """The finds so far, in order."""
+        self.error: LocalSpecError | None = None
+        self.over = False
+        self._changed = changed
+        self._rank = rank
+        self._stop = threading.Event()
+
+    def run(self, find: Callable[[], Iterator[T]], pause_s: float = 0.0) -> None:
+        """Search, unless it is ended in the pause before."""
+        if self._stop.wait(pause_s):
+            return
+        try:
+            for each in find():
+                if self._stop.is_set():
+                    return
+                self.found = tuple(sorted((*self.found, each), key=self._rank))
+                self._changed()
+        except Exception as error:  # noqa: BLE001 -- nothing else would report an error of a thread
+            self.error = failure(error, "The search failed")
+        self.over = True
+        self._changed()
+
+    def end(self) -> None:
+        """End the search; what it found stays."""
+        self._stop.set()
+
+
 class HubSearch:
     """Belongs to the screen's thread; ``changed`` is called from any. Results for earlier words are dropped."""
 
-    def __init__(
-        self, world: PairSource, changed: Callable[[], object], spawn: Spawn, pause_s: float = PAUSE_S
-    ) -> None:
+    def __init__(self, world: LocalPairs, changed: Callable[[], object], spawn: Spawn) -> None:
         self._world = world
         self._changed = changed
         self._spawn = spawn
-        self._pause_s = pause_s
         self.with_all = False
         """True if models are listed that cannot be chatted with, too."""
-        self._job: _Job | None = None
+        self._job: Search[HubModel] | None = None
+        self._words = ""
+        self._before: Sequence[HubModel] = ()
+        """Finds of an earlier search that have the words of this one."""
         self._pages: dict[str, ModelPage | LocalSpecError | None] = {}
 
     @property
@@ -53,7 +88,7 @@ class HubSearch:
     def _all(self) -> Sequence[HubModel]:
         if self._job is None:
             return ()
-        return self._job.found or (() if self._job.over else self._job.before)
+        return self._job.found or (() if self._job.over else self._before)
 
     @property
     def heading(self) -> str:
@@ -85,18 +120,19 @@ class HubSearch:
     def ask(self, text: str) -> None:
         """Search for ``text``, in place of any earlier search."""
         words = " ".join(text.split())
-        if self._job is not None and self._job.text == words:
+        if self._job is not None and self._words == words:
             return
         before = [model for model in self._all if all(word in model.name.lower() for word in words.lower().split())]
         self.end()
-        job = self._job = _Job(words, before)
-        self._spawn(lambda: self._run(job))
+        job = self._job = Search(self._changed)
+        self._words, self._before = words, before
+        self._spawn(lambda: job.run(lambda: self._world.search(words), PAUSE_S))
         self._changed()
 
     def end(self) -> None:
         """End the search, and forget what it found."""
         if self._job is not None:
-            self._job.stop.set()
+            self._job.end()
         self._job = None
 
     def page(self, name: str) -> ModelPage | LocalSpecError | None:
@@ -110,68 +146,9 @@ class HubSearch:
         """Read the page anew when it is wanted next: an error may have passed, files may have arrived."""
         self._pages.pop(name, None)
 
-    def _run(self, job: _Job) -> None:
-        """Run a search, in a thread of its own."""
-        if job.stop.wait(self._pause_s):
-            return
-        try:
-            for model in self._world.search(job.text):
-                if job.stop.is_set():
-                    return
-                job.found = (*job.found, model)
-                self._changed()
-        except Exception as error:  # noqa: BLE001 -- nothing else would report an error of a thread
-            job.error = failure(error, "The search failed")
-        job.over = True
-        self._changed()
-
     def _read(self, name: str) -> None:
         try:
             self._pages[name] = self._world.page(name)
         except Exception as error:  # noqa: BLE001 -- nothing else would report an error of a thread
             self._pages[name] = failure(error, "The page cannot be read")
         self._changed()
-
-
-class DraftSearch:
-    """The search for drafts for one target, which begins at once; ``changed`` is called from any thread."""
-
-    def __init__(
-        self, find: Callable[[], Iterator[DraftCandidate]], changed: Callable[[], object], spawn: Spawn
-    ) -> None:
-        self.found: tuple[DraftCandidate, ...] = ()
-        """The candidates so far, the best first."""
-        self.error: LocalSpecError | None = None
-        self.over = False
-        self._find = find
-        self._changed = changed
-        self._stop = threading.Event()
-        spawn(self._run)
-
-    def end(self) -> None:
-        """End the search; what it found stays."""
-        self._stop.set()
-
-    def _run(self) -> None:
-        try:
-            for candidate in self._find():
-                if self._stop.is_set():
-                    return
-                self.found = tuple(sorted((*self.found, candidate), key=lambda each: each.rank))
-                self._changed()
-        except Exception as error:  # noqa: BLE001 -- nothing else would report an error of a thread
-            self.error = failure(error, "The search failed")
-        self.over = True
-        self._changed()
-
-
-class _Job:
-    """One search."""
-
-    def __init__(self, text: str, before: Sequence[HubModel]) -> None:
-        self.text = text
-        self.before = before
-        self.stop = threading.Event()
-        self.found: tuple[HubModel, ...] = ()
-        self.error: LocalSpecError | None = None
-        self.over = False

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from localspec.base.errors import LocalSpecError
 from localspec.chat.pairs.background import ChangeSignal, Spawn, failure, in_thread
 from localspec.chat.pairs.downloads import Download, Downloads, Stage
-from localspec.chat.pairs.hub_search import DraftSearch, HubSearch
-from localspec.chat.pairs.source import PairSource
+from localspec.chat.pairs.hub_search import HubSearch, Search
+from localspec.chat.pairs.source import LocalPairs
 
 if TYPE_CHECKING:
+    from localspec.models.discovery.drafts import DraftCandidate
     from localspec.models.discovery.page import Quantisation
     from localspec.models.pairs import PairDescription
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 class PairLibrary:
     """Belongs to the screen's thread. Slow work runs in other threads, which set ``change_signal`` when done."""
 
-    def __init__(self, world: PairSource, spawn: Spawn = in_thread) -> None:
+    def __init__(self, world: LocalPairs, spawn: Spawn = in_thread) -> None:
         self.world = world
         self.change_signal = ChangeSignal()
         self.downloads = Downloads(world.fetch, self.change_signal.set, spawn, world.keep_queue)
@@ -66,7 +67,6 @@ class PairLibrary:
         return self._calls.get(pair.id, "")
 
     def look(self) -> None:
-        """Reload the list in the background."""
         if self._looking:
             self._look_again = True
             return
@@ -96,9 +96,11 @@ class PairLibrary:
 
         self._spawn(read)
 
-    def drafts(self, pair_id: str) -> DraftSearch:
-        """Begin to look for drafts for the target of a pair."""
-        return DraftSearch(lambda: self.world.drafts(pair_id), self.change_signal.set, self._spawn)
+    def drafts(self, pair_id: str) -> Search[DraftCandidate]:
+        """Begin to look for drafts for the target of a pair, the best first."""
+        search: Search[DraftCandidate] = Search(self.change_signal.set, rank=lambda each: each.rank)
+        self._spawn(lambda: search.run(lambda: self.world.drafts(pair_id)))
+        return search
 
     def pair_with(self, pair_id: str, draft: str) -> None:
         """Add the target of a pair with a draft as a pair, and put its download into the queue."""

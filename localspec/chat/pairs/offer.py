@@ -29,8 +29,6 @@ class OfferKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One offer."""
-
     kind: OfferKind
     title: str
     text: str

@@ -10,7 +10,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from localspec.base.errors import LocalSpecError
 from localspec.runtime.chat_config import ChatConfig, Settings
@@ -30,86 +30,8 @@ _MOST_FOUND = 50
 """The most repositories that a search in the app lists; more words find the others."""
 
 
-class PairSource(Protocol):
-    """The app's access to pairs; called from background threads, one at a time for each method."""
-
-    def listed(self) -> Sequence[PairDescription]:
-        """All pairs with their state, quickly, without their fit. Raises LocalSpecError."""
-        ...
-
-    def judged(self) -> Sequence[PairDescription]:
-        """All pairs with their fit and one recommendation; takes a second. Raises LocalSpecError."""
-        ...
-
-    def measure(self, may_go_on: Callable[[], bool]) -> bool:
-        """Measure the speed of this machine, unless it is known or busy, or ``may_go_on`` says no.
-
-        Returns True if more is known now.
-        """
-        ...
-
-    def fetch(self, pair_id: str, stop: Event) -> Generator[DownloadEvent, None, None]:
-        """Download the missing files of a pair. Raises LocalSpecError."""
-        ...
-
-    def queued(self) -> Sequence[QueuedDownload]:
-        """The downloads that were left by an earlier start."""
-        ...
-
-    def keep_queue(self, queue: Sequence[QueuedDownload]) -> None:
-        """Store the queue of downloads for the next start."""
-        ...
-
-    def calls_tools(self, pair_id: str) -> str:
-        """The syntax in which a pair calls tools, in a few words; empty if that is not known."""
-        ...
-
-    def place(self) -> str:
-        """The folder of downloads."""
-        ...
-
-    def chat_config(self, pair_id: str) -> ChatConfig:
-        """The configuration for a chat with a pair. Raises LocalSpecError."""
-        ...
-
-    def remember(self, pair_id: str) -> None:
-        """Store the pair for the next start. Raises LocalSpecError."""
-        ...
-
-    def opened(self, target: Path, draft: Path | None) -> None:
-        """Remember files that were opened by their names as a pair. Raises LocalSpecError."""
-        ...
-
-    def search(self, text: str) -> Iterator[HubModel]:
-        """The repositories of the Hub with these words, the most downloaded first. Raises LocalSpecError."""
-        ...
-
-    def page(self, name: str) -> ModelPage:
-        """The page of a repository of the Hub. Raises LocalSpecError."""
-        ...
-
-    def adopt(self, chosen: Quantisation) -> str:
-        """Make a model of the Hub, with the projector beside it, a pair, and return its id. Raises LocalSpecError."""
-        ...
-
-    def collect(self, path: Path) -> str:
-        """Add the models in a file or a folder as pairs; return why others were not. Raises LocalSpecError."""
-        ...
-
-    def drafts(self, pair_id: str) -> Iterator[DraftCandidate]:
-        """Drafts and heads for the target of a pair, proved by headers. Raises LocalSpecError."""
-        ...
-
-    def pair_with(self, pair_id: str, draft: str) -> str:
-        """Make the target of a pair and a draft, named by its candidate, a pair; return its id.
-
-        Raises LocalSpecError.
-        """
-        ...
-
-
 class LocalPairs:
-    """The pairs of this machine and its user."""
+    """The pairs of this machine and its user; asked from background threads, one at a time for each method."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -118,11 +40,13 @@ class LocalPairs:
         """The pairs that were in the queue of this app."""
 
     def listed(self) -> Sequence[PairDescription]:
+        """All pairs with their state, quickly, without their fit. Raises LocalSpecError."""
         from localspec.models.pairs import describe, load_catalogue
 
         return [describe(pair) for pair in load_catalogue().pairs]
 
     def judged(self) -> Sequence[PairDescription]:
+        """All pairs with their fit and one recommendation; takes a second. Raises LocalSpecError."""
         from localspec.models.pairs import describe_all, load_catalogue
 
         room, expect = self._machine()
@@ -138,6 +62,10 @@ class LocalPairs:
         return room_of(self._native), expect_here(self._native)
 
     def measure(self, may_go_on: Callable[[], bool]) -> bool:
+        """Measure the speed of this machine, unless it is known or busy, or ``may_go_on`` says no.
+
+        Returns True if more is known now.
+        """
         from localspec.doctor.native_probe import speed_file_of
         from localspec.runtime.speed.measurement import machine_is_idle, measure_kernels
 
@@ -152,6 +80,7 @@ class LocalPairs:
         return measured is not None
 
     def fetch(self, pair_id: str, stop: Event) -> Generator[DownloadEvent, None, None]:
+        """Download the missing files of a pair. Raises LocalSpecError."""
         from localspec.models.download.context import Stopped, open_context
         from localspec.models.download.pull import Planner, fetch
         from localspec.models.pairs import load_catalogue
@@ -161,6 +90,7 @@ class LocalPairs:
             yield from fetch([Planner(context).plan(pair)], context)
 
     def queued(self) -> Sequence[QueuedDownload]:
+        """The downloads that were left by an earlier start."""
         from localspec.models.download.queue_file import read_queue
 
         if not (queue := read_queue()):
@@ -172,12 +102,14 @@ class LocalPairs:
         return [each for each in queue if each.pair_id in known]
 
     def keep_queue(self, queue: Sequence[QueuedDownload]) -> None:
+        """Store the queue of downloads for the next start."""
         from localspec.models.download.queue_file import write_queue
 
         self._queued |= {each.pair_id for each in queue}
         write_queue(queue, self._queued)
 
     def calls_tools(self, pair_id: str) -> str:
+        """The syntax in which a pair calls tools, in a few words; empty if that is not known."""
         from localspec.models.pairs import load_catalogue
         from localspec.runtime.calls.form import calls_of
 
@@ -187,25 +119,30 @@ class LocalPairs:
             return ""
 
     def place(self) -> str:
+        """The folder of downloads."""
         from localspec.models.pairs.hub_cache import hub_cache
 
         return str(hub_cache())
 
     def chat_config(self, pair_id: str) -> ChatConfig:
+        """The configuration for a chat with a pair. Raises LocalSpecError."""
         return self._settings.for_pair(pair_id).resolve(self._settings.config)
 
     def remember(self, pair_id: str) -> None:
+        """Store the pair for the next start. Raises LocalSpecError."""
         from localspec.config import setting
         from localspec.config.file import write_value
 
         write_value(setting("pair"), pair_id)
 
     def opened(self, target: Path, draft: Path | None) -> None:
+        """Remember files that were opened by their names as a pair. Raises LocalSpecError."""
         from localspec.models.pairs.collecting import remember_opened
 
         remember_opened(target, draft)
 
     def search(self, text: str) -> Iterator[HubModel]:
+        """The repositories of the Hub with these words, the most downloaded first. Raises LocalSpecError."""
         from localspec.models.discovery.search import HubQuery, search
         from localspec.models.download.hub import Hub
 
@@ -213,6 +150,7 @@ class LocalPairs:
             yield from islice(search(hub, HubQuery(text=text)), _MOST_FOUND)
 
     def page(self, name: str) -> ModelPage:
+        """The page of a repository of the Hub. Raises LocalSpecError."""
         from localspec.models.discovery.page import read_page
         from localspec.models.download.context import open_context
 
@@ -220,6 +158,7 @@ class LocalPairs:
             return read_page(name, context, *self._machine())
 
     def adopt(self, chosen: Quantisation) -> str:
+        """Make a model of the Hub, with the projector beside it, a pair, and return its id. Raises LocalSpecError."""
         from localspec.models.discovery.taking import take
         from localspec.models.download.context import open_context
 
@@ -227,6 +166,7 @@ class LocalPairs:
             return take(f"{chosen.target.repo}:{chosen.file}", context).id
 
     def collect(self, path: Path) -> str:
+        """Add the models in a file or a folder as pairs; return why others were not. Raises LocalSpecError."""
         from localspec.models.pairs.collecting import collect
 
         collected = collect([path])
@@ -238,6 +178,7 @@ class LocalPairs:
         return " ".join(f"{', '.join(of)}: {reason}" for reason, of in names.items())
 
     def drafts(self, pair_id: str) -> Iterator[DraftCandidate]:
+        """Drafts and heads for the target of a pair, proved by headers. Raises LocalSpecError."""
         from localspec.doctor.native_probe import expect_with_here
         from localspec.models.discovery.drafts import find_drafts
         from localspec.models.download.context import open_context
@@ -250,6 +191,10 @@ class LocalPairs:
             yield from find_drafts(resolve(_target_of(pair_id), context), context, expect)
 
     def pair_with(self, pair_id: str, draft: str) -> str:
+        """Make the target of a pair and a draft, named by its candidate, a pair; return its id.
+
+        Raises LocalSpecError.
+        """
         from localspec.models.discovery.taking import take
         from localspec.models.download.context import open_context
 

@@ -15,22 +15,13 @@ from importlib import import_module
 from pathlib import Path
 
 from localspec.base.errors import InputError, LocalSpecError
-from localspec.base.extras import install_extra
 from localspec.base.process_limits import limit_process
-from localspec.chat.papers.kinds import PaperKind
-from localspec.chat.papers.parts import Parts
+from localspec.chat.papers.kinds import PaperKind, Parts
 
 MEMORY_BYTES = 1_500_000_000
 CPU_S = 60
 SLICE_CHARS = 64_000
 """The longest string on one line."""
-_READERS = {
-    PaperKind.PDF: "pdf",
-    PaperKind.WORD: "word",
-    PaperKind.EXCEL: "workbook",
-    PaperKind.NOTEBOOK: "notebook",
-    PaperKind.PAGE: "page",
-}
 
 
 def command(kind: PaperKind, path: Path) -> list[str]:
@@ -48,6 +39,8 @@ def main() -> None:
         except LocalSpecError as error:
             _fail(error)
         except ModuleNotFoundError as error:
+            from localspec.base.extras import install_extra  # takes as long to import as all the rest
+
             text = f"Reading {kind} needs {error.name}, which is not installed."
             _fail(InputError(text, f"Install it: {install_extra('papers')}"))
         except MemoryError:
@@ -58,7 +51,7 @@ def main() -> None:
 
 
 def _read(kind: PaperKind, path: Path) -> None:
-    read: Callable[[Path], Parts] = import_module(f"localspec.chat.papers.{_READERS[kind]}").read
+    read: Callable[[Path], Parts] = import_module(f"localspec.chat.papers.{kind.name.lower()}").read
     parts = read(path)
     _write({"unit": parts.unit, "total_n": parts.total_n})
     for text in parts.texts:

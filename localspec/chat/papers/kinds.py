@@ -1,8 +1,10 @@
-"""The kinds of papers, known by their content first: a name may be wrong."""
+"""The kinds of papers, known by their content first, as a name may be wrong; and the parts that they are read as."""
 
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -22,6 +24,22 @@ class PaperKind(StrEnum):
     EXCEL = "an Excel workbook"
     NOTEBOOK = "a notebook"
     PAGE = "a web page"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a paper, read as they are asked for; reading may raise whatever a library does."""
+
+    unit: str
+    """The word for one part; empty where a paper has but one."""
+    total_n: int
+    texts: Iterator[str | Iterator[str]]
+    """Each the text of a part, or the pieces of one that is long."""
+
+
+def encrypted() -> InputError:
+    """The error for a paper under a password, or in a cipher that cannot be read."""
+    return InputError("{name} is encrypted.", "Save a copy without a password, and attach that.")
 
 
 def kind_of(path: Path, beginning: bytes) -> PaperKind | None:

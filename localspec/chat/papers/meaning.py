@@ -134,7 +134,6 @@ class Meaning:
 
     @property
     def wanted(self) -> bool:
-        """True if it was asked to learn what is near."""
         return bool(self._indexes)
 
     def wait(self, max_s: float, *, passages: bool = False) -> bool:
@@ -153,10 +152,7 @@ class Meaning:
     def _is_known(self, *, passages: bool) -> bool:
         if self._over or not self._indexes:
             return True
-        rows = [self._rows.get(index) for index in self._indexes]
-        return self._question in self._questions and (
-            not passages or all(each is not None and each.complete for each in rows)
-        )
+        return self._question in self._questions and (not passages or self._next_index() is None)
 
     # In the thread
 
@@ -173,7 +169,7 @@ class Meaning:
             with self._changed:
                 embedder_then, self._embedder, self._thread = self._embedder, None, None
                 self._over = self._over or not works
-                again = not self._over and self._has_work()  # wanted while this thread was at its end
+                again = not self._is_known(passages=True)  # wanted while this thread was at its end
                 self._changed.notify_all()
             if embedder_then is not None:
                 embedder_then.close()
@@ -185,7 +181,8 @@ class Meaning:
     def _learn_next(self, embedder: Embedder) -> bool:
         """Have one text embedded; False if there is none for a long time, or this is closed."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._over or self._has_work(), IDLE_S) or self._over:
+            has_work = self._changed.wait_for(lambda: self._over or not self._is_known(passages=True), IDLE_S)
+            if self._over or not has_work:
                 return False
             question, index = self._question, self._next_index()
             asked = question not in self._questions
@@ -219,13 +216,7 @@ class Meaning:
         if rows.complete:
             self.news()
 
-    def _has_work(self) -> bool:
-        return bool(self._indexes) and (self._question not in self._questions or self._next_index() is not None)
-
     def _next_index(self) -> PassageIndex | None:
         """The first index whose passages are not all known."""
-        for index in self._indexes:
-            rows = self._rows.get(index)
-            if rows is None or not rows.complete:
-                return index
-        return None
+        looked_up = ((index, self._rows.get(index)) for index in self._indexes)
+        return next((index for index, rows in looked_up if rows is None or not rows.complete), None)

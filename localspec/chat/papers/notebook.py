@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from localspec.chat.papers.parts import Parts
+from localspec.chat.papers.kinds import Parts
 
 MAX_OUTPUT_CHARS = 2000
 """The most characters of the output of one cell; logs are long."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from localspec.chat.papers.parts import Parts
+from localspec.chat.papers.kinds import Parts
 
 _UNSEEN = ("script", "style", "noscript", "template", "svg", "head")
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from localspec.chat.papers.parts import Parts, encrypted
+from localspec.chat.papers.kinds import Parts, encrypted
 
 if TYPE_CHECKING:
     from pypdf import PageObject

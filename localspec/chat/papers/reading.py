@@ -30,8 +30,6 @@ _MOST_LINE_BYTES = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PaperText:
-    """The text of a paper."""
-
     text: str
     taken: str = ""
     """The parts that were taken, as "pages 1-40 of 312"; empty if that is all."""
@@ -89,9 +87,8 @@ def read_paper(
     most_bytes: int,
     *,
     cancelled: Callable[[], bool] = lambda: False,
-    max_s: float = MAX_S,
 ) -> PaperText:
-    """The text of a paper that the user calls ``name``, as far as ``most_bytes`` and ``max_s`` go.
+    """The text of a paper that the user calls ``name``, as far as ``most_bytes`` and ``MAX_S`` go.
 
     Raises InputError if it cannot be read or holds no text.
     """
@@ -106,7 +103,7 @@ def read_paper(
         start_new_session=True,
     ) as process:
         try:
-            for line in _lines(process, time.monotonic() + max_s, cancelled):
+            for line in _lines(process, time.monotonic() + MAX_S, cancelled):
                 collected.take(json.loads(line), name)
                 if collected.size_bytes > most_bytes:
                     break

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from localspec.base.errors import InputError
-from localspec.chat.papers.parts import Parts, encrypted
+from localspec.chat.papers.kinds import Parts, encrypted
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _SIGNS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}

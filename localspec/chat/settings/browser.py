@@ -57,8 +57,6 @@ _ABOUT_FROM = 80
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """A line of the list."""
-
     kind: str
     id: str
     parts: tuple[Part, ...]
@@ -70,16 +68,13 @@ class InUse(Protocol):
     @property
     def settings(self) -> Settings:
         """The settings for that pair."""
-        ...
 
     @property
     def own(self) -> Mapping[str, Value]:
         """The settings of the conversation, by ``section.key``."""
-        ...
 
     def give(self, setting: Setting, value: Value | None) -> None:
         """Set one, or leave it to the file for None. Raises LocalSpecError."""
-        ...
 
 
 class SettingsBrowser:
@@ -184,11 +179,7 @@ class SettingsBrowser:
     @property
     def marked(self) -> Setting | None:
         """The setting that is highlighted; None on a problem, or if none passes the filter."""
-        return find_setting(self._mark or "")
-
-    @property
-    def marked_id(self) -> str | None:
-        return self._mark
+        return find_setting(self.marked_id or "")
 
     def mark(self, row_id: str) -> None:
         self._marked = row_id
@@ -197,7 +188,7 @@ class SettingsBrowser:
         """The details of the marked row, a paragraph each."""
         setting = self.marked
         if setting is None:
-            marked = [problem for n, problem in enumerate(self.problems) if self._mark == f"problem-{n}"]
+            marked = [problem for n, problem in enumerate(self.problems) if self.marked_id == f"problem-{n}"]
             return [(_describe(problem), WARNING) for problem in marked]
         lines = [(setting.description, TEXT)]
         found, built_in = self._find(setting), f"built in: {setting.default_words}"
@@ -253,7 +244,7 @@ class SettingsBrowser:
     @property
     def empty(self) -> str:
         """A sentence for an empty list; empty if it is not."""
-        if self._mark:
+        if self.marked_id:
             return ""
         return f"No setting has {self.text!r} in its name or description; Backspace widens the filter."
 
@@ -301,7 +292,7 @@ class SettingsBrowser:
         return setting.applies is Applies.RELOAD
 
     @property
-    def _mark(self) -> str | None:
+    def marked_id(self) -> str | None:
         """The marked row if it is listed, else the first whose name contains the filter, else the first."""
         ids = [] if self.text else [f"problem-{n}" for n in range(len(self.problems))]
         ids += [each.name for *_, settings in self._sections() for each in settings if self._passes(each)]
@@ -337,8 +328,7 @@ class SettingsBrowser:
         return self._of(self.scope).get(setting.name)
 
     def _of(self, layer: Layer) -> Mapping[str, Value]:
-        values = {Layer.CONVERSATION: self.own, Layer.PAIR: self.of_pair, Layer.ALL: self._config.values}
-        return values[layer]
+        return {Layer.CONVERSATION: self.own, Layer.PAIR: self.of_pair, Layer.ALL: self._config.values}[layer]
 
     def _beneath(self, setting: Setting) -> str:
         """The values that the file has besides the one in force, in a few words."""

@@ -62,13 +62,11 @@ class SettingsController:
 
     @property
     def own(self) -> Mapping[str, Value]:
-        """The settings of the open conversation."""
         return self.stored.settings
 
     @property
     def stored(self) -> StoredConversation:
-        """The open conversation."""
-        return self._session.thread.stored
+        return self._session.stored
 
     def open(self) -> SettingsBrowser:
         """The list of settings for the settings screen."""
@@ -119,11 +117,11 @@ class SettingsController:
     def use_overridden_system(self) -> None:
         """Give the open conversation the system prompt or persona that the command line names, if it names one."""
         if {"system", "persona"} & set(self.settings.overrides):
-            self._session.thread.stored.set_system(self._session.chat_config.system)
+            self.stored.set_system(self._session.chat_config.system)
 
     def adopt(self, changed: Changed) -> None:
         """Store what the conversation sets now, and reply by it from now on."""
-        self._session.thread.stored.set_settings(changed.own)
+        self.stored.set_settings(changed.own)
         self._adopt(changed.chat_config)
 
     def give(self, setting: Setting, value: Value | None) -> None:
@@ -160,13 +158,8 @@ class ScreenFrontEnd:
         """``say`` does what ``answer`` of ``FrontEnd`` does, the others what theirs do."""
         self._controller = controller
         self._say = say
-        self.ask = ask
-        self.put = put
-        self.put_later = put_later
-
-    @property
-    def tool_use(self) -> ToolUse:
-        return self._controller.tool_use
+        self.tool_use, self.adopt = controller.tool_use, controller.adopt
+        self.ask, self.put, self.put_later = ask, put, put_later
 
     @property
     def settings(self) -> Settings:
@@ -175,9 +168,6 @@ class ScreenFrontEnd:
     @property
     def stored(self) -> StoredConversation:
         return self._controller.stored
-
-    def adopt(self, changed: Changed) -> None:
-        self._controller.adopt(changed)
 
     def answer(self, text: str, **data: object) -> None:
         self._say(text)

@@ -44,13 +44,13 @@ def set_from(settings: Settings, own: Mapping[str, Value], text: str) -> Changed
     Raises UsageError and ConfigError.
     """
     of_pair = _behind_pair(text)
-    if of_pair is not None:
-        return _set_for_pair(settings, own, of_pair)
-    name, value = _first_word(text)
-    named = find_for_conversation(name)
+    name, value = _first_word(text if of_pair is None else of_pair)
+    named = find_for_conversation(name) if of_pair is None else find_for_pair(name)
     if not value:
-        raise UsageError(describe_setting(settings, own, named), f"It is {named.kind.form}: /set {named.key} VALUE")
-    return change(settings, own, named, read_typed(named, value))
+        form = f"It is {named.kind.form}: /set {'' if of_pair is None else 'pair '}{named.key} VALUE"
+        raise UsageError(describe_setting(settings, own, named), form)
+    set_there = change if of_pair is None else _write
+    return set_there(settings, own, named, read_typed(named, value))
 
 
 def unset_from(settings: Settings, own: Mapping[str, Value], text: str) -> Changed:
@@ -184,16 +184,6 @@ def _first_word(text: str) -> tuple[str, str]:
     """The first word of a text, and what follows it, on its line or on others."""
     word, *rest = text.split(maxsplit=1) or [""]
     return word, rest[0].strip() if rest else ""
-
-
-def _set_for_pair(settings: Settings, own: Mapping[str, Value], text: str) -> Changed:
-    name, value = _first_word(text)
-    named = find_for_pair(name)
-    if not value:
-        raise UsageError(
-            describe_setting(settings, own, named), f"It is {named.kind.form}: /set pair {named.key} VALUE"
-        )
-    return _write(settings, own, named, read_typed(named, value))
 
 
 def _write(settings: Settings, own: Mapping[str, Value], named: Setting, value: Value | None) -> Changed:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import tzinfo
 
 from localspec.chat.stats.reading import GroupedFigures, PairHistory, Reading, counting, watching
 from localspec.chat.stats.rows import StatsRow, group_rows, missed_text, notice_rows, progress_text
@@ -32,14 +31,12 @@ ALL_MET = "Every objective was met on every day."
 class StatsBrowser:
     """Belongs to the screen's thread; its readings may be read in another."""
 
-    def __init__(self, store: Store, objectives: Objectives, zone: tzinfo | None = None) -> None:
-        """Days begin at midnight in ``zone``; None is the system's."""
+    def __init__(self, store: Store, objectives: Objectives) -> None:
         self.view = VIEWS[0]
         self._store = store
         self._objectives = objectives
-        self._zone = zone
         self._counts: dict[str, Reading[GroupedFigures]] = {}
-        self._watched = watching(store, objectives, zone)
+        self._watched = watching(store, objectives)
         self._marked: dict[str, str] = {}
 
     # What is read
@@ -64,7 +61,7 @@ class StatsBrowser:
     @property
     def _count(self) -> Reading[GroupedFigures]:
         if self.view not in self._counts:
-            self._counts[self.view] = counting(self._store, self.view, self._zone)
+            self._counts[self.view] = counting(self._store, self.view)
         return self._counts[self.view]
 
     # What the reader does
@@ -74,7 +71,6 @@ class StatsBrowser:
         self.view = VIEWS[(VIEWS.index(self.view) + step) % len(VIEWS)]
 
     def mark(self, row_id: str) -> None:
-        """Go to a row of the list."""
         self._marked[self.view] = row_id
 
     # What there is to show
@@ -91,7 +87,6 @@ class StatsBrowser:
 
     @property
     def notices_n(self) -> int:
-        """The number of drift notices so far."""
         return len(self._watched.taken.notices)
 
     @property

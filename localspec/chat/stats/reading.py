@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import tzinfo
 from threading import Lock
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from localspec.base.errors import StoreError
 from localspec.insight.stats.drift_watch import DriftNotice, DriftWatch
@@ -21,33 +21,15 @@ SLICE_S = 0.1
 _STEP_ASIDE_S = 0.001
 
 
-class RecordSink(Protocol):
-    """Takes in records of replies."""
-
-    def add(self, run: ReplyRecord) -> None:
-        """Count a reply."""
-        ...
-
-
-T = TypeVar("T", bound=RecordSink)
-
-
 class GroupedFigures:
-    """All replies together, and group by group."""
-
-    def __init__(self, by: str, zone: tzinfo | None = None) -> None:
-        self.whole = Overview(zone=zone)
+    def __init__(self, by: str) -> None:
+        self.whole = Overview()
         self._by = by
-        self._zone = zone
-        self._groups: dict[Group, Overview] = {}
+        self._groups: defaultdict[Group, Overview] = defaultdict(Overview)
 
     def add(self, run: ReplyRecord) -> None:
-        """Count a reply."""
         self.whole.add(run)
-        group = BY[self._by](run, self._zone)
-        if group not in self._groups:
-            self._groups[group] = Overview(zone=self._zone)
-        self._groups[group].add(run)
+        self._groups[BY[self._by](run, None)].add(run)
 
     def groups(self) -> dict[str, Overview]:
         """The groups in order, by name."""
@@ -57,14 +39,13 @@ class GroupedFigures:
 class PairHistory:
     """The drift notices and the missed objectives of all pairs."""
 
-    def __init__(self, objectives: Objectives, zone: tzinfo | None = None) -> None:
+    def __init__(self, objectives: Objectives) -> None:
         self.replies_n = 0
         self.notices: list[DriftNotice] = []
         self._watch = DriftWatch()
-        self._wanted = ObjectiveWatch(objectives, zone)
+        self._wanted = ObjectiveWatch(objectives)
 
     def add(self, run: ReplyRecord) -> None:
-        """Count a reply."""
         self.replies_n += 1
         self.notices += self._watch.receive(run)
         self._wanted.add(run)
@@ -74,11 +55,14 @@ class PairHistory:
         return list(self._wanted.misses())
 
 
+T = TypeVar("T", GroupedFigures, PairHistory)
+
+
 class Reading(Generic[T]):
     """One pass over the store. ``read`` is for a thread of its own; ``taken`` is to be read within ``look``."""
 
     def __init__(self, store: Store, taken: T, where: RecordFilter) -> None:
-        self.taken = taken
+        self.taken: T = taken
         self.done = False
         """True once all replies are read."""
         self.trouble = ""
@@ -124,12 +108,12 @@ class Reading(Generic[T]):
             self.done, self.trouble = False, ""
 
 
-def counting(store: Store, by: str, zone: tzinfo | None = None) -> Reading[GroupedFigures]:
+def counting(store: Store, by: str) -> Reading[GroupedFigures]:
     """A pass that groups replies; ``by`` is a key of ``groups.BY``."""
     where = RecordFilter(texts=by in NEED_TEXTS, rounds=by in NEED_ROUNDS, settled=True)
-    return Reading(store, GroupedFigures(by, zone), where)
+    return Reading(store, GroupedFigures(by), where)
 
 
-def watching(store: Store, objectives: Objectives, zone: tzinfo | None = None) -> Reading[PairHistory]:
+def watching(store: Store, objectives: Objectives) -> Reading[PairHistory]:
     """A pass that watches for drift."""
-    return Reading(store, PairHistory(objectives, zone), RecordFilter(texts=True, settled=True))
+    return Reading(store, PairHistory(objectives), RecordFilter(texts=True, settled=True))

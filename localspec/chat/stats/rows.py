@@ -11,7 +11,7 @@ from localspec.insight.stats.digest import Digest
 from localspec.insight.stats.drift_watch import WATCHED, DriftNotice
 from localspec.insight.stats.objectives import Miss
 from localspec.insight.stats.overview import Overview
-from localspec.insight.stats.wording import GROUP_COLUMNS, OBJECTIVES, GroupColumn, wanted
+from localspec.insight.stats.wording import GROUP_COLUMNS, OBJECTIVES, GroupColumn, replies_text, wanted
 from localspec.store.timestamps import local_time
 
 _BAR = GroupColumn("", lambda digest: bar(digest.acceptance or 0.0, 8).ljust(8))
@@ -24,8 +24,6 @@ _LEAST_NAME, _MOST_NAME = 7, 28
 
 @dataclass(frozen=True, slots=True)
 class StatsRow:
-    """One line of the list."""
-
     id: str
     text: str
 
@@ -98,4 +96,4 @@ def missed_text(miss: Miss) -> str:
 
 def progress_text(replies_n: int, *, reading: bool) -> str:
     """The number of replies, or of those read so far."""
-    return f"reading, {replies_n:,} so far" if reading else f"{replies_n:,} replies" if replies_n != 1 else "1 reply"
+    return f"reading, {replies_n:,} so far" if reading else replies_text(replies_n)

@@ -19,8 +19,6 @@ from localspec.insight.stats.charts import bar
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact and its label."""
-
     label: str
     text: str
 

@@ -49,14 +49,6 @@ class TokenSource:
     pair: LoadOptions
 
 
-def _kinds_by_mode() -> dict[MarkMode, tuple[str, ...]]:
-    return {mode: kinds_of(mode) for mode in MarkMode}
-
-
-def _counters() -> dict[MarkMode, Counter[str]]:
-    return {mode: Counter() for mode in MarkMode}
-
-
 @dataclass(eq=False)
 class InspectableReply(Reply):
     """The one list of a reply's tokens; drawing and marking refer to them by index.
@@ -75,8 +67,12 @@ class InspectableReply(Reply):
     _round_of: list[int] = field(default_factory=list, repr=False)
     _starts: list[int] = field(default_factory=list, repr=False)
     """The first token of each round."""
-    _counts: dict[MarkMode, Counter[str]] = field(default_factory=_counters, repr=False)
-    _kinds: dict[MarkMode, tuple[str, ...]] = field(default_factory=_kinds_by_mode, repr=False)
+    _counts: dict[MarkMode, Counter[str]] = field(
+        default_factory=lambda: {mode: Counter() for mode in MarkMode}, repr=False
+    )
+    _kinds: dict[MarkMode, tuple[str, ...]] = field(
+        default_factory=lambda: {mode: kinds_of(mode) for mode in MarkMode}, repr=False
+    )
 
     @staticmethod
     def restored(reply: Reply, *, continued: bool) -> InspectableReply:
@@ -99,7 +95,6 @@ class InspectableReply(Reply):
         return made
 
     def receive(self, event: Event) -> None:
-        """Take in the next event of the reply."""
         first = len(self.tokens)
         super().receive(event)
         if isinstance(event, Round):
@@ -118,7 +113,6 @@ class InspectableReply(Reply):
         self.sources.append(TokenSource(len(self.tokens), request, pair))
 
     def source(self, index: int) -> TokenSource | None:
-        """The source of a token, if it is known."""
         return next((source for source in reversed(self.sources) if source.start <= index), None)
 
     def learn(self, start: int, probs: Sequence[float]) -> int:

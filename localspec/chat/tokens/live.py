@@ -61,7 +61,6 @@ def latest_of(rounds: Sequence[Round]) -> tuple[Round, ...]:
 
 
 def paused(rounds: Sequence[Round]) -> bool:
-    """True if the latest rounds had no proposals."""
     latest = rounds[-PAUSED_AFTER_N:]
     return len(latest) == PAUSED_AFTER_N and not any(round_.depth for round_ in latest)
 

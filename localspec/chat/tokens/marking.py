@@ -10,13 +10,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import isnan
+from typing import Self
 
 from localspec.engine.drafters import drafter_names
 from localspec.engine.events import Origin
 
 
-class MarkMode(StrEnum):
-    """A way of marking tokens, in the order in which one key goes through them."""
+class _Turning(StrEnum):
+    """Ways that one key goes through in order."""
+
+    @property
+    def next(self) -> Self:
+        ways = list(type(self))
+        return ways[(ways.index(self) + 1) % len(ways)]
+
+
+class MarkMode(_Turning):
+    """A way of marking tokens."""
 
     OFF = "off"
     SUBTLE = "subtle"
@@ -24,11 +34,6 @@ class MarkMode(StrEnum):
     DRAFTER = "drafter"
     HEAT = "heat"
     ROUNDS = "rounds"
-
-    @property
-    def next(self) -> MarkMode:
-        modes = list(MarkMode)
-        return modes[(modes.index(self) + 1) % len(modes)]
 
 
 MODES: Mapping[MarkMode, str] = {
@@ -65,7 +70,7 @@ class ReplyFormat:
         return replace(self, mode=self.mode if out else self.mode.next, marked=True)
 
 
-class GhostMode(StrEnum):
+class GhostMode(_Turning):
     """A way of showing rejected proposals."""
 
     OFF = "off"
@@ -73,11 +78,6 @@ class GhostMode(StrEnum):
     """Shown at the end of the text, for a moment."""
     KEEP = "keep"
     """Shown at the place where they were proposed, as long as tokens are shown."""
-
-    @property
-    def next(self) -> GhostMode:
-        kinds = list(GhostMode)
-        return kinds[(kinds.index(self) + 1) % len(kinds)]
 
 
 GHOSTS: Mapping[GhostMode, str] = {

@@ -87,7 +87,7 @@ class ToolBrowser:
 
     def ask_again(self, name: str) -> None:
         """Forget the approval of a tool, or of all tools of a server."""
-        for tool in self._known():
+        for tool in (*(own.offered for own in OWN_TOOLS.values()), *self._use.toolbox.known):
             if name in (tool.full_name, tool.server):
                 self._use.approvals.forget(tool)
 
@@ -95,12 +95,9 @@ class ToolBrowser:
         value = self._config.values.get(setting(key).name, ())
         return value if isinstance(value, tuple) else (str(value),)
 
-    def _known(self) -> Sequence[OfferedTool]:
-        return (*_own_tools(), *self._use.toolbox.known)
-
     def _own(self) -> Iterator[ToolRow]:
         chosen = self._chosen("tool")
-        for tool in _own_tools():
+        for tool in (own.offered for own in OWN_TOOLS.values()):
             yield ToolRow(tool.full_name, tool.full_name in chosen, _on_one_line(tool), self._note(tool))
 
     def _of(self, server: McpServer) -> Iterator[ToolRow]:
@@ -123,10 +120,6 @@ class ToolBrowser:
     def _note(self, tool: OfferedTool) -> str:
         approval = self._use.approvals.approval(tool, self._conversation)
         return _FREE if tool.harmless and approval is Approval.ALWAYS else _WORDS[approval]
-
-
-def _own_tools() -> Sequence[OfferedTool]:
-    return [OfferedTool(own.tool, harmless=own.harmless) for own in OWN_TOOLS.values()]
 
 
 def _on_one_line(tool: OfferedTool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent import futures
 from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import StrEnum
@@ -29,8 +30,6 @@ Rule = Callable[[OfferedTool], Approval | None]
 
 
 class CallState(StrEnum):
-    """The state of a call."""
-
     WAITING = "waiting"
     ASKING = "asking"
     """The user is asked."""
@@ -72,7 +71,7 @@ class CallChain:
         toolbox: Toolbox,
         approvals: Approvals,
         most: int,
-        rule: Rule = lambda _: None,
+        rule: Rule,
     ) -> None:
         """``most`` is the limit of calls in a row."""
         self.turn = turn
@@ -118,11 +117,8 @@ class CallChain:
 
     def wait(self, seconds: float) -> None:
         """Wait for the call that is being made, at most so long."""
-        if self._running is not None and not self._running.done():
-            try:
-                self._running.exception(seconds)
-            except TimeoutError:
-                return
+        if self._running is not None:
+            futures.wait((self._running,), seconds)
 
     def follow(
         self,

@@ -12,6 +12,7 @@ from typing import Any
 from localspec.base.errors import InputError
 from localspec.chat.tools.calculation import calculate
 from localspec.chat.tools.folder import list_below, read_below
+from localspec.chat.tools.offered import OfferedTool
 from localspec.runtime.messages import Tool
 
 
@@ -24,6 +25,10 @@ class OwnTool:
     parameters: tuple[str, ...] = ()
     harmless: bool = False
     """True if it reads nothing of the user's, so that switching it on is all the approval it needs."""
+
+    @property
+    def offered(self) -> OfferedTool:
+        return OfferedTool(self.tool, harmless=self.harmless)
 
     def call(self, arguments: Mapping[str, Any], folder: Path | None) -> str:
         """The result of a call. Raises LocalSpecError; InputError for arguments that do not fit."""

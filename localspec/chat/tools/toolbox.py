@@ -34,8 +34,6 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """The result of a call."""
-
     text: str
     failed: bool = False
 
@@ -86,12 +84,10 @@ class Toolbox:
 
     @property
     def resources(self) -> tuple[Resource, ...]:
-        """The resources of the servers that run."""
         return tuple(each for connection in list(self._connections.values()) for each in connection.resources)
 
     @property
     def prompts(self) -> tuple[ServerPrompt, ...]:
-        """The prompts of the servers that run."""
         return tuple(each for connection in list(self._connections.values()) for each in connection.prompts)
 
     def read(self, resource: Resource) -> Future[str]:
@@ -190,11 +186,7 @@ class Toolbox:
 
     def _offer(self, troubles: list[str]) -> None:
         whole = self._whole
-        chosen = [
-            OfferedTool(OWN_TOOLS[name].tool, harmless=OWN_TOOLS[name].harmless)
-            for name in dict.fromkeys(self._choice.tool)
-            if name in OWN_TOOLS
-        ]
+        chosen = [OWN_TOOLS[name].offered for name in dict.fromkeys(self._choice.tool) if name in OWN_TOOLS]
         chosen += [each for each in self.known if each.server in whole or each.full_name in self._choice.tool]
         for wanted in self._choice.tool:
             known = wanted in OWN_TOOLS or wanted in whole or any(each.full_name == wanted for each in chosen)

@@ -31,9 +31,9 @@ def rule_of(overrides: Mapping[str, str], *, asks: bool) -> Rule:
 class ToolUse:
     """One for each program; under the screen, the line mode and ``localspec run`` alike."""
 
-    def __init__(self, toolbox: Toolbox | None = None, approvals: Approvals | None = None) -> None:
+    def __init__(self, toolbox: Toolbox | None = None) -> None:
         self.toolbox = toolbox or Toolbox()
-        self.approvals = approvals or Approvals()
+        self.approvals = Approvals()
         self.rule: Rule = lambda _: None
         self.lent: tuple[str, ...] = ()
         """Tools of LocalSpec's own that are offered beside those chosen, by name."""
@@ -85,7 +85,6 @@ class ToolUse:
         self.toolbox.choose(choice, settings.config.servers if settings is not None else {})
 
     def close(self) -> None:
-        """End the calls and the servers."""
         if self.chain is not None:
             self.chain.stop()
         self.toolbox.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -85,14 +86,6 @@ def test_a_folder_with_an_impossible_name_is_empty() -> None:
 # --- reading ---------------------------------------------------------------------------------------
 
 
-def test_a_file_is_read_as_text(project: Path) -> None:
-    """Without a byte order mark, with plain line ends, called as it was named."""
-    (project / "dos.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
-    attachment = read_attachment(project / "dos.txt", "dos.txt")
-    assert attachment.files[0].text == "one\ntwo\n"
-    assert attachment.chip == "dos.txt  0.1 kB"
-
-
 def test_a_folder_is_its_text_files(project: Path) -> None:
     """In order, each under its own path; what is no text is counted, what is hidden is not there."""
     (project / "src" / "picture.png").write_bytes(b"\x89PNG\x00\x00")
@@ -105,9 +98,10 @@ def test_a_folder_is_its_text_files(project: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_text_is_read_in_every_encoding_of_unicode_that_says_so(encoding: str, tmp_path: Path) -> None:
-    """Windows writes a mark before it, and text of two bytes a letter."""
-    (tmp_path / "note.txt").write_bytes("café\r\n漢".encode(encoding))
-    assert read_attachment(tmp_path / "note.txt", "note.txt").files[0].text == "café\n漢"
+    """Windows writes a mark before it, and text of two bytes a letter; line ends become plain ones."""
+    (tmp_path / "note.txt").write_bytes("café\r\n漢\r\n".encode(encoding))
+    attachment = read_attachment(tmp_path / "note.txt", "my note.txt")
+    assert (attachment.files[0].text, attachment.chip) == ("café\n漢\n", "my note.txt  0.1 kB")
 
 
 def test_a_path_may_be_written_as_for_a_shell(tmp_path: Path) -> None:
@@ -118,34 +112,6 @@ def test_a_path_may_be_written_as_for_a_shell(tmp_path: Path) -> None:
     assert unquoted(rf"{tmp_path}/a\b") == rf"{tmp_path}/a\b"
     for text in ("it's", "\\", "two words\\", r"two\ and words"):
         assert unquoted(text) == text
-
-
-def make_binary(path: Path) -> None:
-    path.write_bytes(b"\x7fELF\x00\x01")
-
-
-def make_latin_1(path: Path) -> None:
-    path.write_bytes("café".encode("latin-1"))
-
-
-def make_torn(path: Path) -> None:
-    path.write_bytes("one\ntwo 漢".encode()[:-1])
-
-
-def make_utf_32(path: Path) -> None:
-    path.write_bytes("hello".encode("utf-32"))
-
-
-def make_empty(path: Path) -> None:
-    path.write_bytes(b" \n")
-
-
-def make_pipe(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def make_huge(path: Path) -> None:
-    path.write_bytes(b"word " * 2_000)
 
 
 def make_hollow_folder(path: Path) -> None:
@@ -166,28 +132,35 @@ def make_heavy_folder(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "kind", "words"),
+    ("made", "kind", "words"),
     [
-        (make_binary, InputError, "is not text"),
-        (make_latin_1, InputError, "is not UTF-8 text"),
-        (make_torn, InputError, "is not UTF-8 text"),
-        (make_utf_32, InputError, "is not text"),
-        (make_empty, InputError, "is empty"),
-        (make_pipe, InputError, "is not a file of text"),
-        (make_huge, CapacityError, "is larger than 6.0 kB, more than can be attached"),
+        (b"\x7fELF\x00\x01", InputError, "is not text"),
+        ("café".encode("latin-1"), InputError, "is not UTF-8 text"),
+        ("one\ntwo 漢".encode()[:-1], InputError, "is not UTF-8 text"),
+        ("hello".encode("utf-32"), InputError, "is not text"),
+        (b" \n", InputError, "is empty"),
+        (os.mkfifo, InputError, "is not a file of text"),
+        (b"word " * 2_000, CapacityError, "is larger than 6.0 kB, more than can be attached"),
         (make_hollow_folder, InputError, "holds no text files"),
         (make_full_folder, CapacityError, f"holds more than {MAX_FOLDER_FILES} files"),
         (make_heavy_folder, CapacityError, "is larger than 6.0 kB, more than can be attached"),
         (lambda path: None, NotFoundError, "There is no file thing"),
     ],
+    ids=["binary", "latin-1", "torn", "utf-32", "empty", "pipe", "huge", "hollow", "full", "heavy", "none"],
 )
 def test_what_cannot_be_attached_is_refused_with_a_sentence(
-    make: object, kind: type[LocalSpecError], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: bytes | Callable[[Path], None],
+    kind: type[LocalSpecError],
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Naming the file, before anything is sent, and with what to do."""
     monkeypatch.setattr(file_reading, "MAX_BYTES", 6000)
-    assert callable(make)
-    make(tmp_path / "thing")
+    if isinstance(made, bytes):
+        (tmp_path / "thing").write_bytes(made)
+    else:
+        made(tmp_path / "thing")
     with pytest.raises(kind, match=words) as caught:
         read_attachment(tmp_path / "thing", "thing")
     assert caught.value.message.startswith(("thing", "There is no file thing"))

@@ -97,18 +97,18 @@ def test_a_walk_goes_back_and_returns_to_what_was_being_written() -> None:
     """Past neither end."""
     unsent, one, two = (WrittenMessage(text) for text in ("unsent", "one", "two"))
     cursor = HistoryCursor([one, two])
-    assert cursor.newer(unsent) is None
-    assert [cursor.older(each) for each in (unsent, two, one)] == [two, one, None]
-    assert [cursor.newer(each) for each in (one, two, unsent)] == [two, unsent, None]
+    assert cursor.step(1, unsent) is None
+    assert [cursor.step(-1, each) for each in (unsent, two, one)] == [two, one, None]
+    assert [cursor.step(1, each) for each in (one, two, unsent)] == [two, unsent, None]
 
 
 def test_a_walk_goes_on_to_examples() -> None:
     """And back to the messages sent before."""
     unsent, one, tried = WrittenMessage(""), WrittenMessage("one"), WrittenMessage("try this")
     cursor = HistoryCursor([one], ["try this", "or this"])
-    assert cursor.newer(unsent) == tried
-    assert [cursor.newer(tried), cursor.newer(tried)] == [WrittenMessage("or this"), None]
-    assert [cursor.older(tried) for _ in range(4)] == [tried, unsent, one, None]
+    assert cursor.step(1, unsent) == tried
+    assert [cursor.step(1, tried), cursor.step(1, tried)] == [WrittenMessage("or this"), None]
+    assert [cursor.step(-1, tried) for _ in range(4)] == [tried, unsent, one, None]
 
 
 def test_a_message_just_sent_is_the_first_of_the_next_walk(tmp_path: Path) -> None:

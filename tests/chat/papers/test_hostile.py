@@ -13,6 +13,7 @@ import pytest
 
 from localspec.base.errors import InputError
 from localspec.chat.compose.file_reading import read_attachment
+from localspec.chat.papers import reading
 from localspec.chat.papers.kinds import PaperKind, kind_of
 from localspec.chat.papers.reading import read_paper
 from tests.chat.papers import documents
@@ -117,15 +118,16 @@ HOSTILE: dict[str, tuple[str, Callable[[Path], None], str]] = {
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no limit on memory")
 @pytest.mark.parametrize(("name", "write", "words"), HOSTILE.values(), ids=HOSTILE)
 def test_it_ends_in_a_sentence_or_as_a_text(
-    name: str, write: Callable[[Path], None], words: str, tmp_path: Path
+    name: str, write: Callable[[Path], None], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Within the time that is given, and with no more text than is taken."""
+    monkeypatch.setattr(reading, "MAX_S", 5.0)
     path = tmp_path / name
     write(path)
     kind = kind_of(path, path.read_bytes()[:8192])
     assert kind is not None
     try:
-        said = read_paper(path, name, kind, 100_000, max_s=5.0).text
+        said = read_paper(path, name, kind, 100_000).text
         assert len(said) < 200_000
     except InputError as error:
         said = error.message

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pypdf import PdfReader
@@ -203,14 +204,24 @@ def run_instead(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
 
 
 def test_an_endless_paper_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the size that is taken, at the end of its time, or when nobody waits any more."""
+    """At the size that is taken, when nobody waits any more, or at the end of its time: here after the first page."""
     (tmp_path / "a.pdf").write_bytes(b"")
     run_instead(monkeypatch, "_write({'unit': 'page', 'total_n': 9})\nwhile True: _write('x' * 1000); _write(None)")
     assert read_paper(tmp_path / "a.pdf", "a.pdf", PaperKind.PDF, 2500).taken == "pages 1-2 of 9"
-    run_instead(monkeypatch, "_write({'unit': 'page', 'total_n': 9}); _write('x'); _write(None)\nwhile True: pass")
-    assert read_paper(tmp_path / "a.pdf", "a.pdf", PaperKind.PDF, 2500, max_s=3.0).taken == "page 1 of 9"
+    endless = "import signal; _write({'unit': 'page', 'total_n': 9}); _write('x'); _write(None)\nsignal.pause()"
+    run_instead(monkeypatch, endless)
     with pytest.raises(InputError, match="takes too long"):
         read_paper(tmp_path / "a.pdf", "a.pdf", PaperKind.PDF, 2500, cancelled=lambda: True)
+    pages: list[object] = []
+    take = reading._Collected.take
+
+    def counted(collected: reading._Collected, value: object, name: str) -> None:
+        take(collected, value, name)
+        pages.extend([value] if value is None else ())
+
+    monkeypatch.setattr(reading._Collected, "take", counted)
+    monkeypatch.setattr(reading, "time", SimpleNamespace(monotonic=lambda: 40.0 * len(pages)))
+    assert read_paper(tmp_path / "a.pdf", "a.pdf", PaperKind.PDF, 2500).taken == "page 1 of 9"
 
 
 def test_an_endless_sheet_is_read_as_far_as_it_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,8 +261,9 @@ def test_a_child_that_is_taken_over_takes_no_memory_of_ours(
     """It is ended in the middle of a line that is longer than any of ours; nested arrays end nothing else."""
     (tmp_path / "a.pdf").write_bytes(b"")
     run_instead(monkeypatch, program)
+    monkeypatch.setattr(reading, "MAX_S", 3600.0)
     with pytest.raises(InputError, match="takes too long, or too much memory"):
-        read_paper(tmp_path / "a.pdf", "a.pdf", PaperKind.PDF, 2500, max_s=3600.0)
+        read_paper(tmp_path / "a.pdf", "a.pdf", PaperKind.PDF, 2500)
 
 
 def test_pages_of_a_long_paper_are_read_by_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

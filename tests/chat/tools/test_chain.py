@@ -12,11 +12,11 @@ from localspec.chat.changes import Called, Change, GoesOn
 from localspec.chat.pacing import Pacer
 from localspec.chat.session import ChatSession
 from localspec.chat.tools.approvals import Approval, Approvals
-from localspec.chat.tools.chain import AT_LIMIT, NOT_MADE, REFUSED, STOPPED, CallState
+from localspec.chat.tools.chain import AT_LIMIT, NOT_MADE, REFUSED, STOPPED, CallChain, CallState
 from localspec.chat.tools.toolbox import CallResult
 from localspec.engine.events import Finished, FinishReason
 from localspec.runtime.chat_config import ToolChoice
-from localspec.runtime.messages import ReplyOptions, Role, ToolCall
+from localspec.runtime.messages import Message, ReplyOptions, Role, ToolCall
 from localspec.runtime.worker.messages import Emitted
 from tests.tui.support import LAUNCH, Clock, FakeEngine
 
@@ -56,6 +56,19 @@ class World:
             chain = self.session.tool_use.chain
 
     @property
+    def chain(self) -> CallChain:
+        """The calls under way."""
+        assert self.session.tool_use.chain is not None
+        return self.session.tool_use.chain
+
+    @property
+    def prompt(self) -> tuple[Message, ...]:
+        """What the engine was asked last."""
+        prompt = self.engine.prompts[-1].prompt
+        assert not isinstance(prompt, str)
+        return prompt
+
+    @property
     def results(self) -> list[str]:
         return [node.content for node in self.session.stored.path if node.role is Role.TOOL]
 
@@ -76,21 +89,15 @@ def test_a_call_is_approved_made_and_replied_to(world: World) -> None:
     assert [tool.name for tool in world.engine.prompts[-1].options.tools] == list(FILES)
     changes = world.reply(read(), ToolCall("c2", "get_time", "{}"))
     assert any(isinstance(change, Called) for change in changes)
-    chain = session.tool_use.chain
-    assert chain is not None
     assert (session.free, session.busy, len(world.engine.prompts)) == (False, False, 1)
     session.ask("And then?")
     session.decide(Approval.ONCE)
     world.settle()
     assert world.results[0] == "secret words"
     assert [node.call for node in first.results] == [read(), ToolCall("c2", "get_time", "{}")]
-    prompt = world.engine.prompts[-1].prompt
-    assert not isinstance(prompt, str)
-    assert [message.role for message in prompt] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.TOOL]
+    assert [message.role for message in world.prompt] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.TOOL]
     world.reply()
-    prompt = world.engine.prompts[-1].prompt
-    assert not isinstance(prompt, str)
-    assert prompt[-1].content == "And then?"
+    assert world.prompt[-1].content == "And then?"
 
 
 def test_what_is_read_ahead_begins_as_the_next_prompt_will(world: World) -> None:
@@ -129,8 +136,7 @@ def test_approval_lasts_for_the_conversation(world: World) -> None:
     world.session.turn_to(world.session.store.begin())
     world.session.ask("Read it.")
     world.reply(read())
-    assert world.session.tool_use.chain is not None
-    assert world.session.tool_use.chain.asking is not None
+    assert world.chain.asking is not None
 
 
 def test_stopping_ends_the_calls_at_every_moment(world: World) -> None:
@@ -143,10 +149,8 @@ def test_stopping_ends_the_calls_at_every_moment(world: World) -> None:
     assert (world.results, session.free, len(world.engine.prompts)) == ([NOT_MADE, NOT_MADE], True, 1)
     session.ask("Again.")
     world.reply(read(3))
-    chain = session.tool_use.chain
-    assert chain is not None
-    chain.decide(Approval.ONCE)
-    assert chain.calls[0].state is CallState.RUNNING
+    world.chain.decide(Approval.ONCE)
+    assert world.chain.calls[0].state is CallState.RUNNING
     session.stop()
     assert world.results[2:] == [STOPPED]
     assert (session.free, len(world.engine.prompts)) == (True, 2)
@@ -167,9 +171,7 @@ def test_a_tool_that_changed_since_it_was_allowed_always_is_asked_about(world: W
     session = world.session
     session.ask("Read it.")
     world.reply(read())
-    chain = session.tool_use.chain
-    assert chain is not None
-    call = chain.asking
+    call = world.chain.asking
     assert call is not None
     assert call.tool is not None
     assert not call.changed
@@ -178,10 +180,8 @@ def test_a_tool_that_changed_since_it_was_allowed_always_is_asked_about(world: W
     session.decide(Approval.ONCE)
     world.settle()
     world.reply(read(2))
-    chain = session.tool_use.chain
-    assert chain is not None
-    assert chain.asking is not None
-    assert chain.asking.changed
+    assert world.chain.asking is not None
+    assert world.chain.asking.changed
 
 
 def test_a_call_without_arguments_is_one_with_none(world: World) -> None:
@@ -206,9 +206,11 @@ def test_a_call_that_cannot_be_read_is_told_to_the_model(world: World) -> None:
     world.engine.inbox.put(Emitted(world.engine.prompts[-1].request_id, finished))
     world.hear()
     world.settle()
-    prompt = world.engine.prompts[-1].prompt
-    assert not isinstance(prompt, str)
-    assert (prompt[-1].content, prompt[-1].name, world.results) == ("It is not JSON.", "", ["It is not JSON."])
+    assert (world.prompt[-1].content, world.prompt[-1].name, world.results) == (
+        "It is not JSON.",
+        "",
+        ["It is not JSON."],
+    )
 
 
 def test_calls_in_a_row_have_a_limit(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -49,8 +50,7 @@ def box() -> Iterator[Open]:
         made.append(toolbox)
         named = {each.name: each for each in servers}
         toolbox.choose(ToolChoice(tool=tool, mcp=tuple(named), call_timeout=timeout), named)
-        toolbox.prepare()
-        toolbox.wait()
+        reach(toolbox)
         return toolbox
 
     yield open_box
@@ -58,10 +58,20 @@ def box() -> Iterator[Open]:
         toolbox.close()
 
 
-def call(toolbox: Toolbox, name: str, **arguments: str) -> CallResult:
+def reach(toolbox: Toolbox) -> None:
+    """Start the servers that do not run, as before a message."""
+    toolbox.prepare()
+    toolbox.wait()
+
+
+def begin(toolbox: Toolbox, name: str, arguments: str) -> Future[CallResult]:
     tool = toolbox.find(name)
     assert tool is not None
-    return toolbox.call(tool, ToolCall("1", name, json.dumps(arguments))).result(60)
+    return toolbox.call(tool, ToolCall("1", name, arguments))
+
+
+def call(toolbox: Toolbox, name: str, **arguments: str) -> CallResult:
+    return begin(toolbox, name, json.dumps(arguments)).result(60)
 
 
 def test_a_server_and_our_own_tools_work_together(box: Open, tmp_path: Path) -> None:
@@ -85,36 +95,16 @@ def test_a_server_and_our_own_tools_work_together(box: Open, tmp_path: Path) -> 
     refused = call(toolbox, "think")
     assert refused.failed
     assert "it said" not in refused.text
-    wrong = toolbox.find("echo")
-    assert wrong is not None
     for arguments in ("[]", "{", "[" * 100_000, '{"txt": 1}'):
-        assert toolbox.call(wrong, ToolCall("1", "echo", arguments)).result(60).failed
+        assert begin(toolbox, "echo", arguments).result(60).failed
     assert call(toolbox, "echo", text="still here").text == "echo: still here"
-
-
-def test_resources_are_attached_and_prompts_are_written(box: Open) -> None:
-    """By the names under which the server lists them, and no others; control characters are cleaned out."""
-    use = ToolUse(box(server("plain")))
-    assert [(each.path, each.about) for each in use.toolbox.resources] == [
-        ("tests:notes://today", "The notes of today.")
-    ]
-    attached = use.attachment("tests:notes://today")
-    assert attached is not None
-    assert attached.block == "File: tests:notes://today\n```\nbuy apples\n```\n"
-    assert use.attachment("tests:notes://secret") is None
-    (prompt,) = use.toolbox.prompts
-    assert (prompt.full_name, prompt.about, prompt.fields) == ("tests.review", "Have a text reviewed.", ("text",))
-    assert use.toolbox.write(prompt, {"text": "Hm."}).result(60) == "Review this: Hm."
-    with pytest.raises(ServerTrouble, match="could not write review"):
-        use.toolbox.write(prompt, {}).result(60)
 
 
 def test_a_server_that_died_between_messages_is_there_for_the_next(box: Open, tmp_path: Path) -> None:
     """Its end is noticed when its tools are listed again, and it is started at once."""
     notes = tmp_path / "notes"
     toolbox = box(server("mortal", notes))
-    toolbox.prepare()
-    toolbox.wait()
+    reach(toolbox)
     assert toolbox.troubles == ()
     assert call(toolbox, "plain").text == "plain"
     assert notes.read_text() == "begun\nbegun\n"
@@ -129,20 +119,18 @@ def test_an_odd_answer_costs_no_server(box: Open) -> None:
     told = call(toolbox, "video")
     assert told.failed
     assert "its answer is not valid MCP" in told.text
-    tool = toolbox.find("plain")
-    assert tool is not None
-    assert toolbox.call(tool, ToolCall("1", "plain", '{"text": "\\ud83d"}')).result(60).failed
+    assert begin(toolbox, "plain", '{"text": "\\ud83d"}').result(60).failed
     assert call(toolbox, "plain") == CallResult("plain")
 
 
 def test_tools_that_no_model_can_call_are_counted_and_not_offered(box: Open, tmp_path: Path) -> None:
     """A name with a blank, none at all, and a second tool of one name, which stays the first's."""
     toolbox = box(server("odd"))
-    assert [tool.name for tool in toolbox.tools] == ["other", "half", "video", "plain"]
+    assert [tool.name for tool in toolbox.tools] == ["other", "half", "video", "plain", "sleep", "die"]
     assert toolbox.left_out_n("tests") == 3
     config = Config(tmp_path / "config.toml", servers={"tests": server("odd")})
     row = next(row for row in ToolBrowser(ToolUse(toolbox), config, "").rows if row.id == "tests")
-    assert row.note.endswith("4 tools, 3 left out for name, length or number")
+    assert row.note.endswith("6 tools, 3 left out for name, length or number")
 
 
 def test_a_prompt_of_a_server_steers_no_terminal(box: Open) -> None:
@@ -157,16 +145,15 @@ def test_a_prompt_of_a_server_steers_no_terminal(box: Open) -> None:
 def test_a_server_that_dies_in_a_call_costs_that_call_alone(box: Open, tmp_path: Path) -> None:
     """The call fails with a sentence and is not made again; the next message starts the server anew."""
     notes = tmp_path / "notes"
-    toolbox = box(server("plain", notes))
+    toolbox = box(server("odd", notes))
     died = call(toolbox, "die")
     assert died.failed
     assert died.text.startswith("The server tests could not run die: its program ended.")
-    assert call(toolbox, "echo", text="gone").text == "The server tests does not run any more."
-    assert notes.read_text() == "died\n"
-    toolbox.prepare()
-    toolbox.wait()
-    assert call(toolbox, "echo", text="back").text == "echo: back"
-    assert notes.read_text() == "died\nback\n"
+    assert call(toolbox, "plain").text == "The server tests does not run any more."
+    assert notes.read_text() == "begun\ndied\n"
+    reach(toolbox)
+    assert call(toolbox, "plain").text == "plain"
+    assert notes.read_text() == "begun\ndied\nbegun\n"
 
 
 class LateThread:
@@ -237,10 +224,9 @@ def test_an_answer_that_is_none_is_told_in_a_sentence(box: Open) -> None:
 
 def test_a_server_that_runs_takes_the_time_that_is_set_meanwhile(box: Open) -> None:
     """For its next calls."""
-    toolbox = box(server("plain"))
-    toolbox.choose(ToolChoice(mcp=("tests",), call_timeout=0.3), {"tests": server("plain")})
-    toolbox.prepare()
-    toolbox.wait()
+    toolbox = box(server("odd"))
+    toolbox.choose(ToolChoice(mcp=("tests",), call_timeout=0.3), {"tests": server("odd")})
+    reach(toolbox)
     assert call(toolbox, "sleep").text == "The server tests could not run sleep within 0.3 s."
 
 
@@ -250,20 +236,16 @@ def test_a_server_whose_settings_changed_meanwhile_is_started_anew(box: Open, tm
     toolbox = box(server("odd", first))
     for changed in (server("odd", second), server("odd", second)):
         toolbox.choose(ToolChoice(mcp=("tests",)), {"tests": changed})
-        toolbox.prepare()
-        toolbox.wait()
+        reach(toolbox)
     assert (first.read_text(), second.read_text()) == ("begun\n", "begun\n")
 
 
-def test_a_server_that_hangs_is_given_up_on(box: Open, tmp_path: Path) -> None:
+def test_a_server_that_hangs_is_given_up_on(box: Open) -> None:
     """At its start, and in a call."""
     assert "could not be started: it gave no answer in time" in box(server("hang"), timeout=0.5).troubles[0]
-    toolbox = box(server("plain", tmp_path / "notes"))
-    tool = toolbox.find("sleep")
-    assert tool is not None
-    waiting = toolbox.call(tool, ToolCall("1", "sleep", "{}"))
-    waiting.cancel()
-    assert call(toolbox, "echo", text="a").text == "echo: a"
+    toolbox = box(server("odd"))
+    begin(toolbox, "sleep", "{}").cancel()
+    assert call(toolbox, "plain").text == "plain"
 
 
 def test_whoever_waits_for_a_server_does_not_wait_on_when_all_are_ended(tmp_path: Path) -> None:
@@ -302,15 +284,35 @@ def test_servers_that_cannot_be_used_are_told(box: Open) -> None:
     assert toolbox.troubles == ("There is no MCP server lost in the settings; `localspec mcp add` adds one.",)
 
 
-def test_a_server_over_http(box: Open) -> None:
-    """Streamable HTTP does what stdio does."""
+def test_a_server_over_http_does_what_one_over_stdio_does(box: Open) -> None:
+    """Its tools are called, resources attached and prompts written: by the names that it lists, and no others.
+
+    Control characters are cleaned out.
+    """
     with subprocess.Popen([sys.executable, SCRIPT, "http"], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             port = int(process.stdout.readline())
-            toolbox = box(McpServer("tests", url=f"http://127.0.0.1:{port}/mcp", headers={"X-Key": "k"}))
+            use = ToolUse(box(McpServer("tests", url=f"http://127.0.0.1:{port}/mcp", headers={"X-Key": "k"})))
+            toolbox = use.toolbox
             assert toolbox.troubles == ()
             assert call(toolbox, "echo", text="over http").text == "echo: over http"
+            assert [(each.path, each.about) for each in toolbox.resources] == [
+                ("tests:notes://today", "The notes of today.")
+            ]
+            attached = use.attachment("tests:notes://today")
+            assert attached is not None
+            assert attached.block == "File: tests:notes://today\n```\nbuy apples\n```\n"
+            assert use.attachment("tests:notes://secret") is None
+            (prompt,) = toolbox.prompts
+            assert (prompt.full_name, prompt.about, prompt.fields) == (
+                "tests.review",
+                "Have a text reviewed.",
+                ("text",),
+            )
+            assert toolbox.write(prompt, {"text": "Hm."}).result(60) == "Review this: Hm."
+            with pytest.raises(ServerTrouble, match="could not write review"):
+                toolbox.write(prompt, {}).result(60)
         finally:
             process.kill()
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localspec.chat.papers.parts import Parts
+from localspec.chat.papers.kinds import Parts
 
 if TYPE_CHECKING:
     from openpyxl.workbook import Workbook
