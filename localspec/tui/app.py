@@ -44,7 +44,7 @@ from localspec.config.table import THEMES
 from localspec.insight.observers.observers import Observers
 from localspec.runtime.cache_notices import KEEPING_BEHIND, tell, told_if_long
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.worker.messages import Answer, Load, Request
+from localspec.runtime.worker.messages import Answer, Load
 from localspec.store import Store
 from localspec.tui.controllers.pairs import PairController
 from localspec.tui.keys.bindings import app_bindings, textual_keymap
@@ -61,12 +61,10 @@ from localspec.tui.theme import OWN_THEMES, made_theme, quiet_colour, theme_for
 from localspec.tui.tokens.palette import Palettes
 
 
-class Client(Protocol):
+class Client(EngineHandle, Protocol):
     """The engine's client as the app needs it."""
 
     def start(self) -> None: ...
-
-    def send(self, request: Request) -> None: ...
 
     def close(self) -> None: ...
 
@@ -215,13 +213,7 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
 
     def get_default_screen(self) -> Screen[None]:
         self._chat = ChatScreen(
-            self.session,
-            self._controller,
-            self._settings,
-            self._inbox,
-            self._palette,
-            self._clock,
-            new_here=self._new_here,
+            self.session, self._controller, self._settings, self._inbox, self._palette, self._clock, self._new_here
         )
         return self._chat
 
@@ -351,7 +343,6 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
 
     @property
     def theme_choices(self) -> tuple[str, ...]:
-        """The names of the themes to choose from."""
         return self._settings.themes
 
     def _change_settings(self, config: Config) -> None:

@@ -9,7 +9,6 @@ from concurrent.futures import Future
 from localspec.base.errors import LocalSpecError
 from localspec.chat.commands.setup import CALLS, TOOLS
 from localspec.chat.compose.message import WrittenMessage
-from localspec.chat.session import ChatSession
 from localspec.chat.settings.controller import SettingsController
 from localspec.chat.tools.approvals import Approval
 from localspec.chat.tools.browser import ToolBrowser
@@ -29,14 +28,13 @@ class CallController:
 
     def __init__(
         self,
-        session: ChatSession,
         settings: SettingsController,
         turns: TurnController,
         prompt: Prompt,
         wake: Callable[[], None],
     ) -> None:
         """``wake`` draws what changed."""
-        self._session = session
+        self._session = turns.session
         self._settings = settings
         self._turns = turns
         self._prompt = prompt

@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from textual.app import App
-
 from localspec.base.errors import CapacityError, NotFoundError
 from localspec.chat.commands.watching import COMPARE
 from localspec.chat.comparison import named_pairs
 from localspec.chat.pair_slot import Phase
 from localspec.chat.race import Lane
-from localspec.chat.session import ChatSession
 from localspec.chat.settings.controller import SettingsController
 from localspec.models.pairs.description import PairDescription
 from localspec.models.pairs.suitability import RED
@@ -34,7 +31,6 @@ class ComparisonController:
 
     def __init__(
         self,
-        session: ChatSession,
         pairs: PairController,
         settings: SettingsController,
         turns: TurnController,
@@ -44,7 +40,7 @@ class ComparisonController:
         with_files: Callable[[str], str],
     ) -> None:
         """``with_files`` gives a message of the command with the files that it mentions."""
-        self._session = session
+        self._session = turns.session
         self._pairs = pairs
         self._settings = settings
         self._turns = turns
@@ -53,10 +49,6 @@ class ComparisonController:
         self._wake = wake
         self._with_files = with_files
 
-    @property
-    def _app(self) -> App[object]:
-        return self._turns.transcript.app
-
     @handles(COMPARE)
     async def compare(self, text: str = "") -> str:
         """Answer a message with each of the named pairs. Raises LocalSpecError."""
@@ -64,7 +56,7 @@ class ComparisonController:
         ids, message = named_pairs(text, found, self._session.chat_config.pair_id)
         message = self._with_files(message) if message else ""
         chat_configs = [await self._config(found[each]) for each in ids]
-        if not self._free:
+        if self._session.phase is not Phase.IDLE or not self._session.free:
             return _BUSY
         prompt = self._to_answer(message)
         if prompt is None:
@@ -80,13 +72,9 @@ class ComparisonController:
             self._wake()
             self._turns.transcript.run_worker(self._turns.show())
 
-        self._app.push_screen(RaceScreen(comparison, self._palette), close)
+        self._turns.transcript.app.push_screen(RaceScreen(comparison, self._palette), close)
         self._wake()
         return ""
-
-    @property
-    def _free(self) -> bool:
-        return self._session.phase is Phase.IDLE and self._session.free
 
     async def _config(self, pair: PairDescription) -> ChatConfig:
         """The configuration of a pair. Raises NotFoundError if it is not here, CapacityError if it is too large."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from localspec.base.errors import LocalSpecError
 from localspec.chat.commands.conversations import NEW
 from localspec.chat.pending import PendingMessages
-from localspec.chat.session import ChatSession
 from localspec.chat.settings.controller import SettingsController
 from localspec.chat.turn import Turn
 from localspec.store import StoredConversation
@@ -27,7 +26,6 @@ class ConversationController:
 
     def __init__(
         self,
-        session: ChatSession,
         settings: SettingsController,
         turns: TurnController,
         prompt: Prompt,
@@ -37,7 +35,7 @@ class ConversationController:
         welcome: Callable[[], Welcome],
     ) -> None:
         """``welcome`` makes the widget shown in an empty conversation."""
-        self._session = session
+        self._session = turns.session
         self._settings = settings
         self._turns = turns
         self._prompt = prompt
@@ -48,7 +46,6 @@ class ConversationController:
 
     @property
     def open_id(self) -> str:
-        """The id of the open conversation."""
         return self._session.thread.stored.id
 
     @property
@@ -75,7 +72,6 @@ class ConversationController:
 
     @handles(NEW)
     async def begin_anew(self) -> None:
-        """Open a new conversation."""
         await self._turn_to(self._session.store.begin(self._session.chat_config.system))
         self._settings.turn_to(begun=True)
 

@@ -14,7 +14,6 @@ from localspec.chat.commands.command import Command
 from localspec.chat.commands.turns import AGAIN, CONTINUE, DELETE, EDIT, REWRITE, UNDO, VERSION_AFTER, VERSION_BEFORE
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.message import WrittenMessage, taken_apart
-from localspec.chat.session import ChatSession
 from localspec.chat.turn import Turn
 from localspec.tui.controllers.turns import NOTHING_SAID, TurnController
 from localspec.tui.conversation.turn_notes import leading_n, unfinished
@@ -45,8 +44,8 @@ class _Edited:
 class EditingController:
     """Changes the conversation, and draws it."""
 
-    def __init__(self, session: ChatSession, turns: TurnController, prompt: Prompt) -> None:
-        self._session = session
+    def __init__(self, turns: TurnController, prompt: Prompt) -> None:
+        self._session = turns.session
         self._turns = turns
         self._prompt = prompt
         self._say = turns.say
@@ -183,7 +182,6 @@ class EditingController:
 
     @handles(DELETE)
     async def delete(self) -> None:
-        """Delete the turn."""
         turn = self._free_to_change()
         if turn is None:
             return

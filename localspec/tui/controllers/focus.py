@@ -79,7 +79,6 @@ class FocusController:
         self.read()
 
     def show_turn_keys(self) -> None:
-        """Show the keys of the chosen turn."""
         self._show_keys(True)
 
     def go_to_prompt(self) -> None:

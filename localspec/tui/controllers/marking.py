@@ -12,13 +12,11 @@ from localspec.chat.changes import Change, Ended, TokensLearned, Wrote
 from localspec.chat.commands import watching
 from localspec.chat.commands.command import Command
 from localspec.chat.pair_slot import Phase
-from localspec.chat.session import ChatSession
 from localspec.chat.status import format_note
 from localspec.chat.tokens.marking import GHOSTS, GhostMode, MarkMode, ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.runtime.messages import Message, Role
-from localspec.tui.conversation.transcript import Transcript
-from localspec.tui.conversation.turn_view import TurnView
+from localspec.tui.controllers.turns import TurnController
 from localspec.tui.keys.bindings import key_of
 from localspec.tui.keys.handling import handles
 from localspec.tui.screens.inspector import InspectorScreen
@@ -32,24 +30,21 @@ class MarkingController:
 
     def __init__(
         self,
-        session: ChatSession,
-        transcript: Transcript,
+        turns: TurnController,
         palette: Callable[[], Palette],
         wake: Callable[[], None],
-        say: Callable[[str], None],
         with_files: Callable[[str], str],
-        *,
-        new_here: bool = False,
+        new_here: bool,
     ) -> None:
         """``with_files`` gives a message of the command with the files that it mentions.
 
         ``new_here``: this is the reader's first conversation.
         """
-        self._session = session
-        self._transcript = transcript
+        self._session = turns.session
+        self._transcript = turns.transcript
         self._palette = palette
         self._wake = wake
-        self._say = say
+        self._say = turns.say
         self._with_files = with_files
         self._new_here = new_here
 
@@ -180,21 +175,18 @@ class MarkingController:
         """Ask for the probabilities of replies on screen that are marked by heat, the newest first."""
         if self._text_alone() is not None:
             return
-        views = [(turn, self._transcript.pages.view(turn)) for turn in reversed(self._transcript.pages.turns)]
-        hot = [turn for turn, view in views if view is not None and view.display and self._is_hot(view)]
+        pages = self._transcript.pages
+        hot = [
+            turn
+            for turn in reversed(pages.turns)
+            if (view := pages.view(turn)) is not None and view.display and pages.formats.of(view).marks is MarkMode.HEAT
+        ]
         for turn in hot:
             self._session.recall(turn)
         self._session.token_queries.weigh(hot)
 
-    def _is_hot(self, turn_view: TurnView) -> bool:
-        return self._transcript.pages.formats.of(turn_view).marks is MarkMode.HEAT
-
     def _turn_in(self, view: TokenView) -> Turn | None:
-        for turn in self._transcript.pages.turns:
-            turn_view = self._transcript.pages.view(turn)
-            if turn_view is not None and turn_view.reply.tokens is view:
-                return turn
-        return None
+        return next((each.turn for each in self._transcript.pages.views if each.reply.tokens is view), None)
 
     def _chosen(self) -> Turn | None:
         selected = self._transcript.selected

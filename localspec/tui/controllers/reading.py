@@ -13,12 +13,10 @@ from localspec.chat.commands.conversations import EXPORT, RENAME
 from localspec.chat.commands.turns import CODE, COPY, FAST, LINKS, PASSAGES, THOUGHTS
 from localspec.chat.exporting import export
 from localspec.chat.markdown import code_blocks, links_of
-from localspec.chat.session import ChatSession
 from localspec.chat.turn import Turn
 from localspec.tui.controllers.turns import NOTHING_SAID, TurnController
 from localspec.tui.conversation.summary_view import SummaryView
 from localspec.tui.conversation.turn_notes import copied_note
-from localspec.tui.conversation.turn_view import TurnView
 from localspec.tui.keys.handling import handles
 from localspec.tui.screens.links import LinksScreen
 from localspec.tui.terminal.clipboard import copy
@@ -27,8 +25,8 @@ from localspec.tui.terminal.clipboard import copy
 class ReadingController:
     """Handles the commands that change no turn."""
 
-    def __init__(self, session: ChatSession, turns: TurnController) -> None:
-        self._session = session
+    def __init__(self, turns: TurnController) -> None:
+        self._session = turns.session
         self._turns = turns
         self._say = turns.say
         self._copied: tuple[Turn, int] | None = None
@@ -173,7 +171,7 @@ class ReadingController:
         """Show the files and passages that went with the question, or fold them away."""
         turn = self._turns.chosen
         view = self._turns.transcript.pages.view(turn) if turn else None
-        if not isinstance(view, TurnView) or not view.unfold_files():
+        if view is None or not view.unfold_files():
             self._say("No file went with this question.")
 
 

@@ -6,9 +6,13 @@ engine's speed.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
+from textual.content import Content
+from textual.widgets import Static
+
+from localspec.base.errors import LocalSpecError
+from localspec.base.visible import visible_line
 from localspec.chat.answer_queue import AnswerQueue
 from localspec.chat.changes import (
     Began,
@@ -23,7 +27,6 @@ from localspec.chat.changes import (
 )
 from localspec.chat.frame_rate import FRAME_S, FrameRate
 from localspec.chat.pending import PendingMessages
-from localspec.chat.session import ChatSession
 from localspec.chat.settings.controller import SettingsController
 from localspec.chat.tokens.marking import GhostMode
 from localspec.chat.turn import Turn
@@ -34,12 +37,34 @@ from localspec.tui.controllers.notices import NoticeController
 from localspec.tui.controllers.pairs import PairController
 from localspec.tui.controllers.summaries import SummaryController
 from localspec.tui.controllers.turns import TurnController
+from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.tokens.ghost_timer import GhostTimer
-from localspec.tui.widgets.complaint import Complaint
 
 FRAMES_PER_FIGURES = 3
 """The figures are drawn at every third frame: a person cannot read them faster."""
+
+
+class Complaint:
+    """The error of a pair, below the conversation until a pair is loaded; at most one at a time."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self._transcript = transcript
+
+    def show(self, error: LocalSpecError, advice: str = "") -> None:
+        """Show an error and what to do next, in place of an earlier one."""
+        self.withdraw()
+        next_step = visible_line(f"{error.hint} {advice}".strip())
+        text = Content.assemble(visible_line(error.message), " ", (next_step, "$foreground"))
+        self._transcript.run_worker(self._add(Static(text, classes="load-error")))
+
+    def withdraw(self) -> None:
+        """Remove the error: a pair is loaded."""
+        self._transcript.query(".load-error").remove()
+
+    async def _add(self, widget: Static) -> None:
+        await self._transcript.add(widget)
+        self._transcript.call_after_refresh(self._transcript.scroll_end, animate=False)
 
 
 class ReplyController:
@@ -47,7 +72,6 @@ class ReplyController:
 
     def __init__(
         self,
-        session: ChatSession,
         inbox: AnswerQueue,
         turns: TurnController,
         marking: MarkingController,
@@ -59,12 +83,12 @@ class ReplyController:
         notices: NoticeController,
         calls: CallController,
         draw_figures: Callable[[], object],
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float],
     ) -> None:
         """``draw_figures`` draws the rows around the conversation; it is called now and then, and after the last."""
         self.complaint = Complaint(turns.transcript)
         """The error of a pair that cannot be loaded."""
-        self._session = session
+        self._session = turns.session
         self._inbox = inbox
         self._turns = turns
         self._marking = marking

@@ -20,20 +20,13 @@ from localspec.tui.tokens.palette import Palette
 NOTHING_SAID = "Nothing has been said yet."
 _BUSY = "A reply is under way; {stop} stops it, then this is possible."
 
-Say = Callable[[str], None]
-
 
 class TurnController:
     """Draws the turns of the session, for the controllers of editing, reading and summaries too."""
 
-    def __init__(
-        self,
-        session: ChatSession,
-        palette: Callable[[], Palette],
-        say: Say,
-    ) -> None:
+    def __init__(self, session: ChatSession, palette: Callable[[], Palette], say: Callable[[str], None]) -> None:
         self.session = session
-        self.transcript = Transcript(self._make)
+        self.transcript = Transcript(self._make, self._let_go)
         self.say = say
         self.keymap = Keymap({})
         """The keys that notices name."""
@@ -110,7 +103,7 @@ class TurnController:
                 turn.unload()
             await self.transcript.pages.remake(turn)
 
-    def let_go(self, turn: Turn) -> None:
+    def _let_go(self, turn: Turn) -> None:
         """Forget the tokens of a turn that is far away; they can be read again."""
         if turn not in (self.session.last, self.session.current):
             self.session.thread.unload(turn)
@@ -132,7 +125,7 @@ class TurnController:
         view = SummaryView(turn, self._palette)
         if turn is not self.session.current:
             view.reply.finish()
-            view.note(closing_note(turn.reply))
+            view.note.say(closing_note(turn.reply))
         return view
 
     def _label(self, view: TurnView) -> None:
@@ -145,4 +138,4 @@ class TurnController:
         view.draw_question(version_note(question))
         under_way = turn is self.session.current or turn in self.session.waiting
         view.set_class(not under_way and not turn.said, "-silent")
-        view.note("" if under_way else turn_note(turn, replies))
+        view.note.say("" if under_way else turn_note(turn, replies))

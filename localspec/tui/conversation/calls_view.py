@@ -21,11 +21,11 @@ class CallsView(Static):
     """Folded at first; a click unfolds it."""
 
     DEFAULT_CSS = """
-    CallsView { height: auto; color: $quiet; margin: 1 0 0 2; display: none; }
+    CallsView { color: $quiet; margin: 1 0 0 2; display: none; }
     CallsView.-folded { text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
-    def __init__(self, results: Sequence[Node] = ()) -> None:
+    def __init__(self, results: Sequence[Node]) -> None:
         super().__init__("", markup=False)
         self._rows = _rows(results)
         self._unfolded = False

@@ -8,8 +8,7 @@ here: Textual would lay out everything to find the place of a widget that cannot
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator
 from itertools import groupby
 
 from textual.containers import VerticalScroll
@@ -41,19 +40,14 @@ class NearPages:
         self._fill = fill
         self._let_go = let_go
         self._place = place
-        self._lock = asyncio.Lock()
+        self.lock = asyncio.Lock()
+        """Held while widgets are mounted, drawn or removed; no page is filled or emptied meanwhile."""
         self._opening = False
 
     @property
     def pages(self) -> list[Page]:
         """All pages, near or far."""
         return [child for child in self._pane.children if isinstance(child, Page)]
-
-    @asynccontextmanager
-    async def held(self) -> AsyncIterator[None]:
-        """Keep pages from being filled or emptied, while widgets are mounted, drawn or removed."""
-        async with self._lock:
-            yield
 
     def look(self) -> None:
         """Fold the pages that are no longer near, and begin to open those that have come near.
@@ -83,7 +77,7 @@ class NearPages:
 
     async def open(self, page: Page) -> None:
         """Draw a page's turns and put them into the layout."""
-        async with self.held():
+        async with self.lock:
             if page.is_attached:
                 await self._fill(page)
                 page.unfold()
@@ -129,12 +123,12 @@ class NearPages:
             self._opening = False
 
     async def _empty(self, page: Page) -> None:
-        async with self.held():
+        async with self.lock:
             if not page.folded:
                 return  # the reader has come back meanwhile
             for view in page.views:
                 self._let_go(view)
-            await page.clear()
+            await page.remove_children()
 
 
 def _is_chosen(page: Page) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from textual.containers import Vertical
+from textual.containers import VerticalGroup
 from textual.geometry import Size
 
 from localspec.chat.turn import Turn
@@ -19,10 +19,8 @@ CHARACTERS_PER_PAGE = 6_000
 """The most that a page holds, and so the most that is drawn at once; a single turn may be longer."""
 
 
-class Page(Vertical, SingleLayoutPane):
+class Page(VerticalGroup, SingleLayoutPane):
     """Turns below one another; folded, an empty area of the same height or no part of the layout."""
-
-    DEFAULT_CSS = "Page { height: auto; }"
 
     def __init__(self, turns: Iterable[Turn] = (), rows: int | None = None) -> None:
         """A page; with ``rows`` it is folded and without widgets until ``NearPages`` opens it."""
@@ -31,13 +29,9 @@ class Page(Vertical, SingleLayoutPane):
         """The turns of the page, with or without widgets."""
         self.rows = rows or 0
         """Its height when it was last drawn, or an estimate."""
-        self._folded = rows is not None
+        self.folded = rows is not None
         self._room = 0
-        self.display = not self._folded
-
-    @property
-    def folded(self) -> bool:
-        return self._folded
+        self.display = not self.folded
 
     @property
     def views(self) -> list[TurnView]:
@@ -46,13 +40,13 @@ class Page(Vertical, SingleLayoutPane):
 
     def fold(self) -> None:
         """Take the turns out of the layout; ``stand_for`` sets the height that is left in their place."""
-        self._folded, self._room = True, -1
+        self.folded, self._room = True, -1
         for view in self.views:
             view.display = False
 
     def unfold(self) -> None:
         """Put the turns back into the layout."""
-        self._folded = False
+        self.folded = False
         self.styles.height = "auto"
         for view in self.views:
             view.display = True
@@ -65,12 +59,8 @@ class Page(Vertical, SingleLayoutPane):
             self.display = rows > 0
             self.styles.height = rows
 
-    async def clear(self) -> None:
-        """Remove the widgets."""
-        await self.remove_children()
-
     def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
-        if not self._folded:
+        if not self.folded:
             self.rows = size.height
         return super()._size_updated(size, virtual_size, container_size, layout)
 

@@ -12,7 +12,7 @@ from localspec.runtime.reasoning import Reasoning
 class ReasoningView(Static):
     """Folded at first."""
 
-    DEFAULT_CSS = "ReasoningView { height: auto; color: $quiet; margin: 0 0 1 0; }"
+    DEFAULT_CSS = "ReasoningView { color: $quiet; margin: 0 0 1 0; }"
 
     def __init__(self) -> None:
         super().__init__("")

@@ -21,7 +21,8 @@ class ReplyFormats:
         """The format of replies that have none of their own."""
         self.ghosts = GhostMode.BRIEF
         self._near = near
-        self._deferred: list[TurnView] = []
+        self.deferred: list[TurnView] = []
+        """Finished replies that stay as they are until ``apply_deferred``."""
 
     def of(self, view: TurnView) -> ReplyFormat:
         """The turn's own format, or else the common one."""
@@ -33,24 +34,11 @@ class ReplyFormats:
         for view in views:
             view.own_format = None
 
-    def defer(self, view: TurnView) -> None:
-        """Leave a finished reply as it is until ``apply_deferred``."""
-        self._deferred.append(view)
-
-    def forget(self) -> None:
-        """Drop the deferred turns: they are gone from the screen."""
-        self._deferred.clear()
-
-    @property
-    def has_deferred(self) -> bool:
-        """True while finished replies wait for ``apply_deferred``."""
-        return bool(self._deferred)
-
     async def apply_deferred(self) -> None:
         """Apply the format to the deferred turns, oldest first."""
-        async with self._near.held():
-            while self._deferred:
-                await self.apply(self._deferred.pop(0))
+        async with self._near.lock:
+            while self.deferred:
+                await self.apply(self.deferred.pop(0))
 
     async def apply(self, view: TurnView) -> None:
         """Apply the format to one turn. The caller holds ``near``."""
@@ -60,7 +48,7 @@ class ReplyFormats:
 
     async def apply_near(self) -> None:
         """Apply the format to every turn in the layout; folded turns get it when they are next shown."""
-        async with self._near.held():
+        async with self._near.lock:
             for page in self._near.pages:
                 for view in page.views if not page.folded else ():
                     await self.apply(view)

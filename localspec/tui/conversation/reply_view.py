@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import VerticalGroup
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
@@ -29,13 +29,11 @@ MARKDOWN_CHARACTERS = 40_000
 """Longer replies stay tokens: to lay them out as Markdown takes seconds."""
 
 
-class ReplyView(Vertical, SingleLayoutPane):
+class ReplyView(VerticalGroup, SingleLayoutPane):
     """Grows by ``tokens.extend``; ``finish`` completes it; ``show`` sets the format."""
 
     DEFAULT_CSS = """
-    ReplyView { height: auto; }
     ReplyView.-unsaid { display: none; }
-    ReplyView .lead { height: auto; }
     ReplyView Markdown { padding: 0; margin: 0; background: transparent; }
     ReplyView Markdown > MarkdownBlock:last-child { margin-bottom: 0; }
     ReplyView MarkdownFence { background: $surface; margin: 0 0 1 0; }
@@ -43,7 +41,6 @@ class ReplyView(Vertical, SingleLayoutPane):
     ReplyView MarkdownFence:light { background: $surface; }
     ReplyView MarkdownTable:light { background: transparent; }
     ReplyView MarkdownFence > Label { padding: 0 1; width: 100%; }
-    ReplyView MarkdownTable { background: transparent; margin: 0 0 1 0; }
     ReplyView MarkdownTableContent { keyline: none; grid-gutter: 0 1; }
     ReplyView MarkdownTableContent > .cell, ReplyView MarkdownTableContent > .header { padding: 0; }
     ReplyView MarkdownTableContent > .header { color: $quiet; }

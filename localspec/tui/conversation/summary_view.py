@@ -20,7 +20,7 @@ class SummaryView(TurnView):
 
     DEFAULT_CSS = """
     SummaryView .prompt { text-style: none; color: $quiet; }
-    SummaryView.-folded ReplyView, SummaryView.-folded .note { display: none; }
+    SummaryView.-folded ReplyView { display: none; }
     """
 
     def __init__(self, turn: Turn, palette: Callable[[], Palette]) -> None:

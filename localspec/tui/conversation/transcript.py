@@ -46,32 +46,15 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
     class Shown(Message):
         """Turns have come on screen, or have another format."""
 
-    class LetGo(Message):
-        """A turn is far away and has lost its widget."""
-
-        def __init__(self, turn: Turn) -> None:
-            super().__init__()
-            self.turn = turn
-
-    def __init__(self, make: Callable[[Turn], TurnView]) -> None:
-        """``make`` makes the widget of a turn as it is now."""
+    def __init__(self, make: Callable[[Turn], TurnView], let_go: Callable[[Turn], object]) -> None:
+        """``make`` makes the widget of a turn as it is now; ``let_go`` is called with a turn that loses its widget."""
         super().__init__()
-        self._following = True
-        self.pages = TurnPages(
-            self,
-            make,
-            self._place,
-            shown=lambda: self.post_message(self.Shown()),
-            let_go=lambda turn: self.post_message(self.LetGo(turn)),
-        )
+        self.following = True
+        """True while the newest text is kept in view."""
+        self.pages = TurnPages(self, make, self._place, lambda: self.post_message(self.Shown()), let_go)
         """The turns, and the widgets of those that have one."""
         self._formats = self.pages.formats
         self._selection = self.pages.selection
-
-    @property
-    def following(self) -> bool:
-        """True while the newest text is kept in view."""
-        return self._following
 
     # What is shown
 
@@ -135,8 +118,8 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
 
     def finish(self, view: TurnView) -> None:
         """Apply the format to a finished reply, as soon as that cannot move the text the reader looks at."""
-        self._formats.defer(view)
-        if self._following:
+        self._formats.deferred.append(view)
+        if self.following:
             self.run_worker(self._formats.apply_deferred())
 
     @work(group="view", exclusive=True)
@@ -167,7 +150,6 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
         self._selection.choose(view)
 
     def unselect(self) -> None:
-        """Choose no turn."""
         self._selection.clear()
 
     def _go_to(self, view: TurnView) -> None:
@@ -197,10 +179,10 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
 
     def _place(self) -> ReadingPlace | None:
         """The place to keep in view; None while the newest text is followed."""
-        return None if self._following else ReadingPlace.find(self, self.pages.views)
+        return None if self.following else ReadingPlace.find(self, self.pages.views)
 
     def _keep(self, place: ReadingPlace | None) -> None:
-        if place is not None and not self._following:
+        if place is not None and not self.following:
             place.keep(self)
 
     def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
@@ -211,7 +193,7 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
 
     def _scroll_update(self, virtual_size: Size) -> None:
         """Avoid a layout of the whole screen, which Textual (8.2) does when a hidden scroll bar gets another size."""
-        if not self._following:
+        if not self.following:
             super()._scroll_update(virtual_size)
             return
         self._refresh_scrollbars()
@@ -236,9 +218,9 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
         """Take in the new scroll position: following or not, and the pages near it."""
         self.pages.near.look()
         following = not self._anchor_released
-        if following != self._following:
-            self._following = following
+        if following != self.following:
+            self.following = following
             self.styles.scrollbar_visibility = "hidden" if following else "visible"
             self.post_message(self.Followed(following))
-            if following and self._formats.has_deferred:
+            if following:
                 self.run_worker(self._formats.apply_deferred())

@@ -59,7 +59,7 @@ class TurnPages:
 
     async def add(self, turn: Turn) -> TurnView:
         """Append a turn on a page of its own: a page is laid out again with every line that a reply grows."""
-        async with self.near.held():
+        async with self.near.lock:
             page = Page()
             page.turns.append(turn)
             await self._pane.mount_all([page])
@@ -69,9 +69,8 @@ class TurnPages:
         return view
 
     async def clear(self) -> None:
-        """Remove everything on the pane."""
-        async with self.near.held():
-            self.formats.forget()
+        async with self.near.lock:
+            self.formats.deferred.clear()
             self.selection.forget()
             self._views.clear()
             await self._pane.remove_children()
@@ -81,7 +80,7 @@ class TurnPages:
         shown = self.turns
         same = (a is b for a, b in zip(shown, turns, strict=False))
         kept_n = next((n for n, equal in enumerate(same) if not equal), min(len(shown), len(turns)))
-        async with self.near.held():
+        async with self.near.lock:
             await self._cut(kept_n)
         rest = turns[kept_n:]
         width = max(20, min(self._pane.size.width, 92) - 6)
@@ -95,8 +94,7 @@ class TurnPages:
             await self.near.open(last[0])
 
     async def remake(self, turn: Turn) -> None:
-        """Make the turn's widget again."""
-        async with self.near.held():
+        async with self.near.lock:
             old = self._views.get(turn)
             if old is None or not isinstance(old.parent, Page):
                 return  # it is far away, and drawn when it comes near
@@ -110,7 +108,7 @@ class TurnPages:
 
     async def discard(self, turn: Turn) -> None:
         """Remove a turn, such as a message that was withdrawn."""
-        async with self.near.held():
+        async with self.near.lock:
             view = self._views.pop(turn, None)
             for page in self.pages:
                 if turn in page.turns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import VerticalGroup
 from textual.content import Content
 from textual.widgets import Static
 
@@ -26,17 +26,17 @@ PROMPT_ROWS = 20
 """The longest message that is shown whole, in lines."""
 
 
-class TurnView(Vertical, SingleLayoutPane):
+class TurnView(VerticalGroup, SingleLayoutPane):
     """A turn on screen, made as the turn is now and changed as it goes on."""
 
     DEFAULT_CSS = """
-    TurnView { height: auto; padding: 0 2; margin: 1 0 0 0; }
-    TurnView .prompt { text-style: bold; height: auto; }
+    TurnView { padding: 0 2; margin: 1 0 0 0; }
+    TurnView .prompt { text-style: bold; }
     TurnView Pictures { margin: 0 0 0 2; }
     TurnView ReplyView { margin: 1 0 0 2; }
-    TurnView .files { color: $quiet; height: auto; margin: 0 0 1 2; }
-    TurnView .note { color: $quiet; margin: 1 0 0 2; height: auto; display: none; }
-    TurnView .error { color: $error; margin: 1 0 0 2; height: auto; display: none; }
+    TurnView .files { color: $quiet; margin: 0 0 1 2; }
+    TurnView .note { color: $quiet; margin: 1 0 0 2; display: none; }
+    TurnView .error { color: $error; margin: 1 0 0 2; display: none; }
     TurnView.-queued .prompt { text-style: dim; }
     TurnView.-queued ReplyView, TurnView.-silent ReplyView { display: none; }
     TurnView.-unasked .prompt { display: none; }
@@ -57,25 +57,20 @@ class TurnView(Vertical, SingleLayoutPane):
         self._files.display = False
         images = images_in(turn.prompt)
         self._pictures = Pictures(3, images) if images else None
-        self._question = Static(self._asked(), classes="prompt")
+        self.prompt_row = Static(self._asked(), classes="prompt")
         self.calls = CallsView(turn.results)
-        self._note = Note()
+        self.note = Note()
         self._error = Static("", classes="error")
 
     def compose(self) -> ComposeResult:
         if self._pictures is not None:
             yield self._pictures
         yield self._files
-        yield self._question
+        yield self.prompt_row
         yield self.reply
         yield self.calls
         yield self._error
-        yield self._note
-
-    @property
-    def prompt_row(self) -> Static:
-        """The widget of the message."""
-        return self._question
+        yield self.note
 
     def begin(self) -> None:
         """Show that the message is being answered."""
@@ -98,11 +93,7 @@ class TurnView(Vertical, SingleLayoutPane):
     def draw_question(self, version: str | None = None) -> None:
         """Draw the message, with its version (as 2/3) if there are others."""
         self._version = self._version if version is None else version
-        self._question.update(self._asked())
-
-    def note(self, text: str) -> None:
-        """Show a note under the reply; none if empty."""
-        self._note.say(text)
+        self.prompt_row.update(self._asked())
 
     def fail(self, error: LocalSpecError) -> None:
         """Show the error and what to do next, where the text stopped."""

@@ -43,11 +43,7 @@ def app_bindings() -> list[BindingType]:
 
     Help comes after whatever has the focus, which a letter may be typed into.
     """
-    return [
-        _binding(QUIT, show=False, priority=True),
-        _binding(PALETTE, show=False, priority=True),
-        _binding(HELP, show=False),
-    ]
+    return [_binding(QUIT, priority=True), _binding(PALETTE, priority=True), _binding(HELP)]
 
 
 def textual_keymap(keymap: Keymap) -> dict[str, str]:
@@ -65,12 +61,11 @@ def key_of(node: DOMNode, command: Command) -> str:
     return "" if keys.startswith(_UNBOUND) else key_label(keys)
 
 
-def _binding(command: Command, *, show: bool | None = None, priority: bool = False) -> Binding:
+def _binding(command: Command, *, priority: bool = False) -> Binding:
     return Binding(
         command.keys,
         f"command('{command.id}')",
         capitalised(command.title),
-        show=command.hinted if show is None else show,
         priority=priority,
         id=command.id,
         tooltip=command.help,

@@ -19,60 +19,26 @@ from localspec.tui.keys.bindings import prompt_bindings
 from localspec.tui.keys.handling import CommandTarget, handles
 
 
-class Owner(Protocol):
-    """The prompt around the area, as the area calls it."""
-
-    def send(self) -> None: ...
-
-    def complete(self) -> None: ...
-
-    def step(self, direction: int) -> bool:
-        """Up or down where the cursor cannot go further; False if that did nothing."""
-        ...
-
-    def step_in_list(self, direction: int) -> bool:
-        """Up or down while a list is open; False if none is."""
-        ...
-
-    def dismiss(self) -> bool:
-        """Close the list above the prompt; False if none is open."""
-        ...
-
-    def paste(self, text: str) -> str:
-        """Return the text to insert for something pasted."""
-        ...
-
-    def mark_inside(self, line: str, column: int) -> tuple[int, int] | None:
-        """Return the columns of the mark whose inside a place is in; None if it is in none."""
-        ...
-
-
 class PromptParts(Protocol):
-    """The prompt as its list and its attachments use it."""
+    """The prompt, as its text area, its list and its attachments use it; ``Prompt`` says what each does."""
 
     @property
     def area(self) -> PromptArea: ...
 
     @property
-    def history(self) -> PromptHistory:
-        """The messages sent before."""
-        ...
+    def history(self) -> PromptHistory: ...
 
     @property
     def text(self) -> str: ...
 
     @property
-    def written(self) -> WrittenMessage:
-        """The message as it stands, also while the line is used to search."""
-        ...
+    def written(self) -> WrittenMessage: ...
 
     @property
     def region(self) -> Region: ...
 
     @property
-    def troubled(self) -> bool:
-        """True if an error is shown that the user has not typed on from."""
-        ...
+    def troubled(self) -> bool: ...
 
     def put(self, written: WrittenMessage) -> None: ...
 
@@ -92,13 +58,25 @@ class PromptParts(Protocol):
 
     def weigh(self) -> None: ...
 
+    def complete(self) -> None: ...
+
+    def step(self, direction: int) -> bool: ...
+
+    def step_in_list(self, direction: int) -> bool: ...
+
+    def dismiss(self) -> bool: ...
+
+    def paste(self, text: str) -> str: ...
+
+    def mark_inside(self, line: str, column: int) -> tuple[int, int] | None: ...
+
 
 class BoundArea(TextArea, CommandTarget):
     """A text area whose keys are those of its place, also where a text area would insert them."""
 
     def __init__(self, text: str = "", placeholder: str = "") -> None:
         super().__init__(
-            text, soft_wrap=True, show_line_numbers=False, highlight_cursor_line=False, placeholder=placeholder
+            text, show_line_numbers=False, highlight_cursor_line=False, compact=True, placeholder=placeholder
         )
 
     async def _on_key(self, event: events.Key) -> None:
@@ -157,7 +135,7 @@ class PromptArea(BoundArea):
 
     BINDINGS: ClassVar[list[BindingType]] = prompt_bindings()
 
-    def __init__(self, owner: Owner, placeholder: str) -> None:
+    def __init__(self, owner: PromptParts, placeholder: str) -> None:
         super().__init__(placeholder=placeholder)
         self._owner = owner
 

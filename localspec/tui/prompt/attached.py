@@ -22,7 +22,7 @@ class Attached(Static):
     """Path, size and tokens of each; not there while nothing is attached."""
 
     DEFAULT_CSS = """
-    Attached { height: auto; color: $quiet; display: none; }
+    Attached { color: $quiet; display: none; }
     """
 
     def __init__(self) -> None:

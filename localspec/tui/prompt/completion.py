@@ -20,7 +20,7 @@ class CompletionList(Static):
 
     DEFAULT_CSS = """
     CompletionList {
-        overlay: screen; display: none; width: 100%; height: auto; padding: 0 2;
+        overlay: screen; display: none; width: 100%; padding: 0 2;
         background: $panel; color: $foreground; text-wrap: nowrap; text-overflow: ellipsis;
     }
     """
@@ -30,39 +30,31 @@ class CompletionList(Static):
 
     def __init__(self) -> None:
         super().__init__("")
-        self._offer: CompletionOffer | None = None
+        self.offer: CompletionOffer | None = None
+        """The open list; None while it is closed."""
         self._marked = 0
         self._top = 0
         self._room = MAX_ROWS
-        self._gone_to = False
-
-    @property
-    def gone_to(self) -> bool:
+        self.gone_to = False
         """True if the user went to the highlighted row, by key or mouse."""
-        return self._gone_to
-
-    @property
-    def offer(self) -> CompletionOffer | None:
-        """The open list; None while it is closed."""
-        return self._offer
 
     @property
     def choice(self) -> Completion | None:
         """The marked one."""
-        return self._offer.choices[self._marked] if self._offer and self._offer.choices else None
+        return self.offer.choices[self._marked] if self.offer and self.offer.choices else None
 
     def show(self, offer: CompletionOffer | None, room: int) -> None:
         """Open the list with at most ``room`` rows, or close it if there is nothing to say."""
         if offer is not None and not offer.choices and not offer.empty:
             offer = None
-        if offer == self._offer:
+        if offer == self.offer:
             return
-        same = offer is not None and self._offer is not None and offer.choices == self._offer.choices
-        self._offer = offer
+        same = offer is not None and self.offer is not None and offer.choices == self.offer.choices
+        self.offer = offer
         self._room = room
         if not same:
             self._marked = self._top = 0
-            self._gone_to = False
+            self.gone_to = False
         if offer is None:
             self.display = False
         else:
@@ -70,22 +62,22 @@ class CompletionList(Static):
 
     def redraw(self) -> None:
         """Draw again, after the width changed."""
-        if self._offer is not None:
-            self._draw(self._offer)
+        if self.offer is not None:
+            self._draw(self.offer)
 
     def move(self, step: int) -> None:
         """Mark another row; past the last comes the first."""
-        if self._offer is not None and self._offer.choices:
-            self._marked = (self._marked + step) % len(self._offer.choices)
-            self._gone_to = True
-            self._draw(self._offer)
+        if self.offer is not None and self.offer.choices:
+            self._marked = (self._marked + step) % len(self.offer.choices)
+            self.gone_to = True
+            self._draw(self.offer)
 
     def on_click(self, event: events.Click) -> None:
         """Choose the row that was clicked."""
         row = self._top + event.y
-        if self._offer is not None and row < min(len(self._offer.choices), self._top + self._choices_n(self._offer)):
+        if self.offer is not None and row < min(len(self.offer.choices), self._top + self._choices_n(self.offer)):
             self._marked = row
-            self._gone_to = True
+            self.gone_to = True
             self.post_message(self.Picked())
 
     def _choices_n(self, offer: CompletionOffer) -> int:

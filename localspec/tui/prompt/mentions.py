@@ -7,7 +7,6 @@ import asyncio
 from localspec.chat.commands.slash import find_command, is_command
 from localspec.chat.commands.watching import COMPARE, RACE
 from localspec.chat.compose.attaching import Attaching
-from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.mentions import written as written_path
 from localspec.chat.compose.message import Enclosures, WrittenMessage
 from localspec.chat.compose.weighing import Weighing
@@ -86,20 +85,12 @@ class Mentions:
         if path:
             self.attach(path)
 
-    def take_off(self, attachment: Attachment) -> None:
-        """Take an attachment off the message; its name stays in the text."""
-        self.attaching.refuse(attachment.path)
-
     def clear(self) -> None:
         """Begin another message."""
         self.attaching.clear()
         if self._held is not None:
             self._held = None
             self._prompt.say(NOT_SENT)
-
-    def leave(self) -> None:
-        """Give up files that are being read."""
-        self.attaching.clear()
 
     def _begin(self, paths: list[str], *, meant: bool = False) -> None:
         if paths:

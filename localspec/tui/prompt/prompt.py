@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import HorizontalGroup, VerticalGroup
 from textual.content import Content
 from textual.events import DescendantBlur, DescendantFocus, Event, Key
+from textual.message import Message
 from textual.widgets import Static, TextArea
 
 from localspec.base.errors import LocalSpecError
@@ -27,19 +27,18 @@ from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.cleaning import cleaned, cleaning_note
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory, Recall
 from localspec.chat.compose.mentions import written as written_path
-from localspec.chat.compose.message import Enclosures, WrittenMessage, joined
+from localspec.chat.compose.message import Enclosures, WrittenMessage, is_long, is_too_long, joined
+from localspec.chat.compose.token_counts import TokenCount
 from localspec.chat.compose.unsent import UNSENT, UnsentMessages
 from localspec.chat.compose.weighing import Weighing
 from localspec.chat.images.reading import pasted_image
 from localspec.chat.papers.meaning import Meaning
 from localspec.tui.keys.handling import handles
-from localspec.tui.prompt import messages
 from localspec.tui.prompt.after_pause import AfterPause
 from localspec.tui.prompt.area import PromptArea
 from localspec.tui.prompt.attached import Attached
 from localspec.tui.prompt.completion import CompletionList
 from localspec.tui.prompt.editor import edit_in
-from localspec.tui.prompt.folds import Folds
 from localspec.tui.prompt.mentions import Mentions
 from localspec.tui.prompt.offers import NamesOf, Offers
 from localspec.tui.widgets.pictures import Pictures
@@ -48,51 +47,71 @@ SAVE_AFTER_S = 1.0
 WEIGH_AFTER_S = 0.3
 
 
-def _busy(text: str) -> bool:
-    """Return False: there is no engine to count with."""
-    return False
-
-
-def _unheard(written: WrittenMessage) -> None:
-    """Do nothing: there is no engine to read ahead."""
-
-
-def _nothing() -> WrittenMessage | None:
-    """Return None: no message waits."""
-    return None
-
-
-class Prompt(Vertical):
+class Prompt(VerticalGroup):
     """The line with its mark, the attachments above it, and the list that floats over both."""
 
     DEFAULT_CSS = """
-    Prompt { height: auto; background: $surface; padding: 0 2; }
-    Prompt > Horizontal { height: auto; }
+    Prompt { background: $surface; padding: 0 2; }
     Prompt > Pictures { margin: 0 0 0 2; }
-    Prompt > #trouble { height: auto; color: $error; display: none; }
-    Prompt > Horizontal > Static { width: 2; height: 1; color: $accent; }
+    Prompt > #trouble { color: $error; display: none; }
+    Prompt > HorizontalGroup > Static { width: 2; height: 1; color: $accent; }
     Prompt PromptArea {
-        width: 1fr; height: auto; min-height: 1; max-height: 10; padding: 0; border: none;
-        background: $surface; color: $foreground; scrollbar-size-vertical: 1;
+        height: auto; min-height: 1; max-height: 10; padding: 0; scrollbar-size-vertical: 1;
     }
-    Prompt PromptArea:focus { border: none; }
     Prompt PromptArea .text-area--placeholder { color: $quiet; }
-    Prompt PromptArea .text-area--cursor-line { background: $surface; }
     """
 
-    Submitted: TypeAlias = messages.Submitted
-    Typed: TypeAlias = messages.Typed
-    Noted: TypeAlias = messages.Noted
-    Counted: TypeAlias = messages.Counted
+    class Submitted(Message):
+        """The user sent a message."""
+
+        def __init__(self, written: WrittenMessage) -> None:
+            super().__init__()
+            self.written = written
+
+        @property
+        def text(self) -> str:
+            """The text as it was written."""
+            return self.written.text
+
+    class Typed(Message):
+        """The text changed."""
+
+        def __init__(self, text: str, *, by_hand: bool) -> None:
+            super().__init__()
+            self.text = text
+            self.by_hand = by_hand
+            """True if it changed by a key, False if all at once."""
+
+    class Noted(Message):
+        """A note about what the user did."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class PassagesChanged(Message):
+        """Other passages may fit the message, as more is known of what they mean."""
+
+    class Counted(Message):
+        """The number of tokens of the message; None if it is empty."""
+
+        def __init__(self, count: TokenCount | None) -> None:
+            super().__init__()
+            self.count = count
+
+        @property
+        def text(self) -> str:
+            """The number in words; empty for an empty message."""
+            return "" if self.count is None else str(self.count)
 
     def __init__(
         self,
         placeholder: str,
         *,
-        ask: Callable[[str], bool] = _busy,
-        withdraw: Callable[[], WrittenMessage | None] = _nothing,
+        ask: Callable[[str], bool] = lambda text: False,
+        withdraw: Callable[[], WrittenMessage | None] = lambda: None,
         waiting: Callable[[], Sequence[WrittenMessage]] = tuple,
-        paused: Callable[[WrittenMessage], None] = _unheard,
+        paused: Callable[[WrittenMessage], object] = lambda written: None,
         examples: Callable[[], Sequence[str]] = tuple,
         meaning: Meaning | None = None,
         data_folder: Path | None = None,
@@ -109,8 +128,6 @@ class Prompt(Vertical):
         self.enclosures = Enclosures(meaning)
         self._meaning = meaning
         self.history = PromptHistory(folder / SENT_MESSAGES)
-        self._folds = Folds(self.enclosures, self.area)
-        self.mark_inside = self._folds.inside  # see ``area.Owner``
         self._unsent = UnsentMessages(folder / UNSENT)
         self._weighing = Weighing(ask)
         self._mentions = Mentions(self, self.enclosures, self._weighing, meaning)
@@ -139,13 +156,13 @@ class Prompt(Vertical):
         yield self._trouble
         yield self._pictures
         yield self._attached
-        with Horizontal():
+        with HorizontalGroup():
             yield self._mark
             yield self.area
 
     def on_mount(self) -> None:
         if self._meaning is not None:
-            self._meaning.news = lambda: self.post_message(messages.PassagesChanged())
+            self._meaning.news = lambda: self.post_message(self.PassagesChanged())
 
     def on_resize(self) -> None:
         self._offers.list.redraw()
@@ -156,7 +173,7 @@ class Prompt(Vertical):
         self._offers.refresh()
 
     def on_unmount(self) -> None:
-        self._mentions.leave()
+        self._mentions.attaching.clear()
         self.save(leaving=True)
 
     # What is written
@@ -289,7 +306,7 @@ class Prompt(Vertical):
         """The engine's answer to ``ask``."""
         self._weighing.counted(n)
         for attachment, error in self._weighing.too_large(self.written.as_read):
-            self._mentions.take_off(attachment)
+            self._mentions.attaching.refuse(attachment.path)
             self.complain(str(error))
         self._show_weight()
 
@@ -322,7 +339,7 @@ class Prompt(Vertical):
         event.stop()
         self._offers.refresh()
 
-    def on_prompt_passages_changed(self, event: messages.PassagesChanged) -> None:
+    def on_prompt_passages_changed(self, event: PassagesChanged) -> None:
         """More is known of what the attached files mean."""
         event.stop()
         if self._meaning is not None and self._meaning.trouble:
@@ -343,17 +360,25 @@ class Prompt(Vertical):
             return
         if not is_command(written.text):
             self.history.add(written)
-        self._submit(written)
+        self.enclosures.clear()
+        self._mentions.clear()
+        self.set_text("")
+        self.save()
+        self.post_message(self.Submitted(written))
 
     def complete(self) -> None:
         """Tab: take the highlighted row, or unfold the paste at the cursor."""
         if self._offers.accept(into=True):
             return
-        if not self._folds.unfold():
+        mark = self.enclosures.mark_around(self.text, self.area.index)
+        pasted = self.enclosures.pasted(mark[0]) if mark is not None else ""
+        if is_too_long(pasted):
             self.complain("This text is too long to be changed here; /editor opens it in your own editor.")
+        elif mark is not None:
+            self.area.put(pasted, mark.start(), mark.end())
 
     def step_in_list(self, direction: int) -> bool:
-        """See ``area.Owner``."""
+        """Up or down while a list is open; False if none is."""
         return self._offers.move(direction)
 
     def step(self, direction: int) -> bool:
@@ -367,7 +392,7 @@ class Prompt(Vertical):
         return found is not None
 
     def dismiss(self) -> bool:
-        """See ``area.Owner``."""
+        """Close the list above the prompt; False if none is open."""
         return self._offers.dismiss()
 
     def paste(self, text: str) -> str:
@@ -380,7 +405,12 @@ class Prompt(Vertical):
         if image := pasted_image(text):
             self.attach(image)
             return f"{written_path(image)} "
-        return self._folds.folded(text)
+        return self.enclosures.fold(text) if is_long(text) else text
+
+    def mark_inside(self, line: str, column: int) -> tuple[int, int] | None:
+        """The columns of the mark whose inside a place is in; None if it is in none."""
+        mark = self.enclosures.mark_around(line, column)
+        return mark.span() if mark is not None and mark.start() < column < mark.end() else None
 
     # What commands do
 
@@ -396,13 +426,11 @@ class Prompt(Vertical):
 
     @handles(RECALL)
     def search_sent(self) -> None:
-        """Search the messages sent before."""
         self._offers.search()
         self.area.focus()
 
     @handles(EDITOR)
     def edit_outside(self) -> None:
-        """Write on in the user's own editor."""
         try:
             text = edit_in(self.app.suspend, self.written.unfolded, os.environ)
         except LocalSpecError as error:
@@ -410,12 +438,5 @@ class Prompt(Vertical):
             return
         self._offers.dismiss()
         text, replaced_n = cleaned(text)
-        self.set_text(self._folds.shortened(text))
+        self.set_text(self.enclosures.fold(text) if is_too_long(text) else text.removesuffix("\n"))
         self.say(cleaning_note(replaced_n))
-
-    def _submit(self, written: WrittenMessage) -> None:
-        self.enclosures.clear()
-        self._mentions.clear()
-        self.set_text("")
-        self.save()
-        self.post_message(self.Submitted(written))

@@ -12,22 +12,13 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 
 from localspec.base.visible import visible, visible_line
-from localspec.chat.commands.places import (
-    APPROVAL_CHOOSE,
-    APPROVAL_DOWN,
-    APPROVAL_PAGE_DOWN,
-    APPROVAL_PAGE_UP,
-    APPROVAL_STOP,
-    APPROVAL_UP,
-    IN_APPROVAL,
-)
+from localspec.chat.commands import places
 from localspec.chat.tools.approvals import Approval
 from localspec.chat.tools.chain import ActiveCall
 from localspec.tui.keys.bindings import bindings_of
-from localspec.tui.keys.handling import CommandTarget, handles
-from localspec.tui.textual_fixes.compositor import RowModal
-from localspec.tui.widgets.bar import ReadableBar
-from localspec.tui.widgets.key_row import KeyRow
+from localspec.tui.keys.handling import handles
+from localspec.tui.screens.layouts import ChoiceList, DialogScreen
+from localspec.tui.widgets.key_row import KeyRow, titled
 
 _CHOICES = (
     (Approval.NO, "Not this time"),
@@ -41,52 +32,35 @@ _LONGEST_ABOUT = 240
 """A server's words may not push the arguments and the answers off the screen; `localspec mcp test` prints all."""
 
 
-class ApprovalScreen(RowModal[Approval | None], CommandTarget):
+class ApprovalScreen(DialogScreen[Approval | None]):
     """Returns the approval; None to stop the calls."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(IN_APPROVAL.commands)
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_APPROVAL.commands)
     DEFAULT_CSS = """
-    ApprovalScreen { align: center middle; background: $background 60%; }
-    ApprovalScreen #approval {
-        width: 90%; max-width: 92; height: auto; max-height: 90%; background: $surface; padding: 1 2;
-    }
-    ApprovalScreen #approval-title { color: $accent; text-style: bold; height: auto; max-height: 2; }
-    ApprovalScreen .approval-quiet { color: $quiet; height: auto; max-height: 4; }
+    ApprovalScreen .dialog-title { max-height: 2; margin: 0; }
     ApprovalScreen #approval-arguments {
         height: auto; max-height: 20vh; margin: 1 0; scrollbar-size-vertical: 1; scrollbar-background: $surface;
     }
-    ApprovalScreen #approval-arguments Static { height: auto; }
-    ApprovalScreen OptionList, ApprovalScreen OptionList:ansi, ApprovalScreen OptionList:focus {
-        height: auto; border: none; padding: 0; background: $surface; color: $foreground;
-    }
-    ApprovalScreen OptionList > .option-list--option { padding: 0; }
-    ApprovalScreen OptionList > .option-list--option-highlighted {
-        background: $panel; color: $foreground; text-style: bold;
-    }
-    ApprovalScreen #approval-keys { padding: 0; margin: 1 0 0 0; }
-    ApprovalScreen.-short #approval { padding: 0 2; max-height: 100%; }
-    ApprovalScreen.-short #approval-title, ApprovalScreen.-short .approval-quiet { max-height: 1; }
+    ApprovalScreen.-short .dialog-title, ApprovalScreen.-short .dialog-quiet { max-height: 1; }
     ApprovalScreen.-short #approval-arguments { max-height: 4; margin: 0; }
-    ApprovalScreen.-short #approval-keys { margin: 0; }
     """
 
     def __init__(self, call: ActiveCall) -> None:
         super().__init__()
         self._call = call
         self._arguments = VerticalScroll(id="approval-arguments", can_focus=False)
-        self._list = ReadableBar(*(words for _, words in _CHOICES), markup=False)
+        self._list = ChoiceList(*(words for _, words in _CHOICES), markup=False)
 
     def compose(self) -> ComposeResult:
         tool = self._call.tool
         assert tool is not None, "a tool that does not exist is not asked about"
         of = f" of the server {tool.server} ({tool.place})" if tool.server else ""
         with Vertical(id="approval"):
-            yield Static(Content(visible_line(f"The model calls {self._call.call.name}")), id="approval-title")
+            yield Static(Content(visible_line(f"The model calls {self._call.call.name}")), classes="dialog-title")
             about = shorten(f"A tool{of}: {tool.tool.description}", _LONGEST_ABOUT, placeholder=" …")
-            yield Static(Content(visible_line(about)), classes="approval-quiet")
+            yield Static(Content(visible_line(about)), classes="dialog-quiet")
             if self._call.changed:
-                yield Static(Content("It has changed since you allowed it always."), classes="approval-quiet")
+                yield Static(Content("It has changed since you allowed it always."), classes="dialog-quiet")
             with self._arguments:
                 yield Static(Content(visible(self._call.call.arguments)))
             yield self._list
@@ -101,26 +75,26 @@ class ApprovalScreen(RowModal[Approval | None], CommandTarget):
 
     def _hint(self) -> None:
         """Show the keys, that for more arguments where they do not fit."""
-        more = (APPROVAL_PAGE_DOWN,) if self._arguments.max_scroll_y else ()
-        self.query_one(KeyRow).show({each: each.title for each in (APPROVAL_CHOOSE, *more, APPROVAL_STOP)})
+        more = (places.APPROVAL_PAGE_DOWN,) if self._arguments.max_scroll_y else ()
+        self.query_one(KeyRow).show(titled(places.APPROVAL_CHOOSE, *more, places.APPROVAL_STOP))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(_CHOICES[event.option_index][0])
 
-    @handles(APPROVAL_UP, -1)
-    @handles(APPROVAL_DOWN, 1)
+    @handles(places.APPROVAL_UP, -1)
+    @handles(places.APPROVAL_DOWN, 1)
     def move(self, step: int) -> None:
-        self._list.highlighted = max(0, min(len(_CHOICES) - 1, (self._list.highlighted or 0) + step))
+        self._list.move(step)
 
-    @handles(APPROVAL_PAGE_UP, -1)
-    @handles(APPROVAL_PAGE_DOWN, 1)
+    @handles(places.APPROVAL_PAGE_UP, -1)
+    @handles(places.APPROVAL_PAGE_DOWN, 1)
     def scroll_arguments(self, step: int) -> None:
         self._arguments.scroll_relative(y=step * max(1, self._arguments.size.height - 1), animate=False)
 
-    @handles(APPROVAL_CHOOSE)
+    @handles(places.APPROVAL_CHOOSE)
     def choose(self) -> None:
         self.dismiss(_CHOICES[self._list.highlighted or 0][0])
 
-    @handles(APPROVAL_STOP)
+    @handles(places.APPROVAL_STOP)
     def stop(self) -> None:
         self.dismiss(None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -20,7 +19,7 @@ from localspec.base.errors import LocalSpecError
 from localspec.chat.answer_queue import AnswerQueue
 from localspec.chat.commands.command import Command
 from localspec.chat.commands.conversations import CONVERSATIONS, IMPORT, SEARCH
-from localspec.chat.commands.moving import READ, TOUR
+from localspec.chat.commands.moving import READ
 from localspec.chat.commands.slash import command_parts, find_command, is_command, refusal
 from localspec.chat.commands.watching import STOP
 from localspec.chat.commands.writing import LATER, SEND
@@ -72,15 +71,12 @@ class ChatScreen(RowScreen[None], CommandTarget):
     AUTO_FOCUS = ""
     """Coming back from another screen restores the focus, a chosen turn included."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual declares it so
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
-    ChatScreen { background: $background; color: $foreground; }
-    ChatScreen Transcript { height: 1fr; }
     ChatScreen.-narrow { layers: default over; }
     ChatScreen.-narrow Sidebar { layer: over; }
     ChatScreen.-narrow.-listing Foot { & > Notice, & > LiveLine, & > Hints { visibility: hidden; } }
     ChatScreen Page, ChatScreen Welcome, ChatScreen .load-error { width: 100%; max-width: 92; }
-    ChatScreen .load-error { color: $error; padding: 0 2; margin: 1 0 0 0; height: auto; }
+    ChatScreen .load-error { color: $error; padding: 0 2; margin: 1 0 0 0; }
     ChatScreen.-short #counts { display: none; }
     ChatScreen.-short Welcome { padding: 0 2; }
     ChatScreen.-short Welcome.-offering #pair { display: none; }
@@ -95,9 +91,8 @@ class ChatScreen(RowScreen[None], CommandTarget):
         settings: SettingsController,
         inbox: AnswerQueue,
         palette: Callable[[], Palette],
-        clock: Callable[[], float] = time.monotonic,
-        *,
-        new_here: bool = False,
+        clock: Callable[[], float],
+        new_here: bool,
     ) -> None:
         """``new_here`` is True in the first conversation of a user."""
         super().__init__()
@@ -127,19 +122,16 @@ class ChatScreen(RowScreen[None], CommandTarget):
         self._pending = PendingMessages(session)
         self._turns = TurnController(session, palette, self._notices.say)
         self._transcript = self._turns.transcript
-        self._editing = EditingController(session, self._turns, self._prompt)
+        self._editing = EditingController(self._turns, self._prompt)
         self._foot.leads_n = lambda: self._editing.leads_n
-        self._reading = ReadingController(session, self._turns)
+        self._reading = ReadingController(self._turns)
         self._importing = Importing(session.store, self.say)
         self._summaries = SummaryController(self._turns)
-        self._marking = MarkingController(
-            session, self._transcript, palette, self._wake, self._notices.say, self._with_files, new_here=new_here
-        )
-        self._calls = CallController(session, settings, self._turns, self._prompt, self._wake)
+        self._marking = MarkingController(self._turns, palette, self._wake, self._with_files, new_here)
+        self._calls = CallController(settings, self._turns, self._prompt, self._wake)
         self._tour.moved = self._calls.prepare
         self._prompt.attach_from(session.tool_use.attachment, self._calls.resources)
         self._replies = ReplyController(
-            session,
             inbox,
             self._turns,
             self._marking,
@@ -155,10 +147,10 @@ class ChatScreen(RowScreen[None], CommandTarget):
         )
         self._focus = FocusController(self._transcript, self._prompt, self._foot.hints, self._reading, self._editing)
         self._comparing = ComparisonController(
-            session, controller, settings, self._turns, self._prompt, palette, self._wake, self._with_files
+            controller, settings, self._turns, self._prompt, palette, self._wake, self._with_files
         )
         self._conversations = ConversationController(
-            session, settings, self._turns, self._prompt, self._focus, self._pending, controller, self._welcome
+            settings, self._turns, self._prompt, self._focus, self._pending, controller, self._welcome
         )
 
     def compose(self) -> ComposeResult:
@@ -215,9 +207,6 @@ class ChatScreen(RowScreen[None], CommandTarget):
     def on_welcome_picked(self, event: Welcome.Picked) -> None:
         self._prompt.set_text(event.text)
 
-    def on_transcript_let_go(self, event: Transcript.LetGo) -> None:
-        self._turns.let_go(event.turn)
-
     def on_transcript_followed(self, event: Transcript.Followed) -> None:
         self._foot.point(to_newest=not event.following)
 
@@ -263,7 +252,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         }
         own = handlers_of(
             *(self._marking, self._comparing, self._reading, self._calls, self._focus, self._conversations),
-            *(self._transcript, self._prompt, self),
+            *(self._transcript, self._prompt, self._tour, self),
         )
         ask = partial(_ask, self.app)
         front_end = ScreenFrontEnd(self._settings, self.say, ask, self._calls.put, self._calls.put_later)
@@ -296,10 +285,6 @@ class ChatScreen(RowScreen[None], CommandTarget):
         withdrawn = self._session.stop()
         await self._turns.withdraw(withdrawn)
         self._conversations.give_back(withdrawn)
-
-    @handles(TOUR)
-    def go_on_with_tour(self) -> str:
-        return self._tour.go_on()
 
     def did(self, command: Command, *, opened: bool = False) -> None:
         """Tell the tour that the user has run this command, which ``opened`` a screen or not."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
@@ -93,15 +92,10 @@ def settings_called(query: str) -> Iterator[tuple[Setting, str]]:
     """The settings with a word that begins with a query, each with that word in brackets if it is not in its title."""
     wanted = " ".join(query.lower().split())
     for setting in SETTINGS if len(wanted) >= _SHORTEST_QUERY else ():
-        if any(setting.title.startswith(wanted, at) for at in _beginnings(setting.title)):
+        if f" {wanted}" in f" {setting.title}":
             yield setting, ""
         elif word := next((each for each in setting.also if each.startswith(wanted)), ""):
             yield setting, f" ({word})"
-
-
-def _beginnings(title: str) -> Iterator[int]:
-    """The places where the words of a title begin."""
-    return (match.start() for match in re.finditer(r"\S+", title))
 
 
 class CommandRows(CommandList, GuardedOptionList, can_focus=False):
@@ -140,18 +134,8 @@ class CommandSearch(CommandPalette, CommandTarget):
         except NoWidget:
             event.prevent_default()
 
-    def run_worker(
-        self,
-        work: WorkType[ResultType],
-        name: str | None = "",
-        group: str = "default",
-        description: str = "",
-        exit_on_error: bool = True,
-        start: bool = True,
-        exclusive: bool = False,
-        thread: bool = False,
-    ) -> Worker[ResultType]:
-        return super().run_worker(work, name, group, description, False, start, exclusive, thread)
+    def run_worker(self, work: WorkType[ResultType], *arguments: Any, **options: Any) -> Worker[ResultType]:
+        return super().run_worker(work, *arguments, **{**options, "exit_on_error": False})
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Any other mistake ends the app, as ever."""

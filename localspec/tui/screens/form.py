@@ -18,11 +18,11 @@ from localspec.base.visible import visible, visible_line
 from localspec.chat.commands import places
 from localspec.chat.compose.cleaning import cleaned
 from localspec.tui.keys.bindings import bindings_of
-from localspec.tui.keys.handling import CommandTarget, handles
+from localspec.tui.keys.handling import handles
 from localspec.tui.prompt.area import BoundArea
 from localspec.tui.prompt.editor import edit_in
-from localspec.tui.textual_fixes.compositor import RowModal
-from localspec.tui.widgets.key_row import KeyRow
+from localspec.tui.screens.layouts import DialogScreen
+from localspec.tui.widgets.key_row import KeyRow, titled
 
 _ABOUT_ROWS_N = 5
 
@@ -38,29 +38,24 @@ class FormArea(BoundArea):
         self.type_in(cleaned(event.text)[0])
 
 
-class FormScreen(RowModal[None], CommandTarget):
+class FormScreen(DialogScreen[None]):
     """Closes once the texts have been taken; if they are refused, says why and stays."""
 
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
-    FormScreen { align: center middle; background: $background 60%; }
-    FormScreen #form { width: 90%; max-width: 92; height: auto; max-height: 100%; background: $surface; padding: 1 2; }
-    FormScreen #form-title { color: $accent; text-style: bold; height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    FormScreen > Vertical { max-height: 100%; }
+    FormScreen .dialog-title { height: 1; margin: 0; text-wrap: nowrap; text-overflow: ellipsis; }
     FormScreen .quiet { color: $quiet; }
-    FormScreen #form-about { height: auto; max-height: 5; margin: 0 0 1 0; }
+    FormScreen #form-about { max-height: 5; margin: 0 0 1 0; }
     FormScreen #form-fields { height: auto; max-height: 45vh; scrollbar-size-vertical: 1; }
     FormScreen .form-name { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     FormScreen FormArea {
-        height: auto; min-height: 1; max-height: 8; border: none; padding: 0 1; margin: 0 0 1 0;
+        height: auto; min-height: 1; max-height: 8; padding: 0 1; margin: 0 0 1 0;
         background: $panel; color: $foreground; scrollbar-size-vertical: 1;
     }
-    FormScreen FormArea:focus { border: none; }
     FormScreen FormArea.-alone { min-height: 5; max-height: 16; }
-    FormScreen FormArea .text-area--cursor-line { background: $panel; }
     FormScreen FormArea .text-area--placeholder { color: $quiet; }
-    FormScreen #form-refused { color: $error; height: auto; max-height: 2; display: none; }
-    FormScreen #form-keys { padding: 0; }
-    FormScreen.-short #form { padding: 0 2; }
+    FormScreen #form-refused { color: $error; max-height: 2; display: none; }
+    FormScreen KeyRow { margin: 0; }
     FormScreen.-short #form-about { max-height: 1; margin: 0; }
     FormScreen.-short #form-fields { max-height: 55vh; }
     """
@@ -78,8 +73,8 @@ class FormScreen(RowModal[None], CommandTarget):
         self._keys = KeyRow(id="form-keys")
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="form"):
-            yield Static(visible_line(self._title), id="form-title", markup=False)
+        with Vertical():
+            yield Static(visible_line(self._title), classes="dialog-title", markup=False)
             yield Static(_shortened(self._about), id="form-about", classes="quiet", markup=False)
             with VerticalScroll(id="form-fields", can_focus=False):
                 for name, area in self._areas.items():
@@ -98,7 +93,7 @@ class FormScreen(RowModal[None], CommandTarget):
     def on_resize(self) -> None:
         alone = len(self._areas) == 1
         shown = [each for each in places.IN_FORM.commands if each.hinted and not (alone and each is places.FORM_NEXT)]
-        self._keys.show({each: each.title for each in shown})
+        self._keys.show(titled(*shown))
 
     @handles(places.FORM_KEEP)
     def keep(self) -> None:
@@ -125,13 +120,11 @@ class FormScreen(RowModal[None], CommandTarget):
 
     @handles(places.FORM_NEWLINE)
     def insert_newline(self) -> None:
-        """Begin a new line in the field."""
         if isinstance(self.focused, FormArea):
             self.focused.type_in("\n")
 
     @handles(places.FORM_EDITOR)
     def edit_outside(self) -> None:
-        """Write the field in the user's own editor."""
         area = self.focused
         if not isinstance(area, FormArea):
             return
@@ -142,7 +135,6 @@ class FormScreen(RowModal[None], CommandTarget):
 
     @handles(places.FORM_LEAVE)
     def leave(self) -> None:
-        """Return without the texts."""
         self.dismiss()
 
     def _refuse(self, why: str) -> None:

@@ -22,7 +22,7 @@ from localspec.engine.events import Origin
 from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowModal
-from localspec.tui.tokens.palette import GHOST_MEANING, Palette
+from localspec.tui.tokens.palette import GHOST, GHOST_MEANING, Palette
 from localspec.tui.widgets.glossary import Glossary
 
 _KEY_CELLS = 17
@@ -49,15 +49,15 @@ class HelpScreen(RowModal[None], CommandTarget):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(IN_HELP.commands)
 
     DEFAULT_CSS = """
-    HelpScreen { background: $background; align: center top; }
+    HelpScreen { background: $background; align-horizontal: center; }
     HelpScreen VerticalScroll { align-horizontal: center; scrollbar-size-vertical: 1; }
-    HelpScreen Glossary, HelpScreen Static { width: 100%; max-width: 92; height: auto; padding: 1 2 0 2; }
+    HelpScreen Glossary, HelpScreen Static { width: 100%; max-width: 92; padding: 1 2 0 2; }
     """
 
-    def __init__(self, palette: Palette, keymap: Keymap | None = None) -> None:
+    def __init__(self, palette: Palette, keymap: Keymap) -> None:
         super().__init__()
         self._palette = palette
-        self._keymap = keymap or Keymap({})
+        self._keymap = keymap
 
     def compose(self) -> ComposeResult:
         with VerticalScroll():
@@ -80,7 +80,7 @@ class HelpScreen(RowModal[None], CommandTarget):
 
     def _colours(self) -> list[tuple[Content, str]]:
         rows = [(Content.styled(f"{origin}", self._palette.look(origin)), MEANINGS[origin]) for origin in Origin]
-        return [*rows, (Content.styled("rejected", Style.from_rich_style(self._palette.ghost)), GHOST_MEANING)]
+        return [*rows, (Content.styled("rejected", Style.from_rich_style(GHOST)), GHOST_MEANING)]
 
     def _keys(self, commands: Iterable[Command]) -> list[tuple[Content, str]]:
         return _rows((self._keymap.label(command), command.help) for command in commands)

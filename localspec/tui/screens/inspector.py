@@ -28,11 +28,10 @@ class InspectorScreen(RowScreen[None], CommandTarget):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_INSPECTOR.commands)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual declares it so
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012
     DEFAULT_CSS = """
-    InspectorScreen { background: $background; color: $foreground; align-horizontal: center; }
-    InspectorScreen #inspector-body { height: 1fr; layout: vertical; max-width: 92; }
-    InspectorScreen #inspector-text { height: 1fr; min-height: 3; padding: 1 2 0 2; scrollbar-size-vertical: 1; }
+    InspectorScreen { align-horizontal: center; }
+    InspectorScreen #inspector-body { max-width: 92; }
+    InspectorScreen #inspector-text { min-height: 3; padding: 1 2 0 2; scrollbar-size-vertical: 1; }
     InspectorScreen.-short #inspector-text { padding: 0 2; }
     InspectorScreen TokenPanel { height: 13; max-height: 75%; padding: 0 2; border-top: solid $panel; }
     InspectorScreen #inspector-hints { max-width: 92; }
@@ -55,24 +54,16 @@ class InspectorScreen(RowScreen[None], CommandTarget):
     ) -> None:
         """``wake`` makes the chat take the engine's answers; ``index`` is the token to begin at."""
         super().__init__()
-        self._subject = subject
+        self.subject = subject
+        """The reply that is inspected."""
         self._reply = subject.reply
         self._token_queries = token_queries
         self._wake = wake
         self._mode = reply_format.mode
-        self._index = index or 0
+        self.index = index or 0
+        """The index of the token that is inspected."""
         self._tokens = TokenView(palette, self._reply, calls=True)
         self._panel = TokenPanel()
-
-    @property
-    def subject(self) -> Turn:
-        """The reply that is inspected."""
-        return self._subject
-
-    @property
-    def index(self) -> int:
-        """The index of the token that is inspected."""
-        return self._index
 
     def compose(self) -> ComposeResult:
         with Container(id="inspector-body"):
@@ -85,7 +76,7 @@ class InspectorScreen(RowScreen[None], CommandTarget):
         self._tokens.mark(self._mode, keep_ghosts=True)
         self.refresh_knowledge()
         self._hint()
-        self.call_after_refresh(self._go, self._index)
+        self.call_after_refresh(self._go, self.index)
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._show)
@@ -102,23 +93,23 @@ class InspectorScreen(RowScreen[None], CommandTarget):
     @handles(places.INSPECTOR_LEFT, -1)
     @handles(places.INSPECTOR_RIGHT, 1)
     def step(self, step: int) -> None:
-        self._go(self._index + step)
+        self._go(self.index + step)
 
     @handles(places.INSPECTOR_UP, -1)
     @handles(places.INSPECTOR_DOWN, 1)
     def step_line(self, step: int) -> None:
-        self._go(self._tokens.neighbour(self._index, step))
+        self._go(self._tokens.neighbour(self.index, step))
 
     @handles(places.INSPECTOR_ROUND_BEFORE, -1)
     @handles(places.INSPECTOR_ROUND_AFTER, 1)
     def step_round(self, step: int) -> None:
         reply = self._reply
-        start = reply.first_of_round(self._index)
-        self._go(start if step < 0 and start < self._index else reply.first_of_round(self._index, step))
+        start = reply.first_of_round(self.index)
+        self._go(start if step < 0 and start < self.index else reply.first_of_round(self.index, step))
 
     @handles(places.INSPECTOR_REJECTION)
     def next_rejection(self) -> None:
-        found = self._reply.next_rejection(self._index)
+        found = self._reply.next_rejection(self.index)
         if found is not None:
             self._go(found)
 
@@ -141,12 +132,11 @@ class InspectorScreen(RowScreen[None], CommandTarget):
         self._mode = self._mode.next
         self._tokens.mark(self._mode, keep_ghosts=True)
         if self._mode is MarkMode.HEAT:
-            self._token_queries.weigh((self._subject,))
+            self._token_queries.weigh((self.subject,))
             self._wake()
         self._hint(f"marks: {self._mode}   ")
 
     def _hint(self, before: str = "") -> None:
-        """Show the keys of this screen."""
         hints: KeyHints = {
             (places.INSPECTOR_LEFT, places.INSPECTOR_RIGHT): "token",
             (places.INSPECTOR_UP, places.INSPECTOR_DOWN): "line",
@@ -164,10 +154,10 @@ class InspectorScreen(RowScreen[None], CommandTarget):
 
     def _go(self, index: int) -> None:
         """Move the cursor to this token, or to the nearest there is."""
-        self._index = max(0, min(index, len(self._reply.tokens) - 1))
-        y = self._tokens.move_cursor(self._index)
+        self.index = max(0, min(index, len(self._reply.tokens) - 1))
+        y = self._tokens.move_cursor(self.index)
         self.query_one("#inspector-text", VerticalScroll).scroll_to(y=max(0, y - 3), animate=False)
-        self._token_queries.inspect(self._subject, self._index)
+        self._token_queries.inspect(self.subject, self.index)
         self._wake()
         self._show()
 
@@ -176,4 +166,4 @@ class InspectorScreen(RowScreen[None], CommandTarget):
         waiting = self._token_queries.failure or (
             "asking the models ..." if done else "The models are asked when the reply is done."
         )
-        self._panel.show(self._reply, self._index, waiting, wide=self.has_class("-wide"))
+        self._panel.show(self._reply, self.index, waiting, wide=self.has_class("-wide"))

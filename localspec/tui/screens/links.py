@@ -13,74 +13,61 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 
 from localspec.base.visible import visible_line
-from localspec.chat.commands.places import IN_LINKS, LINK_BACK, LINK_COPY, LINK_DOWN, LINK_OPEN, LINK_UP
+from localspec.chat.commands import places
 from localspec.chat.markdown import Link
 from localspec.tui.keys.bindings import bindings_of
-from localspec.tui.keys.handling import CommandTarget, handles
+from localspec.tui.keys.handling import handles
 from localspec.tui.prompt.editor import deaf_to_interrupts
+from localspec.tui.screens.layouts import ChoiceList, DialogScreen
 from localspec.tui.terminal.clipboard import Arrival, copied, copy
-from localspec.tui.textual_fixes.compositor import RowModal
-from localspec.tui.widgets.bar import ReadableBar
-from localspec.tui.widgets.key_row import KeyRow
+from localspec.tui.widgets.key_row import KeyRow, titled
 
 _IN_TERMINAL = (webbrowser.GenericBrowser, webbrowser.Elinks)
 """The kinds of browsers that may run in the terminal. Python's own module starts all of them in the same way."""
 
 
-class LinksScreen(RowModal[str], CommandTarget):
+class LinksScreen(DialogScreen[str]):
     """Returns a note about what was done; empty if nothing was."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(IN_LINKS.commands)
-    DEFAULT_CSS = """
-    LinksScreen { align: center middle; background: $background 60%; }
-    LinksScreen #links { width: 90%; max-width: 92; height: auto; max-height: 80%; background: $surface; padding: 1 2; }
-    LinksScreen OptionList, LinksScreen OptionList:ansi, LinksScreen OptionList:focus {
-        height: auto; max-height: 16; border: none; padding: 0; background: $surface; color: $foreground;
-        scrollbar-size-vertical: 1;
-    }
-    LinksScreen OptionList > .option-list--option { padding: 0; }
-    LinksScreen OptionList > .option-list--option-highlighted {
-        background: $panel; color: $foreground; text-style: bold;
-    }
-    LinksScreen #links-keys { padding: 0; margin: 1 0 0 0; }
-    LinksScreen #links-title { color: $accent; text-style: bold; margin: 0 0 1 0; }
-    """
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_LINKS.commands)
+    VERTICAL_BREAKPOINTS = []  # noqa: RUF012 - it looks the same on a low screen
+    DEFAULT_CSS = "LinksScreen > Vertical { max-height: 80%; }"
 
     def __init__(self, links: Sequence[Link], first: str = "") -> None:
         """``first`` is the address to begin at."""
         super().__init__()
         self._links = links
-        self._list = ReadableBar(*map(_row, links), markup=False)
+        self._list = ChoiceList(*map(_row, links), markup=False)
         self._first = next((n for n, link in enumerate(links) if link.url == first), 0)
 
     def compose(self) -> ComposeResult:
         with Vertical(id="links"):
-            yield Static("1 link" if len(self._links) == 1 else f"{len(self._links)} links", id="links-title")
+            yield Static("1 link" if len(self._links) == 1 else f"{len(self._links)} links", classes="dialog-title")
             yield self._list
             yield KeyRow(id="links-keys")
 
     def on_mount(self) -> None:
         self._list.highlighted = self._first
-        self.query_one(KeyRow).show({each: each.title for each in (LINK_COPY, LINK_OPEN, LINK_BACK)})
+        self.query_one(KeyRow).show(titled(places.LINK_COPY, places.LINK_OPEN, places.LINK_BACK))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.run_worker(self.copy(), exclusive=True)
 
-    @handles(LINK_UP, -1)
-    @handles(LINK_DOWN, 1)
+    @handles(places.LINK_UP, -1)
+    @handles(places.LINK_DOWN, 1)
     def move(self, step: int) -> None:
-        self._list.highlighted = max(0, min(len(self._links) - 1, (self._list.highlighted or 0) + step))
+        self._list.move(step)
 
-    @handles(LINK_COPY)
+    @handles(places.LINK_COPY)
     async def copy(self) -> None:
         url = self._marked.url
         self.dismiss(copied_link(url, await copy(self.app, url)))
 
-    @handles(LINK_OPEN)
+    @handles(places.LINK_OPEN)
     def open(self) -> None:
         self.dismiss(opened_link(self.app, self._marked.url))
 
-    @handles(LINK_BACK)
+    @handles(places.LINK_BACK)
     def leave(self) -> None:
         self.dismiss("")
 

@@ -5,39 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
+from textual.events import Resize
 from textual.widgets import DirectoryTree, Static, Tree
 
 from localspec.base.visible import visible_line
-from localspec.chat.commands.places import (
-    FILE_ADD,
-    FILE_BACK,
-    FILE_CLOSE,
-    FILE_DOWN,
-    FILE_FOLDER,
-    FILE_OPEN,
-    FILE_PAGE_DOWN,
-    FILE_PAGE_UP,
-    FILE_UP,
-    IN_FILES,
-)
+from localspec.chat.commands import places
 from localspec.tui.keys.bindings import bindings_of
-from localspec.tui.keys.handling import CommandTarget, handles
-from localspec.tui.textual_fixes.compositor import RowScreen
+from localspec.tui.keys.handling import handles
+from localspec.tui.screens.layouts import ColumnScreen
 from localspec.tui.widgets.file_tree import FileTree
 from localspec.tui.widgets.key_row import KeyRow
 
 
-class ModelFilesScreen(RowScreen[Path | None], CommandTarget):
+class ModelFilesScreen(ColumnScreen[Path | None]):
     """Returns the file or the folder to add, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(IN_FILES.commands)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_FILES.commands)
     VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
-    ModelFilesScreen { background: $background; color: $foreground; align-horizontal: center; }
-    ModelFilesScreen > * { width: 100%; max-width: 92; }
     ModelFilesScreen #files-title { height: 1; padding: 0 2; color: $accent; text-style: bold; margin: 0 0 1 0; }
     ModelFilesScreen #files-marked { height: 2; padding: 0 2; color: $quiet; margin: 1 0 0 0; }
     ModelFilesScreen #files-keys { margin: 1 0 0 0; }
@@ -56,21 +45,13 @@ class ModelFilesScreen(RowScreen[Path | None], CommandTarget):
         yield self._about
         yield self._keys
 
-    def on_resize(self) -> None:
-        self._show()
-
-    def on_tree_node_highlighted(self, event: Tree.NodeHighlighted[object]) -> None:
-        self._show()
-
-    def on_tree_node_expanded(self, event: Tree.NodeExpanded[object]) -> None:
-        self._show()
-
-    def on_tree_node_collapsed(self, event: Tree.NodeCollapsed[object]) -> None:
-        self._show()
-
     def on_directory_tree_file_selected(self, event: DirectoryTree.FileSelected) -> None:
         self.dismiss(event.path)
 
+    @on(Resize)
+    @on(Tree.NodeHighlighted)
+    @on(Tree.NodeExpanded)
+    @on(Tree.NodeCollapsed)
     def _show(self) -> None:
         """Name the highlighted file or folder in full, and the keys that count there."""
         node, marked = self._tree.cursor_node, self._tree.marked
@@ -79,37 +60,42 @@ class ModelFilesScreen(RowScreen[Path | None], CommandTarget):
         self._about.update(Content(visible_line(about)))
         enter = "add it" if is_file else "close" if node is not None and node.is_expanded else "open"
         self._keys.show(
-            {FILE_ADD: enter, FILE_FOLDER: "add all of the folder", FILE_CLOSE: "folder above", FILE_BACK: "back"}
+            {
+                places.FILE_ADD: enter,
+                places.FILE_FOLDER: "add all of the folder",
+                places.FILE_CLOSE: "folder above",
+                places.FILE_BACK: "back",
+            }
         )
 
     # Commands
 
-    @handles(FILE_ADD)
+    @handles(places.FILE_ADD)
     def take(self) -> None:
         self._tree.action_select_cursor()
 
-    @handles(FILE_FOLDER)
+    @handles(places.FILE_FOLDER)
     def take_folder(self) -> None:
         self.dismiss(self._tree.marked_folder)
 
-    @handles(FILE_OPEN)
+    @handles(places.FILE_OPEN)
     def open(self) -> None:
         self._tree.open()
 
-    @handles(FILE_CLOSE)
+    @handles(places.FILE_CLOSE)
     def close_folder(self) -> None:
         self._tree.close()
 
-    @handles(FILE_UP, -1)
-    @handles(FILE_DOWN, 1)
+    @handles(places.FILE_UP, -1)
+    @handles(places.FILE_DOWN, 1)
     def move(self, step: int) -> None:
         (self._tree.action_cursor_up if step < 0 else self._tree.action_cursor_down)()
 
-    @handles(FILE_PAGE_UP, -1)
-    @handles(FILE_PAGE_DOWN, 1)
+    @handles(places.FILE_PAGE_UP, -1)
+    @handles(places.FILE_PAGE_DOWN, 1)
     def page(self, direction: int) -> None:
         (self._tree.action_page_up if direction < 0 else self._tree.action_page_down)()
 
-    @handles(FILE_BACK)
+    @handles(places.FILE_BACK)
     def leave(self) -> None:
         self.dismiss(None)

@@ -18,36 +18,28 @@ from localspec.chat.pairs.entry import Entry, PairAction
 from localspec.chat.pairs.model_files import folder_around
 from localspec.tui.controllers.pairs import PairController
 from localspec.tui.keys.bindings import bindings_of, key_of
-from localspec.tui.keys.handling import CommandTarget, handles
-from localspec.tui.textual_fixes.compositor import RowScreen
-from localspec.tui.widgets.field import Field
+from localspec.tui.keys.handling import handles
+from localspec.tui.screens.layouts import ColumnScreen
+from localspec.tui.widgets.field import Field, PathSuggester
 from localspec.tui.widgets.key_row import KeyHints, KeyRow
 from localspec.tui.widgets.pair_details import PairDetails
 from localspec.tui.widgets.pair_list import PairList
-from localspec.tui.widgets.path_suggester import PathSuggester
 
 
-class PairsScreen(RowScreen[str | None], CommandTarget):
+class PairsScreen(ColumnScreen[str | None]):
     """Returns the id of the pair to use, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_PAIRS.commands)
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall"), (34, "-high")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
-    PairsScreen { background: $background; color: $foreground; align-horizontal: center; }
-    PairsScreen > * { width: 100%; max-width: 92; }
-    PairsScreen #pairs-head { height: 1; padding: 0 2; }
-    PairsScreen #pairs-title { width: auto; max-width: 80%; color: $accent; text-style: bold; }
-    PairsScreen #pairs-count { width: 1fr; margin-left: 2; color: $quiet; text-align: right; }
-    PairsScreen #pairs-head Static { text-wrap: nowrap; text-overflow: ellipsis; }
-    PairsScreen #pairs-filter-row { height: 1; background: $surface; padding: 0 2; margin: 0 0 1 0; }
-    PairsScreen #pairs-filter-row Static { width: 2; color: $accent; }
+    PairsScreen .field-row { margin: 0 0 1 0; }
     PairsScreen #pairs-empty { height: 1fr; padding: 0 2; color: $quiet; display: none; }
     PairsScreen PairDetails { height: 9; }
-    PairsScreen.-high #pairs-head { margin: 1 0; }
+    PairsScreen.-high .head { margin: 1 0; }
     PairsScreen.-high PairDetails { height: 15; }
     PairsScreen #pairs-keys { margin: 1 0 0 0; }
     PairsScreen.-high #pairs-keys { margin: 1 0; }
-    PairsScreen.-short #pairs-filter-row, PairsScreen.-short #pairs-keys { margin: 0; }
+    PairsScreen.-short .field-row, PairsScreen.-short #pairs-keys { margin: 0; }
     PairsScreen.-short PairDetails { height: 5; }
     PairsScreen.-short.-reading PairList { display: none; }
     PairsScreen.-short.-reading PairDetails { height: 1fr; }
@@ -60,18 +52,18 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         self._controller = controller
         self._browser = browser
         suggester = PathSuggester() if browser.searches else None
-        self._filter = Field(browser.text, placeholder=browser.hint, compact=True, suggester=suggester)
+        self._filter = Field(browser.text, placeholder=browser.hint, suggester=suggester)
         self._list = PairList()
         self._details = PairDetails()
-        self._count = Static("", id="pairs-count")
+        self._count = Static("", id="pairs-count", classes="count")
         self._empty = Static("", id="pairs-empty")
         self._keys = KeyRow(id="pairs-keys")
 
     def compose(self) -> ComposeResult:
-        with Horizontal(id="pairs-head"):
-            yield Static(Content(visible_line(self._browser.title)), id="pairs-title")
+        with Horizontal(classes="head"):
+            yield Static(Content(visible_line(self._browser.title)), id="pairs-title", classes="title")
             yield self._count
-        with Horizontal(id="pairs-filter-row"):
+        with Horizontal(classes="field-row"):
             yield Static("› ")
             yield self._filter
         yield self._list
@@ -91,7 +83,6 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         self.call_after_refresh(self.show_pairs)
 
     def show_pairs(self) -> None:
-        """Draw the pairs as they are now."""
         if not self.is_mounted:
             return
         browser = self._browser
@@ -143,7 +134,7 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         self._browser.text = event.value
         self.show_pairs()
 
-    def on_pair_list_marked(self, event: PairList.Marked) -> None:
+    def on_row_list_marked(self, event: PairList.Marked) -> None:
         self._browser.mark(event.row_id)
         self.show_pairs()
 

@@ -13,15 +13,7 @@ from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.chat.commands.places import (
-    IN_RACE,
-    RACE_AGAIN,
-    RACE_CLOSE,
-    RACE_END,
-    RACE_KEEP,
-    RACE_LEFT,
-    RACE_RIGHT,
-)
+from localspec.chat.commands import places
 from localspec.chat.comparison import Comparison
 from localspec.chat.race import Lane, Runs, lane_line, waiting_line
 from localspec.chat.tokens.inspectable_reply import InspectableReply
@@ -32,7 +24,7 @@ from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.tokens.palette import Palette
 from localspec.tui.tokens.token_view import TokenView
-from localspec.tui.widgets.key_row import KeyHints, KeyRow
+from localspec.tui.widgets.key_row import KeyHints, KeyRow, titled
 
 REPLAY = "Side by side on one clock, each at the speed it had."
 _FRAME_S = 1 / 15
@@ -45,15 +37,14 @@ class LaneView(Container):
     """One run: its figures above its tokens."""
 
     DEFAULT_CSS = """
-    LaneView { width: 1fr; height: 1fr; }
     LaneView.-chosen .lane-line { background: $panel; color: $foreground; text-style: bold; }
-    LaneView .lane-line { height: auto; margin: 0 0 1 0; color: $quiet; text-wrap: nowrap; text-overflow: ellipsis; }
-    LaneView VerticalScroll { height: 1fr; scrollbar-size-vertical: 0; }
+    LaneView .lane-line { margin: 0 0 1 0; color: $quiet; text-wrap: nowrap; text-overflow: ellipsis; }
+    LaneView VerticalScroll { scrollbar-size-vertical: 0; }
     """
 
     def __init__(self, lane: Lane, palette: Callable[[], Palette]) -> None:
         super().__init__()
-        self._lane = lane
+        self.lane = lane
         self._palette = palette
         self._line = Static("", classes="lane-line", markup=False)
         self._rows = ""
@@ -72,37 +63,31 @@ class LaneView(Container):
             yield self._tokens
 
     @property
-    def lane(self) -> Lane:
-        """The run that it shows."""
-        return self._lane
-
-    @property
     def shown_n(self) -> int:
         """Rounds on screen."""
         return len(self._reply.rounds)
 
     async def rewind(self) -> None:
-        """Go back to the start."""
         await self._tokens.remove()
         self._begin()
         await self._scroll.mount(self._tokens)
 
     def follow(self, running: Lane | None) -> None:
         """Show all rounds so far; ``running`` is the lane that is being generated."""
-        if self._lane.rounds:
-            self.run_to(self._lane.took_s)
+        if self.lane.rounds:
+            self.run_to(self.lane.took_s)
         else:
-            self._say(waiting_line(self._lane, running))
+            self._say(waiting_line(self.lane, running))
 
     def run_to(self, elapsed_s: float) -> bool:
         """Show the rounds that were done by then; True if they were the last."""
-        due_n = self._lane.done_by(elapsed_s)
+        due_n = self.lane.done_by(elapsed_s)
         if due_n > self.shown_n:
-            for round_ in self._lane.rounds[self.shown_n : due_n]:
+            for round_ in self.lane.rounds[self.shown_n : due_n]:
                 self._reply.receive(round_)
             self._tokens.extend()
-        self._say(lane_line(self._lane, elapsed_s, self.shown_n))
-        return self.shown_n == len(self._lane.rounds)
+        self._say(lane_line(self.lane, elapsed_s, self.shown_n))
+        return self.shown_n == len(self.lane.rounds)
 
     def on_mount(self) -> None:
         self.watch(self._scroll, "virtual_size", self._show_end, init=False)
@@ -133,32 +118,25 @@ class RaceScreen(RowScreen[Lane | None], CommandTarget):
     Of a comparison it returns the run to keep the reply of; None to keep none.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(IN_RACE.commands)
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_RACE.commands)
     DEFAULT_CSS = """
-    RaceScreen { background: $background; color: $foreground; padding: 0 2; }
-    RaceScreen Static { width: 100%; height: auto; }
+    RaceScreen { padding: 0 2; }
+    RaceScreen Static { width: 100%; }
     RaceScreen #race-head { color: $quiet; margin: 0 0 1 0; }
     RaceScreen #race-hints { padding: 0; height: 1; }
     RaceScreen.-short #race-head { display: none; }
     RaceScreen #race-verdict { min-height: 2; }
     RaceScreen.-tall #race-verdict { margin: 1 0 0 0; }
-    RaceScreen #race-lanes { height: 1fr; layout: horizontal; }
+    RaceScreen #race-lanes { layout: horizontal; }
     RaceScreen LaneView { padding: 0 2 0 0; }
     RaceScreen.-stacked #race-lanes { layout: vertical; }
     RaceScreen.-stacked LaneView { padding: 0; }
     RaceScreen.-stacked .lane-line { margin: 0; }
     """
 
-    def __init__(
-        self,
-        race: Runs,
-        palette: Callable[[], Palette],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, race: Runs, palette: Callable[[], Palette]) -> None:
         super().__init__()
         self._race = race
-        self._clock = clock
         self._lanes = [LaneView(lane, palette) for lane in race.shown]
         self._chosen = 0 if isinstance(race, Comparison) else None
         """The column that is chosen; None where none can be."""
@@ -177,63 +155,53 @@ class RaceScreen(RowScreen[Lane | None], CommandTarget):
 
     def on_mount(self) -> None:
         self._timer = self.set_interval(_FRAME_S, self._frame)
-        self._choose(0)
-        self._hints.show({RACE_CLOSE: RACE_CLOSE.title})
+        self.choose(0)
+        self._hints.show(titled(places.RACE_CLOSE))
 
     def on_resize(self) -> None:
         self.set_class(self.size.width < _COLUMN * len(self._lanes), "-stacked")
 
-    @handles(RACE_CLOSE)
+    @handles(places.RACE_CLOSE)
     def leave(self) -> None:
         self._race.stop()
         self.dismiss(None)
 
-    @handles(RACE_LEFT)
-    def choose_before(self) -> None:
-        self._choose(-1)
-
-    @handles(RACE_RIGHT)
-    def choose_next(self) -> None:
-        self._choose(1)
-
-    @handles(RACE_KEEP)
-    def keep(self) -> None:
-        if self._chosen is not None and self._keepable:
-            self._race.stop()
-            self.dismiss(self._lanes[self._chosen].lane)
-
-    @property
-    def _keepable(self) -> bool:
-        """True if the chosen column has a whole reply."""
-        lane = self._lanes[self._chosen].lane if self._chosen is not None else None
-        return lane is not None and lane.finished is not None and lane.finished.reason is not FinishReason.CANCELLED
-
-    def _choose(self, step: int) -> None:
+    @handles(places.RACE_LEFT, -1)
+    @handles(places.RACE_RIGHT, 1)
+    def choose(self, step: int) -> None:
         if self._chosen is not None:
             self._chosen = (self._chosen + step) % len(self._lanes)
             for number, view in enumerate(self._lanes):
                 view.set_class(number == self._chosen, "-chosen")
 
-    @handles(RACE_AGAIN)
+    @handles(places.RACE_KEEP)
+    def keep(self) -> None:
+        """Return the chosen run, if it has a whole reply."""
+        lane = self._lanes[self._chosen].lane if self._chosen is not None else None
+        if lane is not None and lane.finished is not None and lane.finished.reason is not FinishReason.CANCELLED:
+            self._race.stop()
+            self.dismiss(lane)
+
+    @handles(places.RACE_AGAIN)
     async def replay(self) -> None:
         if self._race.ready:
             for lane in self._lanes:
                 await lane.rewind()
             self._verdict.update("")
             self._head.update(REPLAY)
-            self._hints.show({RACE_END: RACE_END.title, RACE_CLOSE: RACE_CLOSE.title})
-            self._replayed_from = self._clock()
+            self._hints.show(titled(places.RACE_END, places.RACE_CLOSE))
+            self._replayed_from = time.monotonic()
             self._timer.resume()
 
-    @handles(RACE_END)
+    @handles(places.RACE_END)
     def finish(self) -> None:
         if self._replayed_from is not None:
-            self._replayed_from = self._clock() - max(lane.took_s for lane in self._race.shown) - 1
+            self._replayed_from = time.monotonic() - max(lane.took_s for lane in self._race.shown) - 1
 
     def _frame(self) -> None:
         race = self._race
         if self._replayed_from is not None:
-            elapsed_s = self._clock() - self._replayed_from
+            elapsed_s = time.monotonic() - self._replayed_from
             arrived = [lane.run_to(elapsed_s) for lane in self._lanes]
             if all(arrived):
                 self._end(race.verdict())
@@ -248,8 +216,8 @@ class RaceScreen(RowScreen[Lane | None], CommandTarget):
         self._verdict.update(Content(said))
         hints: KeyHints = {}
         if self._chosen is not None:
-            hints |= {(RACE_LEFT, RACE_RIGHT): "choose", RACE_KEEP: RACE_KEEP.title}
+            hints |= {(places.RACE_LEFT, places.RACE_RIGHT): "choose", **titled(places.RACE_KEEP)}
         if self._race.ready:
-            hints[RACE_AGAIN] = RACE_AGAIN.title
-        self._hints.show({**hints, RACE_CLOSE: RACE_CLOSE.title})
+            hints |= titled(places.RACE_AGAIN)
+        self._hints.show(hints | titled(places.RACE_CLOSE))
         self._timer.pause()

@@ -18,8 +18,8 @@ from localspec.base.visible import visible_line
 from localspec.chat.commands import places
 from localspec.store import Hit, Store
 from localspec.tui.keys.bindings import bindings_of
-from localspec.tui.keys.handling import CommandTarget, handles
-from localspec.tui.textual_fixes.compositor import RowScreen
+from localspec.tui.keys.handling import handles
+from localspec.tui.screens.layouts import ColumnScreen
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.key_row import KeyRow
 from localspec.tui.widgets.row_list import QuietList
@@ -37,18 +37,15 @@ class HitList(QuietList, can_focus=False):
     """The hits."""
 
 
-class SearchScreen(RowScreen[Hit | None], CommandTarget):
+class SearchScreen(ColumnScreen[Hit | None]):
     """Returns the hit to go to, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_SEARCH.commands)
     DEFAULT_CSS = """
-    SearchScreen { background: $background; color: $foreground; align-horizontal: center; }
-    SearchScreen > * { width: 100%; max-width: 92; }
     SearchScreen #search-head { height: 1; padding: 0 2; color: $accent; text-style: bold; }
-    SearchScreen #search-row { height: 1; background: $surface; padding: 0 2; margin: 0 0 1 0; }
-    SearchScreen #search-row Static { width: 2; color: $accent; }
+    SearchScreen .field-row { margin: 0 0 1 0; }
     SearchScreen HitList { margin: 0 1; }
-    SearchScreen #search-said { height: auto; padding: 0 2; color: $quiet; }
+    SearchScreen #search-said { padding: 0 2; color: $quiet; }
     """
 
     def __init__(self, store: Store, words: str = "") -> None:
@@ -56,14 +53,14 @@ class SearchScreen(RowScreen[Hit | None], CommandTarget):
         super().__init__()
         self._store = store
         self._words = words
-        self._query = Field(compact=True)
+        self._query = Field()
         self._list = HitList(markup=False)
         self._said = Static(Content(WHAT_TO_TYPE), id="search-said")
         self._hits: list[Hit] = []
 
     def compose(self) -> ComposeResult:
         yield Static("Search", id="search-head")
-        with Horizontal(id="search-row"):
+        with Horizontal(classes="field-row"):
             yield Static("› ")
             yield self._query
         yield self._said
@@ -98,8 +95,7 @@ class SearchScreen(RowScreen[Hit | None], CommandTarget):
     @handles(places.SEARCH_PAGE_UP, -5)
     @handles(places.SEARCH_PAGE_DOWN, 5)
     def move(self, step: int) -> None:
-        if self._list.highlighted is not None:
-            self._list.highlighted = max(0, min(self._list.option_count - 1, self._list.highlighted + step))
+        self._list.move(step)
 
     @work(group="search", exclusive=True)
     async def _search(self, text: str) -> None:

@@ -12,40 +12,35 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from localspec.base.errors import LocalSpecError
+from localspec.base.visible import visible_line
 from localspec.chat.commands import places
-from localspec.chat.settings.browser import SettingsBrowser
+from localspec.chat.settings.browser import HEADING, QUIET, STRONG, TEXT, WARNING, SettingRow, SettingsBrowser
 from localspec.config import Config, Setting, Value
 from localspec.config.kinds import RefusedValue
 from localspec.runtime.chat_config import Layer
 from localspec.tui.keys.bindings import bindings_of, key_of
-from localspec.tui.keys.handling import CommandTarget, handles
-from localspec.tui.textual_fixes.compositor import RowScreen
+from localspec.tui.keys.handling import handles
+from localspec.tui.screens.layouts import ColumnScreen
 from localspec.tui.widgets.field import Field, ValueField
 from localspec.tui.widgets.key_row import KeyHints, KeyRow
-from localspec.tui.widgets.setting_list import LOOKS, SettingList
+from localspec.tui.widgets.row_list import RowList
 
+_LOOKS = {QUIET: "$quiet", TEXT: "", STRONG: "bold", WARNING: "$warning"}
+_LEAST_CELLS = 30
+"""Of a row."""
 _FILTER_HINT = "Type to filter: a name, a word, set"
 
 
-class SettingsScreen(RowScreen[None], CommandTarget):
+class SettingsScreen(ColumnScreen[None]):
     """Every change is checked, applied and written at once."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_SETTINGS.commands)
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
-    SettingsScreen { background: $background; color: $foreground; align-horizontal: center; }
-    SettingsScreen > * { width: 100%; max-width: 92; }
-    SettingsScreen #settings-head { height: 1; padding: 0 2; }
-    SettingsScreen #settings-title { width: auto; max-width: 80%; color: $accent; text-style: bold; }
-    SettingsScreen #settings-count { width: 1fr; margin-left: 2; color: $quiet; text-align: right; }
-    SettingsScreen #settings-head Static { text-wrap: nowrap; text-overflow: ellipsis; }
-    SettingsScreen .row { height: 1; background: $surface; padding: 0 2; }
     SettingsScreen #settings-filter-row { margin: 0 0 1 0; }
     SettingsScreen #settings-field-row { display: none; }
-    SettingsScreen .row Static { width: auto; color: $accent; }
-    SettingsScreen SettingList { margin: 0 1; }
+    SettingsScreen RowList { margin: 0 1; }
     SettingsScreen #settings-details { height: 6; margin: 0 1; padding: 0 1; border-top: solid $panel; }
-    SettingsScreen #settings-message { height: auto; min-height: 1; max-height: 3; padding: 0 2; color: $accent; }
+    SettingsScreen #settings-message { min-height: 1; max-height: 3; padding: 0 2; color: $accent; }
     SettingsScreen #settings-message.-refused { color: $error; }
     SettingsScreen.-short #settings-filter-row { margin: 0; }
     SettingsScreen.-short #settings-details { height: 4; }
@@ -59,28 +54,26 @@ class SettingsScreen(RowScreen[None], CommandTarget):
         self._browser = browser
         self._apply = apply
         self._load = load
-        self._filter = Field(
-            browser.text, placeholder=_FILTER_HINT, compact=True, select_on_focus=False, id="settings-filter"
-        )
-        self._field = ValueField(compact=True, id="settings-field")
+        self._filter = Field(browser.text, placeholder=_FILTER_HINT, select_on_focus=False, id="settings-filter")
+        self._field = ValueField(id="settings-field")
         self._field_name = Static("")
-        self._list = SettingList()
-        self._title = Static("", id="settings-title")
-        self._count = Static("", id="settings-count")
+        self._list: RowList[SettingRow] = RowList(_drawn, lambda row: row.kind == HEADING)
+        self._title = Static("", id="settings-title", classes="title")
+        self._count = Static("", id="settings-count", classes="count")
         self._details = Static("", id="settings-details")
         self._message = Static("", id="settings-message")
         self._keys = KeyRow(id="settings-keys")
 
     def compose(self) -> ComposeResult:
-        with Horizontal(id="settings-head"):
+        with Horizontal(classes="head"):
             yield self._title
             yield self._count
-        with Horizontal(id="settings-filter-row", classes="row"):
+        with Horizontal(id="settings-filter-row", classes="field-row"):
             yield Static("› ")
             yield self._filter
         yield self._list
         yield self._details
-        with Horizontal(id="settings-field-row", classes="row"):
+        with Horizontal(id="settings-field-row", classes="field-row"):
             yield self._field_name
             yield self._field
         yield self._message
@@ -100,7 +93,7 @@ class SettingsScreen(RowScreen[None], CommandTarget):
         elif self._changing is not None:
             self._check(self._changing, event.value)
 
-    def on_setting_list_marked(self, event: SettingList.Marked) -> None:
+    def on_row_list_marked(self, event: RowList.Marked) -> None:
         self._browser.mark(event.row_id)
         self._draw()
 
@@ -229,9 +222,9 @@ class SettingsScreen(RowScreen[None], CommandTarget):
             return
         self._title.update(Content.assemble("Settings", (f" for {self._browser.scope_title}", "not bold")))
         self._count.update(Content(f"{self._browser.config.path.name}: {self._browser.heading}"))
-        self._list.fill(self._browser.rows(self._list.cells), self._browser.marked_id)
+        self._list.fill(self._browser.rows(max(_LEAST_CELLS, self._list.size.width - 4)), self._browser.marked_id)
         self._details.update(
-            Content("\n").join(Content.styled(text, LOOKS[look]) for text, look in self._browser.details())
+            Content("\n").join(Content.styled(text, _LOOKS[look]) for text, look in self._browser.details())
             or Content.styled(self._browser.empty, "$quiet")
         )
         self._keys.show(self._hints())
@@ -250,3 +243,7 @@ class SettingsScreen(RowScreen[None], CommandTarget):
         coming = self._browser.next_scope
         hints[places.SETTING_SCOPE] = "for all" if coming is Layer.ALL else f"for {coming}"
         return {**hints, places.SETTING_REREAD: "read file", places.SETTING_LEAVE: "back"}
+
+
+def _drawn(row: SettingRow) -> Content:
+    return Content.assemble(*((visible_line(text), _LOOKS[look]) for text, look in row.parts))

@@ -13,13 +13,14 @@ from textual.widgets import Static
 
 from localspec.chat.commands import places
 from localspec.chat.stats.browser import VIEWS, WATCH, StatsBrowser
+from localspec.chat.stats.rows import StatsRow
 from localspec.insight.stats.page import Sheet
 from localspec.tui.keys.bindings import bindings_of
-from localspec.tui.keys.handling import CommandTarget, handles
-from localspec.tui.textual_fixes.compositor import RowScreen
+from localspec.tui.keys.handling import handles
+from localspec.tui.screens.layouts import ColumnScreen
 from localspec.tui.widgets.key_row import KeyHints, KeyRow
-from localspec.tui.widgets.stats_list import StatsList
-from localspec.tui.widgets.stats_page import StatsPage
+from localspec.tui.widgets.row_list import RowList
+from localspec.tui.widgets.stats_page import StatsPage, drawn
 
 _LEAST_WIDTH = 15
 _ROOM_FOR_COUNT = 35
@@ -27,32 +28,32 @@ _NEXT = ((60, "next view"), (24, "view"), (0, ""))
 """The word for the key to the next view, on screens of at least so many cells."""
 
 
-class StatsScreen(RowScreen[None], CommandTarget):
+class StatsScreen(ColumnScreen[None]):
     """Reads the store in a thread, and shows the figures so far."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_STATS.commands)
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (10, "-short"), (20, "-tall"), (34, "-high")]  # noqa: RUF012
     DEFAULT_CSS = """
-    StatsScreen { background: $background; color: $foreground; align-horizontal: center; }
-    StatsScreen > * { width: 100%; max-width: 110; }
+    StatsScreen > * { max-width: 110; }
     StatsScreen #stats-head { height: 1; padding: 0 2; }
     StatsScreen #stats-title { width: 1fr; color: $accent; text-style: bold; }
     StatsScreen #stats-count { width: auto; color: $quiet; }
     StatsScreen #stats-views { height: 1; padding: 0 2; color: $quiet; text-wrap: nowrap; text-overflow: clip; }
     StatsScreen #stats-heads { height: 1; padding: 0 2; color: $quiet; text-wrap: nowrap; text-overflow: clip; }
-    StatsScreen StatsList { margin: 0 1; max-height: 6; }
+    StatsScreen RowList { height: auto; max-height: 6; margin: 0 1; scrollbar-size: 0 1; }
+    StatsScreen RowList > .option-list--option { text-wrap: nowrap; text-overflow: clip; }
     StatsScreen #stats-empty { height: 1fr; padding: 0 2; color: $quiet; display: none; }
     StatsScreen StatsPage { margin: 1 0 0 0; }
     StatsScreen.-tall #stats-views, StatsScreen.-high #stats-views { margin: 0 0 1 0; }
     StatsScreen.-tall #stats-keys, StatsScreen.-high #stats-keys { margin: 1 0 0 0; }
     StatsScreen.-high #stats-head { margin: 1 0 0 0; }
-    StatsScreen.-high StatsList { max-height: 10; }
-    StatsScreen.-short StatsList { max-height: 3; }
-    StatsScreen.-tiny StatsList { max-height: 1; }
+    StatsScreen.-high RowList { max-height: 10; }
+    StatsScreen.-short RowList { max-height: 3; }
+    StatsScreen.-tiny RowList { max-height: 1; }
     StatsScreen.-tiny #stats-views, StatsScreen.-tiny #stats-heads { display: none; }
     StatsScreen.-tiny StatsPage, StatsScreen.-short StatsPage { margin: 0; }
-    StatsScreen.-headless #stats-heads, StatsScreen.-headless StatsList { display: none; }
-    StatsScreen.-empty #stats-heads, StatsScreen.-empty StatsList, StatsScreen.-empty StatsPage { display: none; }
+    StatsScreen.-headless #stats-heads, StatsScreen.-headless RowList { display: none; }
+    StatsScreen.-empty #stats-heads, StatsScreen.-empty RowList, StatsScreen.-empty StatsPage { display: none; }
     StatsScreen.-empty #stats-empty { display: block; }
     """
 
@@ -64,7 +65,7 @@ class StatsScreen(RowScreen[None], CommandTarget):
         self._count = Static("", id="stats-count")
         self._views = Static("", id="stats-views")
         self._heads = Static("", id="stats-heads")
-        self._list = StatsList()
+        self._list: RowList[StatsRow] = RowList(lambda row: drawn(row.text))
         self._empty = Static("", id="stats-empty")
         self._page = StatsPage()
         self._keys = KeyRow(id="stats-keys")
@@ -86,7 +87,7 @@ class StatsScreen(RowScreen[None], CommandTarget):
     def on_resize(self) -> None:
         self.call_after_refresh(self.show_figures)
 
-    def on_stats_list_marked(self, event: StatsList.Marked) -> None:
+    def on_row_list_marked(self, event: RowList.Marked) -> None:
         self._browser.mark(event.row_id)
         self.show_figures()
 
@@ -137,7 +138,6 @@ class StatsScreen(RowScreen[None], CommandTarget):
     # What is shown
 
     def show_figures(self) -> None:
-        """Draw the figures so far."""
         if not self.is_mounted:
             return
         browser, width = self._browser, max(_LEAST_WIDTH, min(self.size.width, 110) - 5)
@@ -157,7 +157,8 @@ class StatsScreen(RowScreen[None], CommandTarget):
 
     def _tabs(self, width: int) -> Content:
         """The views in a row, the one that is shown in brackets, so that no colour is needed."""
-        names = [f"{view} {self._browser.notices_n}" if self._warns(view) else view for view in VIEWS]
+        warnings_n = self._browser.notices_n
+        names = [f"{view} {warnings_n}" if view == WATCH and warnings_n else view for view in VIEWS]
         shown = VIEWS.index(self._browser.view)
         if sum(map(len, names)) + 2 * len(names) > width:
             return Content.assemble((f"[{names[shown]}]", "$foreground bold"), f"  {shown + 1} of {len(VIEWS)}")
@@ -165,9 +166,6 @@ class StatsScreen(RowScreen[None], CommandTarget):
         for place, name in enumerate(names):
             parts.append((f"[{name}]", "$foreground bold") if place == shown else f" {name} ")
         return Content.assemble(*parts)
-
-    def _warns(self, view: str) -> bool:
-        return view == WATCH and self._browser.notices_n > 0
 
     def _hints(self, rows_n: int) -> KeyHints:
         hints: KeyHints = {places.STATS_NEXT: next(word for least, word in _NEXT if self.size.width >= least)}

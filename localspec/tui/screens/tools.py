@@ -13,45 +13,29 @@ from textual.widgets import OptionList, Static
 
 from localspec.base.errors import LocalSpecError
 from localspec.base.visible import visible_line
-from localspec.chat.commands.places import (
-    IN_TOOLS,
-    TOOL_ASK,
-    TOOL_CLOSE,
-    TOOL_DOWN,
-    TOOL_PAGE_DOWN,
-    TOOL_PAGE_UP,
-    TOOL_SWITCH,
-    TOOL_UP,
-)
+from localspec.chat.commands import places
 from localspec.chat.tools.browser import ToolBrowser, ToolRow
 from localspec.chat.tools.use import ToolUse
 from localspec.config import Config
 from localspec.tui.keys.bindings import bindings_of
-from localspec.tui.keys.handling import CommandTarget, handles
-from localspec.tui.textual_fixes.compositor import RowModal
-from localspec.tui.widgets.key_row import KeyRow
+from localspec.tui.keys.handling import handles
+from localspec.tui.screens.layouts import DialogScreen
+from localspec.tui.widgets.key_row import KeyRow, titled
 from localspec.tui.widgets.row_list import RowList
 
 _LOOK_S = 0.2
 _NAME_CELLS = 18
 
 
-class ToolsScreen(RowModal[None], CommandTarget):
+class ToolsScreen(DialogScreen[None]):
     """Every switch is written at once, and counts with the next message."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(IN_TOOLS.commands)
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_TOOLS.commands)
     DEFAULT_CSS = """
-    ToolsScreen { align: center middle; background: $background 60%; }
-    ToolsScreen #tools { width: 90%; max-width: 92; height: auto; max-height: 90%; background: $surface; padding: 1 2; }
     ToolsScreen RowList {
         height: auto; max-height: 40vh; background: $surface; text-wrap: nowrap; text-overflow: ellipsis;
     }
-    ToolsScreen .tools-quiet { color: $quiet; height: auto; max-height: 4; margin: 1 0 0 0; }
-    ToolsScreen #tools-keys { padding: 0; margin: 1 0 0 0; }
-    ToolsScreen #tools-title { color: $accent; text-style: bold; margin: 0 0 1 0; }
-    ToolsScreen.-short #tools { padding: 0 2; max-height: 100%; }
-    ToolsScreen.-short #tools-title, ToolsScreen.-short .tools-quiet, ToolsScreen.-short #tools-keys { margin: 0; }
+    ToolsScreen .dialog-quiet { margin: 1 0 0 0; }
     """
 
     def __init__(self, use: ToolUse, config: Config, conversation: str, apply: Callable[[Config], None]) -> None:
@@ -65,13 +49,13 @@ class ToolsScreen(RowModal[None], CommandTarget):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="tools"):
-            yield Static("Tools", id="tools-title")
+            yield Static("Tools", classes="dialog-title")
             yield self._list
-            yield Static("", classes="tools-quiet", id="tools-note", markup=False)
+            yield Static("", classes="dialog-quiet", id="tools-note", markup=False)
             yield KeyRow(id="tools-keys")
 
     def on_mount(self) -> None:
-        self.query_one(KeyRow).show({each: each.title for each in (TOOL_SWITCH, TOOL_ASK, TOOL_CLOSE)})
+        self.query_one(KeyRow).show(titled(places.TOOL_SWITCH, places.TOOL_ASK, places.TOOL_CLOSE))
         self._draw()
         self.set_interval(_LOOK_S, self._draw)  # servers come when they come
 
@@ -81,17 +65,17 @@ class ToolsScreen(RowModal[None], CommandTarget):
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.switch()
 
-    @handles(TOOL_UP, -1)
-    @handles(TOOL_DOWN, 1)
+    @handles(places.TOOL_UP, -1)
+    @handles(places.TOOL_DOWN, 1)
     def move(self, step: int) -> None:
         self._list.move(step)
 
-    @handles(TOOL_PAGE_UP, -1)
-    @handles(TOOL_PAGE_DOWN, 1)
+    @handles(places.TOOL_PAGE_UP, -1)
+    @handles(places.TOOL_PAGE_DOWN, 1)
     def page(self, direction: int) -> None:
         self.move(direction * max(1, self._list.size.height - 1))
 
-    @handles(TOOL_SWITCH)
+    @handles(places.TOOL_SWITCH)
     def switch(self) -> None:
         if (marked := self._list.marked) is not None:
             self._said = ""
@@ -101,13 +85,13 @@ class ToolsScreen(RowModal[None], CommandTarget):
                 self._said = str(error)
             self._draw()
 
-    @handles(TOOL_ASK)
+    @handles(places.TOOL_ASK)
     def ask_again(self) -> None:
         if (marked := self._list.marked) is not None:
             self._browser.ask_again(marked)
             self._draw()
 
-    @handles(TOOL_CLOSE)
+    @handles(places.TOOL_CLOSE)
     def leave(self) -> None:
         self.dismiss(None)
 

@@ -82,9 +82,9 @@ class Clipboard:
 class Copier:
     """Passes copied texts to the program in a thread, one after the other, so that the last one stays."""
 
-    def __init__(self, app: App[Any], clipboard: Clipboard | None = None) -> None:
+    def __init__(self, app: App[Any]) -> None:
         self._app = app
-        self._clipboard = clipboard or Clipboard()
+        self._clipboard = Clipboard()
         self._last: asyncio.Task[Arrival] | None = None
 
     def give(self, text: str) -> None:

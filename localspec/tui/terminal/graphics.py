@@ -25,8 +25,6 @@ _ACCENTS = (
     "\u0485\u0486\u0487\u0592\u0593\u0594\u0595\u0597\u0598\u0599\u059c\u059d\u059e\u059f\u05a0\u05a1"
 )
 """The accents for the numbers from 0 on, as many as an image here has columns."""
-MOST_CELLS = len(_ACCENTS)
-"""Rows or columns of an image."""
 _PIECE = 4096
 
 

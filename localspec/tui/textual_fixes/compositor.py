@@ -48,7 +48,9 @@ class RowCompositor(Compositor):
 
 
 class RowScreen(Screen[ScreenResultType]):
-    """A screen that is drawn by a ``RowCompositor``."""
+    """A screen that is drawn by a ``RowCompositor``, and has a class that says how high it is."""
+
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
 
     def __init__(self, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002  (as Textual calls it)
         super().__init__(name=name, id=id, classes=classes)

@@ -77,7 +77,6 @@ class TerminalDriver(LinuxDriver):
                 super().write("".join(frame))
 
     def run_input_thread(self) -> None:
-        """Read until the app ends."""
         source = _Messages(XTermParser(self._debug))
         with SelectSelector() as selector:
             selector.register(self.fileno, EVENT_READ)

@@ -72,49 +72,37 @@ class TokenLayout:
 
     def __init__(self, reply: InspectableReply, width: int, *, ghosts: bool = False, calls: bool = False) -> None:
         self._reply = reply
-        self._width = max(width, 2)
+        self.width = max(width, 2)
         self._ghosts = ghosts
         self._calls = calls
-        self._tokens_n = 0
-        self._ended = False
-        self._lines: list[Line] = [Line()]
-        self._wrapper = _Wrapper(self._width)
-        """Holds the last line, the only one that can still change."""
-
-    @property
-    def lines(self) -> list[Line]:
-        """At least one line. Read only."""
-        return self._lines
-
-    @property
-    def width(self) -> int:
-        return self._width
-
-    @property
-    def tokens_n(self) -> int:
+        self.tokens_n = 0
         """The number of tokens laid out so far."""
-        return self._tokens_n
+        self._ended = False
+        self.lines: list[Line] = [Line()]
+        """At least one line."""
+        self._wrapper = _Wrapper(self.width)
+        """Holds the last line, the only one that can still change."""
 
     @property
     def complete(self) -> bool:
         """True if all tokens that are to be shown now are laid out."""
-        return self._tokens_n >= self._end[0]
+        return self.tokens_n >= self._end[0]
 
     def extend(self) -> int:
         """Lay out the tokens that the reply has got since; returns the index of the first line that changed."""
-        start, self._tokens_n = self._tokens_n, max(self._tokens_n, self._end[0])
-        return self._extend(self._pieces(start)) if start < self._tokens_n else len(self._lines) - 1
+        start, self.tokens_n = self.tokens_n, max(self.tokens_n, self._end[0])
+        return self._extend(self._pieces(start)) if start < self.tokens_n else len(self.lines) - 1
 
     def finish(self) -> int:
         """No more tokens will come: mark those at the end that have no text. Returns the first changed line."""
-        changed = len(self._lines) - 1
+        changed = len(self.lines) - 1
         if self._ended:
             return changed
         self._ended = True
         if cut_n := self._end[1]:
-            token = self._reply.tokens[self._tokens_n]
-            return self._extend([_Cell(token.text[:cut_n], 0, token.origin, self._tokens_n)])
-        if not self._tokens_n or self._reply.tokens[self._tokens_n - 1].text:
+            token = self._reply.tokens[self.tokens_n]
+            return self._extend([_Cell(token.text[:cut_n], 0, token.origin, self.tokens_n)])
+        if not self.tokens_n or self._reply.tokens[self.tokens_n - 1].text:
             return changed
         return self._extend([self._end_cell()])
 
@@ -124,8 +112,8 @@ class TokenLayout:
 
     def resize(self, width: int) -> None:
         """Lay everything out again for another width."""
-        if max(width, 2) != self._width:
-            self._width = max(width, 2)
+        if max(width, 2) != self.width:
+            self.width = max(width, 2)
             self._again()
 
     def keep_ghosts(self, keep: bool) -> bool:
@@ -133,23 +121,23 @@ class TokenLayout:
         if keep == self._ghosts:
             return False
         self._ghosts = keep
-        if self._tokens_n:
+        if self.tokens_n:
             self._again()
-        return self._tokens_n > 0
+        return self.tokens_n > 0
 
     def lines_of(self, token: int) -> range:
         """The lines that a token is on; one without text is drawn with the next that has some."""
-        last = len(self._lines) - 1
-        first = bisect_left(self._lines, token, hi=last, key=_last_token)
-        return range(first, bisect_left(self._lines, token + 1, lo=first, hi=last, key=_last_token) + 1)
+        last = len(self.lines) - 1
+        first = bisect_left(self.lines, token, hi=last, key=_last_token)
+        return range(first, bisect_left(self.lines, token + 1, lo=first, hi=last, key=_last_token) + 1)
 
     def owner_of(self, token: int) -> int:
         """The token that a token is drawn as: itself, unless it has no text of its own."""
-        owners = [run.token for y in self.lines_of(token) for run in self._lines[y].runs if not run.is_ghost]
+        owners = [run.token for y in self.lines_of(token) for run in self.lines[y].runs if not run.is_ghost]
         return next((owner for owner in owners if owner >= token), owners[-1] if owners else token)
 
     def _again(self) -> None:
-        self._lines, self._wrapper = [Line()], _Wrapper(self._width)
+        self.lines, self._wrapper = [Line()], _Wrapper(self.width)
         self._extend(self._pieces(0))
         if self._ended:
             self._ended = False
@@ -157,7 +145,7 @@ class TokenLayout:
 
     def _pieces(self, first: int) -> Iterator[_Cell]:
         """Each token's text as one unmeasured cell; tokens without text wait for the character they belong to."""
-        for index in range(first, self._tokens_n):
+        for index in range(first, self.tokens_n):
             token = self._reply.tokens[index]
             if self._ghosts and (ghost := ghost_text(self._reply.place(index).rejected)):
                 yield _Cell(ghost, 0, Origin.PLAIN, index, is_ghost=True)
@@ -165,19 +153,19 @@ class TokenLayout:
                 yield _Cell(token.text, 0, token.origin, index)
 
     def _end_cell(self) -> _Cell:
-        last = self._tokens_n - 1
+        last = self.tokens_n - 1
         return _Cell(END_MARK, 1, self._reply.tokens[last].origin, last, is_end=True)
 
     def _extend(self, pieces: Iterable[_Cell]) -> int:
         """Append ``pieces`` to the last line; where the two may join to one character, lay the line out again."""
-        first, new = len(self._lines) - 1, list(pieces)
+        first, new = len(self.lines) - 1, list(pieces)
         seam = [*self._wrapper.line[-1:], *new[:1]]
         if not all(map(_stays_apart, seam)):
             new = [*self._wrapper.line, *new]
-            self._wrapper = _Wrapper(self._width)
+            self._wrapper = _Wrapper(self.width)
         for cell in _join(new):
             self._wrapper.add(cell)
-        self._lines[first:] = [Line(_runs(cells)) for cells in (*self._wrapper.take_done(), self._wrapper.line)]
+        self.lines[first:] = [Line(_runs(cells)) for cells in (*self._wrapper.take_done(), self._wrapper.line)]
         return first
 
 

@@ -167,7 +167,6 @@ class _Walk:
         self._links: list[Token] = []
 
     def through(self, token: Token) -> Mapped:
-        """The shown text."""
         return Mapped.joined([self._step(child) for child in token.children or ()])
 
     def _step(self, child: Token) -> Mapped:

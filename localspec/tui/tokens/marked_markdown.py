@@ -103,7 +103,8 @@ class MarkedMarkdown(Markdown):
         self._palette = palette
         self._turn = turn
         self._pieces: list[_Piece] | None = None
-        self._mode = MarkMode.OFF
+        self.mode = MarkMode.OFF
+        """The mode in which tokens are marked."""
         self._painted = palette()
         self._looks: dict[str, Style] = {}
         """The style of each kind of token, in the present mode and palette."""
@@ -112,27 +113,22 @@ class MarkedMarkdown(Markdown):
     def get_block_class(self, block_name: str) -> type[MarkdownBlock]:
         return MarkedFence if block_name in ("fence", "code_block") else super().get_block_class(block_name)
 
-    @property
-    def mode(self) -> MarkMode:
-        """The mode in which tokens are marked."""
-        return self._mode
-
     async def mark(self, mode: MarkMode) -> bool:
         """Mark tokens in this mode; returns False, and does nothing, where too few tokens can be found in the text."""
-        if mode is self._mode or not self._turn.reply.tokens:
+        if mode is self.mode or not self._turn.reply.tokens:
             return True
         if self._pieces is None:
             self._pieces = [piece async for piece in self._find()]
         if mode is not MarkMode.OFF and mapped_share([piece.mapped for piece in self._pieces]) < LEAST_SHARE:
             return False
-        self._mode, self._weighed_n = mode, len(self._turn.reply.probs)
+        self.mode, self._weighed_n = mode, len(self._turn.reply.probs)
         self._paint()
         return True
 
     def learned(self) -> None:
         """Draw the marks again: more may be known about the tokens."""
         start, self._weighed_n = self._weighed_n, len(self._turn.reply.probs)
-        if self._mode is MarkMode.HEAT and start < self._weighed_n:
+        if self.mode is MarkMode.HEAT and start < self._weighed_n:
             for piece in self._pieces or ():
                 if any(start <= run.token < self._weighed_n for run in piece.runs):
                     self._draw(piece)
@@ -143,7 +139,7 @@ class MarkedMarkdown(Markdown):
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        if self._mode is not MarkMode.OFF and self._painted is not self._palette():
+        if self.mode is not MarkMode.OFF and self._painted is not self._palette():
             self._paint()
 
     def _paint(self) -> None:
@@ -153,13 +149,13 @@ class MarkedMarkdown(Markdown):
             self._draw(piece)
 
     def _draw(self, piece: _Piece) -> None:
-        marked = self._mode is not MarkMode.OFF
+        marked = self.mode is not MarkMode.OFF
         piece.draw(spans(piece.mapped.text, piece.runs, self._look) if marked else ())
 
     def _look(self, token: int) -> Style:
-        kind = self._turn.reply.kind(self._mode, token)
+        kind = self._turn.reply.kind(self.mode, token)
         if kind not in self._looks:
-            self._looks[kind] = self._painted.mark_look(self._mode, kind)
+            self._looks[kind] = self._painted.mark_look(self.mode, kind)
         return self._looks[kind]
 
     async def _find(self) -> AsyncIterator[_Piece]:

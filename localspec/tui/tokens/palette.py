@@ -8,7 +8,7 @@ remain.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from rich.style import Style
@@ -84,38 +84,28 @@ _HEAT_CUES = (
     Style(bold=True, reverse=True),
 )
 
+UNMARKED = Style()
+GHOST = Style(dim=True, strike=True)
 GHOST_MEANING = "guessed and thrown away; shown for a moment, never part of the text"
 
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """One style for each origin, one for ghosts, and those of the modes that do not go by origin."""
-
-    styles: Mapping[Origin, Style]
-    ghost: Style = field(default_factory=lambda: Style(dim=True, strike=True))
-    end_mark: Style = field(default_factory=lambda: Style(dim=True))
-    """Added to the origin's style for the mark that stands for the end of the reply."""
-    marks: Mapping[MarkMode, Mapping[str, Style]] = field(default_factory=dict)
     """The styles of marks by mode and kind; other kinds are not marked."""
 
-    def style(self, origin: Origin) -> Style:
-        """The style of segments of this origin."""
-        return self.styles[origin]
+    marks: Mapping[MarkMode, Mapping[str, Style]]
 
     def mark(self, mode: MarkMode, kind: str) -> Style:
         """The style of segments of this kind, in any mode."""
-        return self.marks.get(mode, {}).get(kind, _UNMARKED)
-
-    def look(self, origin: Origin) -> ContentStyle:
-        """The same, for Textual's content."""
-        return ContentStyle.from_rich_style(self.styles[origin])
+        return self.marks.get(mode, {}).get(kind, UNMARKED)
 
     def mark_look(self, mode: MarkMode, kind: str) -> ContentStyle:
-        """The same as ``mark``, for Textual's content."""
+        """The same, for Textual's content."""
         return ContentStyle.from_rich_style(self.mark(mode, kind))
 
-
-_UNMARKED = Style()
+    def look(self, origin: Origin) -> ContentStyle:
+        """The same of an origin."""
+        return self.mark_look(MarkMode.ORIGIN, origin)
 
 
 def palette_for(background: Color, *, dark: bool, ansi: bool = False, no_color: bool = False) -> Palette:
@@ -127,15 +117,13 @@ def palette_for(background: Color, *, dark: bool, ansi: bool = False, no_color: 
         return hue if ansi else readable(Color.parse(hue), background).hex
 
     origins = (_ANSI_DARK if dark else _ANSI_LIGHT) if ansi else (ON_DARK if dark else ON_LIGHT)
-    styles = {
-        origin: cue + Style(color=shown(origins.get(origin))) if cue else cue for origin, cue in _ORIGIN_CUES.items()
-    }
     hues = _HUES[dark, ansi]
     return Palette(
-        styles,
-        marks={
+        {
             MarkMode.SUBTLE: {str(origin): cue for origin, cue in _ORIGIN_CUES.items()},
-            MarkMode.ORIGIN: {str(origin): style for origin, style in styles.items()},
+            MarkMode.ORIGIN: {
+                str(origin): cue + Style(color=shown(origins.get(origin))) for origin, cue in _ORIGIN_CUES.items()
+            },
             MarkMode.DRAFTER: {
                 kind: DRAFTER_MARKS[mark].cue + Style(color=shown(DRAFTER_MARKS[mark].hue(dark=dark, ansi=ansi)))
                 for kind, mark in drafter_marks().items()

@@ -16,7 +16,7 @@ class TokenPanel(VerticalScroll, can_focus=False):
 
     DEFAULT_CSS = """
     TokenPanel { scrollbar-size-vertical: 1; }
-    TokenPanel Static { width: 100%; height: auto; }
+    TokenPanel Static { width: 100%; }
     """
 
     def __init__(self) -> None:

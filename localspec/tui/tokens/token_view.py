@@ -21,14 +21,15 @@ from textual.strip import Strip
 from localspec.base.visible import visible
 from localspec.chat.tokens.inspectable_reply import InspectableReply
 from localspec.chat.tokens.marking import MarkMode
-from localspec.engine.events import Origin, Proposal
+from localspec.engine.events import Proposal
 from localspec.tui.textual_fixes.single_layout import SingleLayout
 from localspec.tui.tokens.layout import TAB_CELLS, Line, TokenLayout, TokenSpan, ghost_text
-from localspec.tui.tokens.palette import Palette
+from localspec.tui.tokens.palette import GHOST, UNMARKED, Palette
 
 _CURSOR = Style(reverse=True)
 _NO_UNDERLINE = Style(underline=False)
-_UNMARKED = Palette(dict.fromkeys(Origin, Style()))
+_END_MARK = Style(dim=True)
+"""Added to the style of the token that the mark of the end belongs to."""
 
 Look = Callable[[TokenSpan], Style]
 """Gives the style of a run."""
@@ -54,58 +55,45 @@ class TokenView(SingleLayout):
         self._reply = reply
         self._layout = TokenLayout(reply, 80, calls=calls)
         self._strips: dict[int, Strip] = {}
-        self._ghosts: tuple[Proposal, ...] = ()
-        self._mode = MarkMode.ORIGIN
+        self.ghosts: tuple[Proposal, ...] = ()
+        """The rejected proposals that are on screen now."""
+        self.mode = MarkMode.ORIGIN
+        """The mode in which tokens are marked."""
         self._cursor: int | None = None
         self._weighed_n = 0
-
-    @property
-    def tokens_n(self) -> int:
-        """The number of tokens that are laid out."""
-        return self._layout.tokens_n
 
     @property
     def complete(self) -> bool:
         """True if all tokens that are to be shown now are laid out."""
         return self._layout.complete
 
-    @property
-    def ghosts(self) -> tuple[Proposal, ...]:
-        """The rejected proposals that are on screen now."""
-        return self._ghosts
-
-    @property
-    def mode(self) -> MarkMode:
-        """The mode in which tokens are marked."""
-        return self._mode
-
     def extend(self, ghosts: tuple[Proposal, ...] = ()) -> None:
         """Append the tokens that the reply has got since, and show these ghosts in place of those before."""
-        self._ghosts = () if self._reply.held_n else ghosts
+        self.ghosts = () if self._reply.held_n else ghosts
         self._changed(self._layout.extend())
 
     def fade(self) -> None:
         """Take the rejected proposals after the last token off the screen."""
-        if self._ghosts:
-            self._ghosts = ()
+        if self.ghosts:
+            self.ghosts = ()
             self._changed(len(self._layout.lines) - 1)
 
     def finish(self) -> None:
         """Take the reply as complete."""
-        self._ghosts = ()
+        self.ghosts = ()
         self._changed(self._layout.finish())
 
     def mark(self, mode: MarkMode, *, keep_ghosts: bool) -> None:
         """Mark tokens in this mode, with or without the rejected proposals among them."""
         relaid = self._layout.keep_ghosts(keep_ghosts)
-        if relaid or mode is not self._mode:
-            self._mode = mode
+        if relaid or mode is not self.mode:
+            self.mode = mode
             self._changed(0)
 
     def learned(self) -> None:
         """Draw the marks again: more may be known about the tokens."""
         start, self._weighed_n = self._weighed_n, len(self._reply.probs)
-        if self._mode is MarkMode.HEAT and start < self._weighed_n:
+        if self.mode is MarkMode.HEAT and start < self._weighed_n:
             self._changed(self._layout.lines_of(start).start, same_height=True)
 
     def move_cursor(self, token: int | None) -> int:
@@ -166,7 +154,7 @@ class TokenView(SingleLayout):
         return self._strips[y]
 
     def _look(self, run: TokenSpan) -> Style:
-        style = self._palette().mark(self._mode, self._reply.kind(self._mode, run.token))
+        style = self._palette().mark(self.mode, self._reply.kind(self.mode, run.token))
         return style + _CURSOR if run.token == self._cursor else style
 
     def _draw(self, y: int, selection: Selection | None) -> Strip:
@@ -174,13 +162,13 @@ class TokenView(SingleLayout):
         lines = self._layout.lines
         if y >= len(lines):
             return Strip.blank(width, base)
-        segments = line_segments(lines[y], self._palette(), base, width, self._look)
+        segments = line_segments(lines[y], base, width, self._look)
         strip = Strip(segments)
         if selection is not None and (span := selection.get_span(y)) is not None:
             strip = self._highlight(strip, *span)
-        if self._ghosts and y == len(lines) - 1:
+        if self.ghosts and y == len(lines) - 1:
             room = width - strip.cell_length
-            strip = Strip([*strip, *ghost_segments(self._ghosts, self._palette(), base, room)])
+            strip = Strip([*strip, *ghost_segments(self.ghosts, base, room)])
         strip = strip.extend_cell_length(width, base).simplify()
         background = self.background_colors[1]
         for line_filter in self.get_line_filters():
@@ -217,20 +205,20 @@ class TokenView(SingleLayout):
         self._strips.clear()
 
 
-def line_segments(line: Line, palette: Palette, base: Style, width: int, look: Look | None = None) -> list[Segment]:
-    """The line's visible part, at most ``width`` cells wide; marked by origin if there is no ``look``."""
-    return _fit([segment for _, segment in _drawn(line, palette, base, look)], width)
+def line_segments(line: Line, base: Style, width: int, look: Look) -> list[Segment]:
+    """The line's visible part, at most ``width`` cells wide."""
+    return _fit([segment for _, segment in _drawn(line, base, look)], width)
 
 
-def ghost_segments(rejected: tuple[Proposal, ...], palette: Palette, base: Style, width: int) -> list[Segment]:
+def ghost_segments(rejected: tuple[Proposal, ...], base: Style, width: int) -> list[Segment]:
     """The rejected proposals, on the rest of one line."""
     text = ghost_text(rejected)
-    return _fit([Segment(text, base + palette.ghost)], width) if text else []
+    return _fit([Segment(text, base + GHOST)], width) if text else []
 
 
 def token_at(line: Line, column: int) -> int | None:
     """The token drawn in this column of a line; a ghost counts as the token that replaced it. None past the text."""
-    for run, segment in _drawn(line, _UNMARKED, Style(), None):
+    for run, segment in _drawn(line, UNMARKED, lambda run: UNMARKED):
         column -= segment.cell_length
         if column < 0:
             return run.token
@@ -240,7 +228,7 @@ def token_at(line: Line, column: int) -> int | None:
 def column_of(line: Line, token: int) -> int:
     """The first column of a token on a line; 0 if it is not there."""
     column = 0
-    for run, segment in _drawn(line, _UNMARKED, Style(), None):
+    for run, segment in _drawn(line, UNMARKED, lambda run: UNMARKED):
         if run.token == token and not run.is_ghost:
             return column
         column += segment.cell_length
@@ -261,14 +249,14 @@ def selected_text(line: Line, start: int, end: int) -> str:
     return "".join(parts)
 
 
-def _drawn(line: Line, palette: Palette, base: Style, look: Look | None) -> Iterator[tuple[TokenSpan, Segment]]:
+def _drawn(line: Line, base: Style, look: Look) -> Iterator[tuple[TokenSpan, Segment]]:
     column = 0
     for run in line.runs:
-        style = base + (look(run) if look else palette.style(run.origin))
+        style = base + look(run)
         if run.is_end:
-            yield run, Segment(run.text, style + palette.end_mark)
+            yield run, Segment(run.text, style + _END_MARK)
             continue
-        for text, part_style in _parts(run, base + palette.ghost if run.is_ghost else style, column):
+        for text, part_style in _parts(run, base + GHOST if run.is_ghost else style, column):
             segment = Segment(text, part_style)
             column += segment.cell_length
             yield run, segment

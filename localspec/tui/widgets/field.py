@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, ClassVar
 
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
+from textual.suggester import Suggester
 from textual.widgets import Input
 
 from localspec.base.visible import visible_line
 from localspec.chat.compose.cleaning import cleaned
+from localspec.chat.pairs.model_files import completed, typed_path
 from localspec.config.kinds import typed
 
 LONGEST_PASTE = 1000
@@ -26,7 +29,7 @@ class Field(Input, inherit_bindings=False):
     """
 
     DEFAULT_CSS = """
-    Field { width: 1fr; height: 1; border: none; padding: 0; background: $surface; }
+    Field { width: 1fr; height: 1; border: none; padding: 0; }
     Field:focus { border: none; background-tint: $surface 0%; }
     Field > .input--placeholder, Field > .input--suggestion { color: $quiet; }
     """
@@ -84,3 +87,13 @@ class ValueField(Field):
 
     def one_line(self, text: str) -> str:
         return typed(text) if "\n" in text else text
+
+
+class PathSuggester(Suggester):
+    """Suggests the rest of a path to a folder or a model while it is typed, and nothing for other words."""
+
+    def __init__(self) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+
+    async def get_suggestion(self, value: str) -> str | None:
+        return await asyncio.to_thread(completed, value) if typed_path(value) is not None else None

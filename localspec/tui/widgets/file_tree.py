@@ -24,7 +24,7 @@ class FileTree(DirectoryTree, can_focus=False, inherit_bindings=False):
 
     DEFAULT_CSS = """
     FileTree {
-        background: $background; color: $foreground; padding: 0 2; height: 1fr; overflow-x: hidden;
+        background: $background; padding: 0 2; overflow-x: hidden;
         scrollbar-size-vertical: 1; scrollbar-gutter: stable;
     }
     FileTree > .tree--cursor { background: $panel; color: $foreground; text-style: bold; }

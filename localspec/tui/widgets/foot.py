@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import VerticalGroup
 
 from localspec.chat.commands.moving import LATEST
 from localspec.chat.commands.watching import STOP
@@ -25,11 +25,11 @@ from localspec.tui.widgets.notice import CUE, Notice
 from localspec.tui.widgets.tour_line import TourLine
 
 
-class Foot(Vertical):
+class Foot(VerticalGroup):
     """The rows below the conversation, and the events that concern them alone."""
 
     DEFAULT_CSS = """
-    Foot { height: auto; align-horizontal: center; padding: 0 1 0 0; }
+    Foot { align-horizontal: center; padding: 0 1 0 0; }
     Foot Notice, Foot Prompt, Foot LiveLine, Foot Hints { width: 100%; max-width: 92; }
     Foot LiveLine { padding: 0 2; }
     """

@@ -23,7 +23,8 @@ class Hints(KeyRow):
         super().__init__()
         self._run = run
         self._weight = ""
-        self._chosen = False
+        self.chosen = False
+        """True while the keys of a turn are shown."""
         self._stoppable = False
         self._without: frozenset[Command] = frozenset()
         self._keymap = Keymap({})
@@ -33,15 +34,10 @@ class Hints(KeyRow):
         self._keymap = keymap
         self._draw()
 
-    @property
-    def chosen(self) -> bool:
-        """True while the keys of a turn are shown."""
-        return self._chosen
-
     def choose(self, chosen: bool, without: frozenset[Command] = frozenset()) -> None:
         """Show the keys of a turn if one is ``chosen``, but those of commands that would change nothing there."""
-        if (chosen, without) != (self._chosen, self._without):
-            self._chosen, self._without = chosen, without
+        if (chosen, without) != (self.chosen, self._without):
+            self.chosen, self._without = chosen, without
             self._draw()
 
     def offer_stop(self, stoppable: bool) -> None:
@@ -61,15 +57,15 @@ class Hints(KeyRow):
 
     def _draw(self) -> None:
         hints = [
-            Hint([(self._keymap.pressed(command) if self._chosen else label, command)], command.title)
+            Hint([(self._keymap.pressed(command) if self.chosen else label, command)], command.title)
             for command in CHAT.commands
             if command.hinted
-            and command.in_turn is self._chosen
+            and command.in_turn is self.chosen
             and command not in self._without
             and (command is not STOP or self._stoppable)
             and (label := self._keymap.label(command))
         ]
-        if self._chosen:
+        if self.chosen:
             again, leave = (
                 Hint([(key, each)] if (key := self._keymap.label(each)) else [], title)
                 for each, title in ((AGAIN, AGAIN.title), (STOP, "leave"))

@@ -86,7 +86,6 @@ class KeyRow(Static, CommandTarget):
         self.draw_lines([[Piece(self._before), *lines[0]], *lines[1:]] if self._before else lines)
 
     def draw_lines(self, lines: list[list[Piece]]) -> None:
-        """Draw these lines."""
         self._lines = lines
         drawn = (Content.assemble(*((piece.text, piece.style) for piece in line)) for line in lines)
         self.update(Content("\n").join(drawn), layout=len(lines) != self.size.height)
@@ -96,6 +95,11 @@ class KeyRow(Static, CommandTarget):
         keys = tuple(key_of(self, command) for command in together)
         labelled = zip(_ARROWS.get(keys, keys), together, strict=True)
         return Hint([(key, command) for key, command in labelled if key], title)
+
+
+def titled(*commands: Command) -> KeyHints:
+    """Hints of these commands with their own titles."""
+    return {command: command.title for command in commands}
 
 
 def fitting(hints: Iterable[Hint], width: int, room: int | None = None) -> list[Piece]:

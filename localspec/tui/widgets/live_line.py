@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import VerticalGroup
 from textual.content import Content
 from textual.style import Style
 from textual.widgets import Static
@@ -20,11 +20,10 @@ from localspec.tui.tokens.palette import Palette
 _BAR_CELLS = 20
 
 
-class LiveLine(Vertical):
+class LiveLine(VerticalGroup):
     """Shows an activity or figures; repaints only when a character differs."""
 
     DEFAULT_CSS = """
-    LiveLine { height: auto; }
     LiveLine Static { height: 1; width: 100%; text-wrap: nowrap; text-overflow: clip; }
     """
 
@@ -43,7 +42,6 @@ class LiveLine(Vertical):
         yield self._counts
 
     def show(self, state: Activity | Figures) -> None:
-        """Show an activity or figures."""
         if self._shown == (state, self.size.width):
             return
         self._shown = (state, self.size.width)

@@ -28,7 +28,7 @@ class Notice(Horizontal):
     Notice > #notice-cue { width: auto; color: $accent; }
     Notice > #notice-meter { width: auto; color: $quiet; margin: 0 0 0 2; }
     Notice > #notice-long {
-        overlay: screen; display: none; height: auto; padding: 0 2; background: $background; color: $quiet;
+        overlay: screen; display: none; padding: 0 2; background: $background; color: $quiet;
     }
     """
 

@@ -10,8 +10,7 @@ from textual.widgets import Static
 from localspec.base.visible import visible_line
 from localspec.chat.commands.places import PAIR_TAKE
 from localspec.chat.pairs.browser import Browser
-from localspec.chat.pairs.entry import Entry
-from localspec.chat.pairs.entry_details import ERROR, FACT, NEWS, STRONG, line_text
+from localspec.chat.pairs.entry import ERROR, FACT, NEWS, STRONG, Entry, line_text
 from localspec.models.discovery.search import HubModel
 from localspec.tui.keys.bindings import key_of
 
@@ -27,7 +26,6 @@ class PairDetails(VerticalScroll):
         scrollbar-size-vertical: 1; scrollbar-gutter: stable;
     }
     PairDetails:focus { border-top: solid $accent; }
-    PairDetails Static { height: auto; }
     """
 
     def __init__(self) -> None:

@@ -34,9 +34,6 @@ class PairList(RowList[PairRow], can_focus=False):
 
     DEFAULT_CSS = "PairList { padding: 0 1; }"
 
-    class Marked(RowList.Marked):
-        """The user highlighted a row."""
-
     def __init__(self) -> None:
         super().__init__(_drawn, lambda row: row.is_heading)
 

@@ -48,7 +48,6 @@ class Pictures(Widget):
         self._drawn: dict[ImageReference, list[list[Segment]]] = {}
 
     def show(self, images: Sequence[ImageReference]) -> None:
-        """Show these images."""
         if tuple(images[:MOST]) != self._images:
             self._images = tuple(images[:MOST])
             self.display = bool(images)

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
+from rich.segment import Segment
+from rich.style import Style
 from textual.content import Content
 from textual.message import Message
+from textual.strip import Strip
 from textual.widgets.option_list import Option
 
-from localspec.tui.widgets.bar import ReadableBar
+from localspec.tui.textual_fixes.option_list import GuardedOptionList
+
+_HIGHLIGHTED = "option-list--option-highlighted"
 
 
 class Row(Protocol):
@@ -22,8 +27,12 @@ class Row(Protocol):
 R = TypeVar("R", bound=Row)
 
 
-class QuietList(ReadableBar, can_focus=False):
-    """The look of lists. Never takes the focus, which stays with the field beside it."""
+class QuietList(GuardedOptionList, can_focus=False):
+    """The look of lists. Never takes the focus, which stays with the field beside it.
+
+    In the terminal's own sixteen colours, of which nobody knows how they contrast, all text of the highlighted row has
+    the one colour that themes pair with the bar; grey or green would be lost on it.
+    """
 
     DEFAULT_CSS = """
     QuietList {
@@ -33,7 +42,25 @@ class QuietList(ReadableBar, can_focus=False):
     QuietList > .option-list--option { padding: 0 1; }
     QuietList > .option-list--option-highlighted { background: $panel; color: $foreground; text-style: bold; }
     QuietList > .option-list--option-hover { background: $surface; }
+    QuietList:ansi > .option-list--option-highlighted {
+        background: $block-cursor-background; color: $block-cursor-foreground;
+    }
     """
+
+    def move(self, step: int) -> None:
+        """Go up or down by so many rows, and stay at the ends."""
+        if self.highlighted is not None:
+            self.highlighted = max(0, min(self.option_count - 1, self.highlighted + step))
+
+    def render_line(self, y: int) -> Strip:
+        strip = super().render_line(y)
+        if not self.app.native_ansi_color or not self._is_highlighted(self.scroll_offset.y + y):
+            return strip
+        colour = self.get_visual_style("option-list--option", _HIGHLIGHTED).rich_style.color
+        return Strip(Segment.apply_style(strip, post_style=Style(color=colour, dim=False)), strip.cell_length)
+
+    def _is_highlighted(self, line: int) -> bool:
+        return line < len(self._lines) and self._lines[line][0] == self.highlighted
 
 
 class RowList(QuietList, Generic[R], can_focus=False):
@@ -44,7 +71,7 @@ class RowList(QuietList, Generic[R], can_focus=False):
     """
 
     class Marked(Message):
-        """The user highlighted a row. Each list has a message of its own, so that its screen can tell them apart."""
+        """The user highlighted a row."""
 
         def __init__(self, row_id: str) -> None:
             super().__init__()

@@ -25,9 +25,9 @@ from localspec.chat.history import FolderRow, History, HistoryRow, age
 from localspec.store.filing import Filing
 from localspec.tui.keys.bindings import bindings_of, key_of
 from localspec.tui.keys.handling import CommandTarget, handles
-from localspec.tui.widgets.bar import ReadableBar
 from localspec.tui.widgets.field import Field
-from localspec.tui.widgets.key_row import KeyHints, KeyRow
+from localspec.tui.widgets.key_row import KeyRow, titled
+from localspec.tui.widgets.row_list import QuietList
 
 _FILTER = "Filter: a title, tag:x, folder:y"
 
@@ -37,17 +37,14 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class ConversationList(ReadableBar, can_focus=False):
-    """The list. Never takes the focus, which stays with the filter."""
+class ConversationList(QuietList, can_focus=False):
+    """The list."""
 
     DEFAULT_CSS = """
     ConversationList {
-        border: none; padding: 0; background: $surface; color: $foreground; height: 1fr;
-        scrollbar-size-vertical: 1; scrollbar-background: $surface;
+        background: $surface; scrollbar-gutter: auto; scrollbar-background: $surface;
         scrollbar-background-hover: $surface; scrollbar-background-active: $surface;
     }
-    ConversationList > .option-list--option { padding: 0 1; }
-    ConversationList > .option-list--option-highlighted { background: $panel; color: $foreground; text-style: bold; }
     ConversationList > .option-list--option-hover { background: $panel; }
     """
 
@@ -62,7 +59,7 @@ class Sidebar(Vertical, CommandTarget):
     Sidebar #sidebar-filter { height: 1; margin: 1 0; }
     Sidebar #sidebar-filter Static { width: 2; color: $accent; }
     Sidebar #sidebar-empty { height: 1fr; color: $quiet; display: none; padding: 0 1; }
-    Sidebar #sidebar-said { height: auto; max-height: 3; color: $quiet; padding: 0 1; }
+    Sidebar #sidebar-said { max-height: 3; color: $quiet; padding: 0 1; }
     Sidebar #sidebar-keys { height: auto; max-height: 3; padding: 0 1; margin: 0 0 1 0; }
     Sidebar.-empty ConversationList { display: none; }
     Sidebar.-empty #sidebar-empty { display: block; }
@@ -89,7 +86,7 @@ class Sidebar(Vertical, CommandTarget):
         self._title: str | None = None
         self._keep: Callable[[str], str] | None = None
         """Takes the title or the folder that is being written in the field; None while that is the filter."""
-        self._filter = Field(placeholder=_FILTER, compact=True)
+        self._filter = Field(placeholder=_FILTER)
         self._list = ConversationList(markup=False)
         self._empty = Static("", id="sidebar-empty")
         self._said = Static("", id="sidebar-said")
@@ -282,10 +279,7 @@ class Sidebar(Vertical, CommandTarget):
         if self._keep is not None:
             self._keys.show({places.HISTORY_OPEN: "keep", places.HISTORY_CLOSE: "leave"})
         else:
-            for_rows: list[KeyHints] = [
-                {each: each.title for each in hinted[n : n + 3]} for n in range(0, len(hinted), 3)
-            ]
-            self._keys.show(*for_rows)
+            self._keys.show(*(titled(*hinted[n : n + 3]) for n in range(0, len(hinted), 3)))
         self._filling = True
         width = self._list.size.width or self.content_size.width  # while no row is shown the list has no width
         now = utc_now()

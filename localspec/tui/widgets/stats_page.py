@@ -24,10 +24,9 @@ class StatsPage(VerticalScroll, can_focus=False):
 
     DEFAULT_CSS = """
     StatsPage {
-        background: $background; padding: 0 0 0 2; height: 1fr;
+        background: $background; padding: 0 0 0 2;
         scrollbar-size-vertical: 1; scrollbar-gutter: stable;
     }
-    StatsPage Static { height: auto; }
     """
 
     def __init__(self) -> None:

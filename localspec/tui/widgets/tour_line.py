@@ -13,6 +13,7 @@ from localspec.chat.commands.command import Command
 from localspec.chat.commands.keymap import Keymap
 from localspec.chat.commands.moving import TOUR
 from localspec.chat.tour import Tour
+from localspec.tui.keys.handling import handles
 
 
 class TourLine(Horizontal):
@@ -21,7 +22,7 @@ class TourLine(Horizontal):
     DEFAULT_CSS = """
     TourLine { height: auto; padding: 0 2; width: 100%; max-width: 92; display: none; }
     TourLine.-on { display: block; }
-    TourLine > #tour-hint { width: 1fr; height: auto; color: $quiet; }
+    TourLine > #tour-hint { width: 1fr; color: $quiet; }
     TourLine > #tour-ways { width: auto; color: $quiet; margin: 0 0 0 2; }
     """
 
@@ -38,6 +39,7 @@ class TourLine(Horizontal):
         yield self._hint
         yield self._ways
 
+    @handles(TOUR)
     def go_on(self) -> str:
         """Begin the tour or go to its next step; returns a note about it."""
         begins = self.tour.step is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import VerticalGroup
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
@@ -55,12 +55,12 @@ def legend(palette: Palette) -> Content:
     return Content("\n").join(lines)
 
 
-class Welcome(Vertical):
+class Welcome(VerticalGroup):
     """Quiet lines, gone with the first message."""
 
     DEFAULT_CSS = """
-    Welcome { height: auto; padding: 1 2; }
-    Welcome Static { height: auto; margin: 0 0 1 0; }
+    Welcome { padding: 1 2; }
+    Welcome Static { margin: 0 0 1 0; }
     Welcome.-offering { padding: 0 2; }
     Welcome.-offering #pair { margin: 0; }
     Welcome .quiet { color: $quiet; }
@@ -76,9 +76,7 @@ class Welcome(Vertical):
             super().__init__()
             self.text = text
 
-    def __init__(
-        self, chat_config: ChatConfig, palette: Callable[[], Palette], offer: str = "", example_key: str = ""
-    ) -> None:
+    def __init__(self, chat_config: ChatConfig, palette: Callable[[], Palette], offer: str, example_key: str) -> None:
         """``example_key`` puts the examples into the prompt, one after the other."""
         super().__init__()
         self._example_key = example_key
