@@ -74,9 +74,27 @@ def marks() -> str:
     return "\n".join(["| Token | Looks, on a dark ground | Means |", "| --- | --- | --- |", *rows])
 
 
+def options_table(command: click.Command) -> str:
+    """The options of a command."""
+    rows = (f"| `{names}` | {text} |" for names, text in _options(command))
+    return "\n".join(("| Option | What it does |", "| --- | --- |", *rows))
+
+
+def _options(command: click.Command) -> Iterator[tuple[str, str]]:
+    from localspec.cli.commands import HELP_OPTIONS
+
+    # A command keeps the help option it was first asked for, whatever that was called there.
+    command = click.Command(command.name, params=list(command.params))
+    context = click.Context(command, help_option_names=list(HELP_OPTIONS))
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is not None:
+            names, text = record
+            yield names.replace("|", "\\|"), text.replace("|", "\\|")
+
+
 def run_options() -> str:
     """The options of ``localspec run``, which the chat shares."""
-    from localspec.cli.docs import options_table
     from localspec.cli.run import run
 
     return options_table(run)
@@ -104,8 +122,6 @@ def commands() -> str:
 
 def other_options() -> str:
     """For each command the options that are not, word by word, those of ``localspec run``."""
-    from localspec.cli.docs import options_table
-
     shared = {*run_options().splitlines()[2:], "| `-h, --help` | Show this message and exit. |"}
     parts = []
     for path, command in _commands():
@@ -168,16 +184,18 @@ def _kind(annotation: ast.expr) -> str:
 
 def exit_codes() -> str:
     """One table for all commands."""
-    from localspec.cli.docs import exit_code_table
+    from localspec.cli.commands import exit_codes as all_codes
 
-    return exit_code_table()
+    rows = (f"| {code} | {meaning} |" for code, meaning in all_codes())
+    return "\n".join(("| Exit code | Meaning |", "| ---: | --- |", *rows))
 
 
 def environment() -> str:
     """The environment variables."""
-    from localspec.cli.docs import environment_table
+    from localspec.cli.commands import ENVIRONMENT
 
-    return environment_table()
+    rows = (f"| `{name.replace(', ', '`, `')}` | {meaning} |" for name, meaning in ENVIRONMENT.items())
+    return "\n".join(("| Variable | Meaning |", "| --- | --- |", *rows))
 
 
 def settings() -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from localspec.base.visible import visible_line
-from localspec.cli.tables import AMBER, DIM, GREEN, RED, coloured, paragraph
+from localspec.cli.tables import AMBER, DIM, GREEN, RED, coloured, columns, paragraph
 from localspec.gguf.draft_heads import DRAFTERS
 from localspec.insight.bench.compare import BenchChange, BenchComparison, losses
 from localspec.insight.bench.result import BenchResult, PairResult
@@ -15,6 +14,8 @@ from localspec.insight.bench.verdict import BenchVerdict, recommended, verdict
 from localspec.runtime.figures import MISSING, length, percent, size, speed, times
 
 _HEADS = ("SUBJECT", "PLAIN", "SPEC", "SPEED-UP", "BETWEEN", "ACCEPTED", "LENGTH", "DRAFT", "VERIFY", "HOST")
+_GAP = " "
+"""Ten columns fill a line."""
 _COLOURS = {"pays": GREEN, "costs": RED, "equal": DIM, "mixed": AMBER, "open": AMBER}
 
 
@@ -98,7 +99,8 @@ def comparison_text(found: Sequence[BenchComparison]) -> str:
         )
         for each in found
     ]
-    lines = [coloured(line, colours[each.change]) for line, each in zip(_aligned(rows, right=(3,)), found, strict=True)]
+    table = columns(rows, right=(3,), gap=_GAP)
+    lines = [coloured(line, colours[each.change]) for line, each in zip(table, found, strict=True)]
     lost = losses(found)
     sentence = f"{len(lost)} of {len(found)} speeds are lower than before." if lost else "No speed was lost."
     plain = [each for each in lost if each.way == "plain"]
@@ -113,7 +115,7 @@ def _pair_lines(summary: PairSummary) -> Iterable[str]:
     for title, group in series(summary.cells).items():
         yield ""
         yield title
-        yield from _aligned([_HEADS, *map(_row, group)], right=range(1, len(_HEADS)))
+        yield from columns([_HEADS, *map(_row, group)], right=range(1, len(_HEADS)), gap=_GAP)
         yield from (paragraph(line) for line in _asides(group))
     yield ""
     yield from (paragraph(line) for line in _pair_asides(summary.pair))
@@ -169,17 +171,3 @@ def _pair_asides(pair: PairResult) -> Iterable[str]:
 
 def _ms(milliseconds: float) -> str:
     return f"{milliseconds:.0f} ms" if milliseconds < 9999 else f"{milliseconds / 1e3:.1f} s"
-
-
-def _aligned(rows: Sequence[tuple[str, ...]], right: Iterable[int]) -> list[str]:
-    """The rows with aligned columns, one space between them, because ten columns fill a line."""
-    to_right = set(right)
-    rows = [tuple(map(visible_line, row)) for row in rows]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        " ".join(
-            text.rjust(width) if column in to_right else text.ljust(width)
-            for column, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

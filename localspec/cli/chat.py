@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,11 +19,10 @@ from localspec.cli.services import Services
 
 if TYPE_CHECKING:
     from localspec.chat.marks import Marks
-    from localspec.line import LineOutput, State
-    from localspec.line.output import Records
+    from localspec.line.output import LineOutput
     from localspec.line.progress import ProgressSentences
+    from localspec.line.state import State
     from localspec.runtime.chat_config import ChatConfig
-    from localspec.runtime.pair_info import PairInfo
     from localspec.store import Store, StoredConversation
 
 _STRIDES = ("word", "line")
@@ -41,14 +40,9 @@ class LineOptions:
     continue_last: bool
     conversation: str | None
 
-    def given(self) -> list[str]:
-        """The given options that only the line mode has."""
-        named = {"--marks": self.marks, "--stream": self.unit}
-        return [name for name, value in named.items() if value]
-
     def check(self, *, screen: bool) -> None:
         """Raise UsageError for options that have no effect or contradict each other."""
-        given = self.given()
+        given = [name for name, value in (("--marks", self.marks), ("--stream", self.unit)) if value]
         if screen and given:
             raise UsageError(f"{given[0]} is for the chat in plain text.", "Add --plain.")
         if self.as_json and given:
@@ -138,8 +132,9 @@ def _answer_lines(services: Services, chat_config: ChatConfig, options: LineOpti
     from localspec.chat.in_process import InProcessChat
     from localspec.chat.pair_slot import InProcessPair
     from localspec.insight.observers.observers import Observers
-    from localspec.line import LineChat, State
+    from localspec.line.chat import LineChat
     from localspec.line.progress import ProgressSentences
+    from localspec.line.state import State
     from localspec.runtime.remote.limits import remote_notes
     from localspec.store import Store
 
@@ -195,19 +190,15 @@ def _conversation(store: Store, chat_config: ChatConfig, options: LineOptions) -
 def _output(options: LineOptions, progress: ProgressSentences) -> LineOutput:
     from localspec.chat.marks import Marks
     from localspec.cli.streams import wants_colour
-    from localspec.line import JsonLineOutput, TextLineOutput
+    from localspec.line.output import JsonLineOutput, TextLineOutput
     from localspec.line.streaming import StreamUnit
 
     if options.as_json:
-        return JsonLineOutput(_records, progress)
+        from localspec.cli.output import describe
+
+        return JsonLineOutput(partial(describe, raw=False), progress)
     unit = StreamUnit(options.unit or "word")
     return TextLineOutput(options.marks or Marks.NEVER, unit, progress, colour=wants_colour())
-
-
-def _records(chat_config: ChatConfig, info: PairInfo, ids: Mapping[str, str]) -> Records:
-    from localspec.cli.output import JsonOutput, describe
-
-    return JsonOutput({**ids, **describe(chat_config, info, raw=False)})
 
 
 def _greet(state: State, options: LineOptions) -> None:

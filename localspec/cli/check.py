@@ -35,21 +35,22 @@ def check(target: str, draft: str | None, as_json: bool) -> None:
     """
     from localspec.models.download.context import open_context
     from localspec.models.download.model_header import resolve
+    from localspec.runtime.calls.form import calls_in_words
 
     with open_context() as context:
         big = resolve(target, context)
         small = resolve(draft, context) if draft else None
     verdict, refusal = _judge(big, small)
+    tools = calls_in_words(big.header)
     if as_json:
         sides = {
-            "target": _side(big.header) | {"calls_tools": _calls_tools(big.header) or None},
+            "target": _side(big.header) | {"calls_tools": tools or None},
             "draft": _side(small.header) if small else None,
         }
         print(json.dumps({"fits": verdict.fits, **asdict(verdict), **sides}, indent=2))
     if not verdict.fits:
         raise refusal
     if not as_json:
-        tools = _calls_tools(big.header)
         called = [f"{big.header.source} calls tools: {tools}."] if tools else []
         for line in (_match(big.header, small.header if small else None), *verdict.warnings, *called):
             print(visible_line(line))
@@ -79,12 +80,6 @@ def _match(target: GgufHeader, draft: GgufHeader | None) -> str:
         return f"{target.source} can read images through {draft.source}."
     kind = "" if drafter_kind(draft) == DRAFT else f", {drafter_in_words(draft)},"
     return f"{draft.source}{kind} can draft for {target.source}."
-
-
-def _calls_tools(header: GgufHeader) -> str:
-    from localspec.runtime.calls.form import calls_in_words
-
-    return calls_in_words(header)
 
 
 def _side(header: GgufHeader) -> dict[str, object]:

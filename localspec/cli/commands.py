@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from localspec import __version__
-from localspec.base.errors import UsageError
+from localspec.base.errors import ALL_ERRORS, SIGNAL_EXIT_CODES, UsageError
 from localspec.cli.batch import batch
 from localspec.cli.bench import bench
 from localspec.cli.chat import chat, chat_options, open_chat
 from localspec.cli.config import config
-from localspec.cli.docs import COMPLETION, ENVIRONMENT, HELP_OPTIONS, exit_codes
 from localspec.cli.doctor import doctor
 from localspec.cli.history import history
 from localspec.cli.mcp import mcp
@@ -26,6 +26,29 @@ from localspec.cli.stats import stats
 from localspec.cli.trials import trials
 from localspec.cli.verify import verify
 
+HELP_OPTIONS = ("-h", "--help")
+"""The options that show the help of a command."""
+
+COMPLETION: Mapping[str, str] = {
+    "bash": 'eval "$(_LOCALSPEC_COMPLETE=bash_source localspec)"',
+    "zsh": 'eval "$(_LOCALSPEC_COMPLETE=zsh_source localspec)"',
+    "fish": "_LOCALSPEC_COMPLETE=fish_source localspec | source",
+}
+"""The line that enables completion, by shell."""
+
+ENVIRONMENT: Mapping[str, str] = {
+    "LOCALSPEC_API_KEY": "the key for the server of `--connect`",
+    "LOCALSPEC_HOME": "the folder for everything LocalSpec keeps, except downloaded models",
+    "LOCALSPEC_DEBUG": "set to 1, prints the traceback of an unexpected error, which otherwise goes to the log alone",
+    "HF_HOME, HF_HUB_CACHE": "the Hugging Face cache, where downloaded models are kept and shared with other programs",
+    "HF_TOKEN": "the token for models that ask for one",
+    "HF_ENDPOINT": "the address of a mirror of the Hub",
+    "HF_HUB_OFFLINE": "set to 1, forbids downloads",
+    "NO_COLOR": "set to 1, leaves out colours",
+    "VISUAL, EDITOR": "your own editor for long messages",
+}
+"""The environment variables that LocalSpec reads."""
+
 _HELP = """Chat with a local model, made fast by speculative decoding.
 
 Without a command this opens the chat, on the built-in pair unless the options name another. Without a terminal it
@@ -36,6 +59,12 @@ answers the lines of its input in plain text.
   localspec run "Why is the sky blue?"  one reply on standard output
   localspec serve                       the pairs for other programs
 """
+
+
+def exit_codes() -> tuple[tuple[int, str], ...]:
+    """Every exit code with its meaning."""
+    errors = ((error.exit_code, error.meaning) for error in ALL_ERRORS)
+    return (0, "success"), *errors, *SIGNAL_EXIT_CODES
 
 
 class LocalSpecGroup(SectionedCommand, click.Group):

@@ -49,7 +49,7 @@ def config(context: click.Context, /) -> None:
     settings are shown.
     """
     if context.invoked_subcommand is None:
-        _show(everything=False, pair=None, as_json=False)
+        context.invoke(show)
 
 
 @config.command(short_help="List the settings that are set.")
@@ -58,10 +58,6 @@ def config(context: click.Context, /) -> None:
 @_AS_JSON
 def show(everything: bool, pair: str | None, as_json: bool) -> None:
     """List the settings that are set in the file; with --all every one there is, as it counts now."""
-    _show(everything=everything, pair=pair, as_json=as_json)
-
-
-def _show(*, everything: bool, pair: str | None, as_json: bool) -> None:
     from localspec.config import read_config
     from localspec.runtime.effective import SettingSource, general_settings, set_pair, settings_of_pair
 
@@ -165,7 +161,8 @@ def path() -> None:
 
 
 @config.command(short_help="Open the file in your editor.")
-def edit() -> None:
+@click.pass_context
+def edit(context: click.Context, /) -> None:
     """Open the file in $VISUAL or $EDITOR, and check it afterwards."""
     from localspec.config import config_file
 
@@ -181,26 +178,12 @@ def edit() -> None:
         raise UsageError(f"The editor {editor!r} cannot be started: {error}.", "Set VISUAL or EDITOR.") from None
     if ended.returncode:
         raise UsageError(f"The editor {editor!r} ended with exit code {ended.returncode}.", f"The file is {file}.")
-    _check()
+    context.invoke(check)
 
 
 @config.command(short_help="Look for mistakes; the exit code says whether there are any.")
 def check() -> None:
     """Look for mistakes in the file; the exit code is 9 if there are any, 0 if not."""
-    _check()
-
-
-def _problems(config: Config) -> list[Problem]:
-    """The mistakes in settings and keys, in the order of the lines."""
-    from localspec.chat.commands.keymap import resolve_keymap
-    from localspec.runtime.effective import setting_problems
-
-    found = dict.fromkeys([*setting_problems(config), *resolve_keymap(config).problems])
-    return sorted(found, key=lambda problem: problem.line or 0)
-
-
-def _check() -> None:
-    """Raises ConfigError."""
     from localspec.config import read_config
 
     read = read_config()
@@ -212,6 +195,15 @@ def _check() -> None:
     print(f"{read.path}: {_count(read)}, no mistakes." if read.stamp else f"{read.path} is not there; nothing is set.")
     for sentence in _waiting(read):
         print(sentence)
+
+
+def _problems(config: Config) -> list[Problem]:
+    """The mistakes in settings and keys, in the order of the lines."""
+    from localspec.chat.commands.keymap import resolve_keymap
+    from localspec.runtime.effective import setting_problems
+
+    found = dict.fromkeys([*setting_problems(config), *resolve_keymap(config).problems])
+    return sorted(found, key=lambda problem: problem.line or 0)
 
 
 def _count(read: Config) -> str:

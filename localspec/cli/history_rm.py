@@ -32,9 +32,9 @@ def rm(services: Services, /, beginnings: Sequence[str], matching: str | None, f
         question = "Delete for good?" if forever else "Delete?"
         if not confirmed(services, question, "Nothing was deleted", yes=yes):
             return
-        for conversation in found if forever else ():
-            _forget_what_was_typed(store, conversation)
         if forever:
+            for conversation in found:  # all before the first is destroyed, as it may be refused
+                _forget_what_was_typed(store, conversation)
             for conversation in found:
                 store.destroy(conversation)
             print("Deleted for good.")

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from localspec.base.terminal_stream import escape_for, is_utf8
+from localspec.base.terminal_stream import escape_for
 from localspec.base.visible import capitalised, visible_line
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.marks import Marks, marked
 from localspec.chat.papers.passages import FOUND
 from localspec.chat.tools.chain import ActiveCall
 from localspec.chat.tools.said import SaidTokens
-from localspec.chat.tools.wording import call_record, called, result_record, resulted
+from localspec.chat.tools.wording import called, resulted
 from localspec.cli.report import remark
 from localspec.cli.streams import Status, wants_ansi, wants_colour
 from localspec.engine.events import Event, Finished, PromptProgress, Round, Token
 from localspec.engine.settings import BANNED
-from localspec.engine.wire import event_to_dict, why_text
+from localspec.engine.wire import why_text
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.figures import ENDED_EARLY, failure_note, no_room_for, summary_line
 from localspec.runtime.messages import Reply
@@ -30,8 +29,6 @@ from localspec.store.file_blocks import TextFile
 
 class TextOutput:
     """Writes the text as rounds arrive, without calls of tools, marked by origin if wanted."""
-
-    for_people = True
 
     def __init__(self, marks: Marks, status: Status) -> None:
         self._marks = marks
@@ -66,35 +63,6 @@ class TextOutput:
         self._last = "".join(token.text for token in tokens)[-1:] or self._last
         text = marked(tokens, self._marks, colour=wants_colour(), escape=escape_for(sys.stdout))
         print(text, end="", flush=True)
-
-
-class JsonOutput:
-    """Writes one object a line: ``start``, ``round``..., ``done``. ``context`` goes into ``start``."""
-
-    for_people = False
-
-    def __init__(self, context: Mapping[str, Any]) -> None:
-        self._context = dict(context)
-        self._ascii = not is_utf8(sys.stdout)
-
-    def show(self, event: Event) -> None:
-        if isinstance(event, PromptProgress):
-            return
-        record = event_to_dict(event)
-        if record["event"] == "start":
-            record |= self._context
-        self._write(record)
-
-    def call(self, call: ActiveCall) -> None:
-        """Write a ``tool_call`` record."""
-        self._write(call_record(call))
-
-    def result(self, call: ActiveCall) -> None:
-        """Write a ``tool_result`` record."""
-        self._write(result_record(call))
-
-    def _write(self, record: Mapping[str, Any]) -> None:
-        print(json.dumps(record, ensure_ascii=self._ascii), flush=True)
 
 
 def describe(chat_config: ChatConfig, info: PairInfo, *, raw: bool) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,11 +23,22 @@ if TYPE_CHECKING:
     from localspec.chat.compose.attachment import Attachment
     from localspec.chat.marks import Marks
     from localspec.chat.pair_slot import InProcessPair
-    from localspec.cli.output import JsonOutput, TextOutput
+    from localspec.cli.output import TextOutput
     from localspec.cli.streams import Status
     from localspec.insight.observers.observers import Observers
+    from localspec.line.output import JsonOutput
     from localspec.runtime.chat_config import ChatConfig
     from localspec.runtime.messages import Message, Reply
+
+_NOT_RAW = {
+    "system": "Without a template there is no place for it.",
+    "persona": "Without a template there is no place for it.",
+    "tool": "The chat template says how the model calls tools.",
+    "mcp": "The chat template says how the model calls tools.",
+    "image": "The chat template says where an image goes.",
+    "attach": "In a raw prompt a file could write control tokens.",
+}
+"""The options that contradict --raw, each with the reason."""
 
 
 @click.command(cls=SectionedCommand, short_help="Give one reply on standard output.")
@@ -95,7 +106,13 @@ def run(
     A - reads the prompt from standard input, and so does leaving it out when something is piped in. With both,
     the prompt comes first, then an empty line, then what was piped in.
     """
-    _check(raw=raw, beside=given, images=images, attached=attached, marked=as_json and marks is not None)
+    if raw:
+        beside = {**given, "image": images or None, "attach": attached or None}
+        for name, hint in _NOT_RAW.items():
+            if beside[name] is not None:
+                raise UsageError(f"--raw and --{name} contradict each other.", hint)
+    if as_json and marks is not None:
+        raise UsageError("--json and --marks contradict each other.", "The events name the origin of every token.")
     if fields and own is None:
         raise UsageError("--field fills in a prompt of your own.", "Name that with --prompt.")
     from localspec.chat.compose.file_reading import read_attachment, read_picture
@@ -110,28 +127,6 @@ def run(
     print_problems(settings)
     if _reply(services, chat_config, prompt, attachments, raw=raw, as_json=as_json, explain=explain, marks=marks):
         raise click.exceptions.Exit(INTERRUPTED_EXIT_CODE)
-
-
-def _check(
-    *, raw: bool, beside: Mapping[str, Any], images: tuple[Path, ...], attached: tuple[Path, ...], marked: bool
-) -> None:
-    """Raises UsageError for options that contradict each other."""
-    for name in ("system", "persona"):
-        if raw and beside[name] is not None:
-            hint = "Without a template there is no place for it."
-            raise UsageError(f"--raw and --{name} contradict each other.", hint)
-    for name in ("tool", "mcp"):
-        if raw and beside[name] is not None:
-            hint = "The chat template says how the model calls tools."
-            raise UsageError(f"--raw and --{name} contradict each other.", hint)
-    if marked:
-        raise UsageError("--json and --marks contradict each other.", "The events name the origin of every token.")
-    if raw and images:
-        raise UsageError("--raw and --image contradict each other.", "The chat template says where an image goes.")
-    if raw and attached:
-        raise UsageError(
-            "--raw and --attach contradict each other.", "In a raw prompt a file could write control tokens."
-        )
 
 
 def _reply(
@@ -149,7 +144,6 @@ def _reply(
     from localspec.chat.active_reply import reply_once
     from localspec.chat.pair_slot import InProcessPair
     from localspec.cli.output import (
-        JsonOutput,
         TextOutput,
         describe,
         describe_files,
@@ -159,6 +153,7 @@ def _reply(
     )
     from localspec.cli.streams import Status
     from localspec.insight.observers.observers import Observers
+    from localspec.line.output import JsonOutput
     from localspec.runtime.remote.limits import remote_notes
 
     with closing_observers(Observers()) as observers, closing(Status()) as status:
@@ -174,7 +169,7 @@ def _reply(
                 context |= describe_files(read)
             output = JsonOutput(context) if as_json else TextOutput(fitting_marks(marks), status)
             if not raw and (chat_config.tools.tool or chat_config.tools.mcp):
-                reply = _reply_with_tools(pair, prompt, observers, output)
+                reply = _reply_with_tools(pair, prompt, observers, output, for_people=not as_json)
             else:
                 reply = reply_once(pair, prompt if raw else _messages(chat_config, prompt), observers, output.show)
             interrupted = pair.interrupted
@@ -204,7 +199,9 @@ def _with_files(
         return with_files(files, prompt, meaning), as_read(files, prompt, meaning)
 
 
-def _reply_with_tools(pair: InProcessPair, prompt: str, observers: Observers, output: JsonOutput | TextOutput) -> Reply:
+def _reply_with_tools(
+    pair: InProcessPair, prompt: str, observers: Observers, output: JsonOutput | TextOutput, *, for_people: bool
+) -> Reply:
     """Reply, make the calls of the reply, and reply to their results, until a reply makes none.
 
     A person at a terminal is asked about calls of tools that the command line does not name.
@@ -217,7 +214,7 @@ def _reply_with_tools(pair: InProcessPair, prompt: str, observers: Observers, ou
 
     chat = InProcessChat(pair, observer=observers)
     settings, lines = chat.chat_config.settings, PipedLines(invited=True)
-    asks = output.for_people and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+    asks = for_people and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
     chat.tool_use.rule = rule_of(settings.overrides if settings is not None else {}, asks=asks)
     with closing(chat.store), closing(chat.tool_use):
         turn: Turn | None = chat.ask(prompt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,11 +33,17 @@ def width() -> int:
     return shutil.get_terminal_size().columns
 
 
-def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """The rows with aligned columns, one line each; the last column may have any length."""
+def columns(rows: Sequence[tuple[str, ...]], *, right: Container[int] = (), gap: str = "  ") -> list[str]:
+    """The rows with aligned columns, one line each; columns with the numbers ``right`` are aligned to the right."""
     cells = [tuple(map(visible_line, row)) for row in rows]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]) - 1)]
-    return ["  ".join((*map(str.ljust, row, widths), row[-1])).rstrip() for row in cells]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        gap.join(
+            text.rjust(width) if column in right else text.ljust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]
 
 
 def named(rows: Sequence[tuple[str, str]]) -> list[str]:

@@ -3,9 +3,3 @@
 Nothing is redrawn and no cursor moves. Replies go to standard output. Everything else (the prompt, answers of commands,
 figures, errors) goes to standard error in whole sentences. With ``--json`` all of it is records.
 """
-
-from localspec.line.chat import LineChat
-from localspec.line.output import JsonLineOutput, LineOutput, TextLineOutput
-from localspec.line.state import State
-
-__all__ = ["JsonLineOutput", "LineChat", "LineOutput", "State", "TextLineOutput"]

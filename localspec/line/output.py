@@ -18,6 +18,7 @@ from localspec.chat.tools.chain import ActiveCall
 from localspec.chat.tools.said import SaidTokens
 from localspec.chat.tools.wording import call_record, called, result_record, resulted
 from localspec.engine.events import Event, Finished, FinishReason, PromptProgress, Round, Started, Token
+from localspec.engine.wire import event_to_dict
 from localspec.line.progress import ProgressSentences
 from localspec.line.streaming import StreamUnit, UnitBuffer
 from localspec.runtime.chat_config import ChatConfig
@@ -151,26 +152,46 @@ class TextLineOutput:
         return "\n".join(fill(line) if len(line) >= columns else line for line in visible(text).split("\n"))
 
 
-class Records(Protocol):
-    """Writes the events of one reply as records."""
+class JsonOutput:
+    """Writes one object a line: ``start``, ``round``..., ``done``. ``context`` goes into ``start``."""
 
-    def show(self, event: Event) -> None: ...
+    def __init__(self, context: Mapping[str, Any]) -> None:
+        self._context = context
+        self._ascii = not is_utf8(sys.stdout)
+
+    def show(self, event: Event) -> None:
+        if isinstance(event, PromptProgress):
+            return
+        record = event_to_dict(event)
+        if record["event"] == "start":
+            record |= self._context
+        self._write(record)
+
+    def call(self, call: ActiveCall) -> None:
+        """Write a ``tool_call`` record."""
+        self._write(call_record(call))
+
+    def result(self, call: ActiveCall) -> None:
+        """Write a ``tool_result`` record."""
+        self._write(result_record(call))
+
+    def _write(self, record: Mapping[str, Any]) -> None:
+        print(json.dumps(record, ensure_ascii=self._ascii), flush=True)
 
 
-class JsonLineOutput:
+class JsonLineOutput(JsonOutput):
     """One object a line on standard output; each message is answered up to a ``done``, ``note`` or ``error``."""
 
     lasting = True
     marks = Marks.NEVER
 
     def __init__(
-        self, records: Callable[[ChatConfig, PairInfo, Mapping[str, str]], Records], progress: ProgressSentences
+        self, describe: Callable[[ChatConfig, PairInfo], Mapping[str, Any]], progress: ProgressSentences
     ) -> None:
-        """``records`` makes what writes one reply; the ids go into its first record."""
-        self._make = records
-        self._records: Records | None = None
+        """``describe`` makes what goes into the first record of a reply, beside the ids."""
+        super().__init__({})
+        self._describe = describe
         self._progress = progress
-        self._ascii = not is_utf8(sys.stdout)
 
     def remark(self, text: str) -> None:
         print(text, file=sys.stderr, flush=True)
@@ -185,25 +206,15 @@ class JsonLineOutput:
 
     def begin(self, chat_config: ChatConfig, info: PairInfo, ids: Mapping[str, str]) -> None:
         self._progress.begin()
-        self._records = self._make(chat_config, info, ids)
+        self._context = {**ids, **self._describe(chat_config, info)}
 
     def show(self, event: Event) -> None:
-        assert self._records is not None
         if isinstance(event, PromptProgress):
             self._progress.show(_reading(event), event.done_n / max(1, event.total_n))
-        self._records.show(event)
+        super().show(event)
 
     def end(self, reply: Reply, notes: str) -> None:
         pass
-
-    def call(self, call: ActiveCall) -> None:
-        self._write(call_record(call))
-
-    def result(self, call: ActiveCall) -> None:
-        self._write(result_record(call))
-
-    def _write(self, record: Mapping[str, Any]) -> None:
-        print(json.dumps(record, ensure_ascii=self._ascii), flush=True)
 
 
 def _reading(progress: PromptProgress) -> str:

@@ -9,7 +9,7 @@ from localspec.base.visible import visible_line
 from localspec.chat.compose.attachment import Attachment, fitted, notices, search_of, with_files
 from localspec.chat.compose.file_reading import path_of, read_attachment
 from localspec.chat.compose.mentions import mentions, readings
-from localspec.chat.restoring import restored
+from localspec.chat.thread import restored
 from localspec.chat.turn import Turn
 from localspec.line.state import State
 from localspec.line.tools import make_calls

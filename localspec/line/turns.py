@@ -9,7 +9,7 @@ from localspec.base.errors import NotFoundError, UsageError
 from localspec.chat.compaction import KEPT_TURNS_N
 from localspec.chat.compose.attachment import brief, without_files
 from localspec.chat.compose.file_reading import unquoted
-from localspec.chat.restoring import restored
+from localspec.chat.thread import restored
 from localspec.engine.events import FinishReason
 from localspec.line.replying import answer, asked, go_on, last, read_named, reply_of
 from localspec.line.state import State

@@ -7,13 +7,11 @@ import re
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import replace
-from functools import partial
 from itertools import groupby
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, PromptProgress, Round, Started, ToolCall
@@ -27,7 +25,7 @@ from localspec.server.openai.messages import distinct, joined, reasoned, split_p
 from localspec.server.openai.options import check_length, pair_of, stops_of, switched_on
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.sampling import held_to_schema, sampling_of
-from localspec.server.service import ReplyRequest, Service
+from localspec.server.service import Endpoints, ReplyRequest, Service
 from localspec.server.streaming import StreamResponse, replied, server_sent
 
 _BETWEEN = "\n\n"
@@ -39,14 +37,6 @@ It changes with every request, so that nothing after it would be found in the ca
 """
 _BLOCKS = {PartKind.REASONING: ("thinking", {"signature": ""}), PartKind.ANSWER: ("text", {})}
 """The type of the block for a kind of text, and the block's other fields."""
-
-
-def routes(service: Service) -> list[Route]:
-    """The routes of this API."""
-    return [
-        Route("/v1/messages", partial(_messages, service), methods=["POST"]),
-        Route("/v1/messages/count_tokens", partial(_count_tokens, service), methods=["POST"]),
-    ]
 
 
 async def _messages(service: Service, request: Request) -> Response:
@@ -370,3 +360,9 @@ async def _stream(service: Service, asked: ReplyRequest, answer: _Answer) -> Asy
 
 def _failure(error: LocalSpecError) -> bytes:
     return server_sent(anthropic_error(error), "error")
+
+
+ENDPOINTS: Endpoints = (
+    ("POST", "/v1/messages", _messages),
+    ("POST", "/v1/messages/count_tokens", _count_tokens),
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from http import HTTPStatus
 
 from starlette.applications import Starlette
@@ -10,17 +11,15 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Route
 
 from localspec.base.errors import LocalSpecError
 from localspec.server import anthropic, llama_server, native, ollama
 from localspec.server.failures import HttpError, failure_response
-from localspec.server.openai.api import routes as openai_routes
+from localspec.server.openai import api as openai
 from localspec.server.service import Service
 
-_APIS = (openai_routes, anthropic.routes, ollama.routes, llama_server.routes, native.routes)
-_BUG = "Something went wrong inside LocalSpec."
-_BUG_HINT = "The server's log has the details."
+_APIS = (openai, anthropic, ollama, llama_server, native)
 
 
 def make_app(service: Service, *, routes: Sequence[BaseRoute] = (), middleware: Sequence[Middleware] = ()) -> Starlette:
@@ -28,8 +27,13 @@ def make_app(service: Service, *, routes: Sequence[BaseRoute] = (), middleware: 
 
     A middleware answers a refusal with ``failure_response``.
     """
+    endpoints = [
+        Route(path, partial(answer, service), methods=[method])
+        for api in _APIS
+        for method, path, answer in api.ENDPOINTS
+    ]
     return Starlette(
-        routes=[*(route for api in _APIS for route in api(service)), *routes],
+        routes=[*endpoints, *routes],
         middleware=middleware,
         exception_handlers={LocalSpecError: _failed, HTTPException: _refused, Exception: _broken},
     )
@@ -55,4 +59,5 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _broken(request: Request, error: Exception) -> Response:
     """Starlette raises the error again after this answer, so that uvicorn logs it."""
-    return failure_response(request, LocalSpecError(_BUG, _BUG_HINT))
+    bug = LocalSpecError("Something went wrong inside LocalSpec.", "The server's log has the details.")
+    return failure_response(request, bug)

@@ -247,23 +247,6 @@ def _check_width(fields: Fields, model: str, vectors: Sequence[Vector]) -> None:
         )
 
 
-async def _answer(
-    name: str,
-    vectors: Sequence[Vector],
-    rest: Mapping[str, Any],
-    shape: str = "{vector}",
-    written: Callable[[Vector], str] | None = None,
-) -> Response:
-    """A JSON object of ``rest`` and a list of vectors, written in a thread, one by one, so that replies go on."""
-    write = written or _numbers
-
-    def text() -> str:
-        listed = ", ".join(shape.format(index=index, vector=write(vector)) for index, vector in enumerate(vectors))
-        return f'{json.dumps(rest)[:-1]}, "{name}": [{listed}]}}'
-
-    return Response(await asyncio.to_thread(text), media_type="application/json")
-
-
 def _numbers(vector: Vector) -> str:
     return json.dumps(vector.values.tolist())
 
@@ -271,3 +254,19 @@ def _numbers(vector: Vector) -> str:
 def _base64(vector: Vector) -> str:
     """The numbers with 32 bits each, the lowest byte first, as the client of OpenAI asks for."""
     return json.dumps(base64.b64encode(vector.values.astype("<f4").tobytes()).decode("ascii"))
+
+
+async def _answer(
+    name: str,
+    vectors: Sequence[Vector],
+    rest: Mapping[str, Any],
+    shape: str = "{vector}",
+    write: Callable[[Vector], str] = _numbers,
+) -> Response:
+    """A JSON object of ``rest`` and a list of vectors, written in a thread, one by one, so that replies go on."""
+
+    def text() -> str:
+        listed = ", ".join(shape.format(index=index, vector=write(vector)) for index, vector in enumerate(vectors))
+        return f'{json.dumps(rest)[:-1]}, "{name}": [{listed}]}}'
+
+    return Response(await asyncio.to_thread(text), media_type="application/json")

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from localspec import __version__
 from localspec.gguf import read_header
@@ -25,7 +22,7 @@ from localspec.server.openai.chat import complete_chat
 from localspec.server.openai.messages import messages_of, split_prefix, tools_of
 from localspec.server.openai.options import check_length, pair_of, reasoning_of
 from localspec.server.openai.responses import respond
-from localspec.server.service import BusyError, ServedModel, Service
+from localspec.server.service import BusyError, Endpoints, ServedModel, Service
 
 
 async def _loaded(service: Service, model: str) -> ServedModel:
@@ -121,7 +118,7 @@ async def _apply_template(service: Service, request: Request) -> Response:
     return JSONResponse({"prompt": answer.text})
 
 
-_ENDPOINTS: tuple[tuple[str, str, Callable[[Service, Request], Awaitable[Response]]], ...] = (
+ENDPOINTS: Endpoints = (
     ("GET", "/health", _health),
     ("GET", "/v1/health", _health),
     ("GET", "/props", _props),
@@ -136,8 +133,3 @@ _ENDPOINTS: tuple[tuple[str, str, Callable[[Service, Request], Awaitable[Respons
     ("POST", "/chat/completions", complete_chat),
     ("POST", "/responses", respond),
 )
-
-
-def routes(service: Service) -> list[Route]:
-    """The endpoints over ``service``."""
-    return [Route(path, partial(answer, service), methods=[method]) for method, path, answer in _ENDPOINTS]

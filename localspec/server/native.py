@@ -21,14 +21,12 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from localspec.base.errors import OWN_FOLDER, EngineError, InputError, LocalSpecError, StoreError, refused
 from localspec.base.typed_json import misfit
@@ -57,18 +55,8 @@ from localspec.runtime.worker.messages import (
 )
 from localspec.server.fields import check_values
 from localspec.server.openai.options import MOST_STOPS
-from localspec.server.service import ReplyRequest, ServedModel, Service
+from localspec.server.service import Endpoints, ReplyRequest, ServedModel, Service
 from localspec.server.streaming import StreamResponse
-
-
-def routes(service: Service) -> list[Route]:
-    """The endpoints over ``service``."""
-    return [
-        Route(IMAGES, _keep, methods=["POST"]),
-        Route(PAIRS, partial(_pairs, service), methods=["GET"]),
-        Route(LOAD, partial(_load, service), methods=["POST"]),
-        Route(ASK, partial(_ask, service), methods=["POST"]),
-    ]
 
 
 async def _pairs(service: Service, request: Request) -> Response:
@@ -93,7 +81,7 @@ async def _ask(service: Service, request: Request) -> Response:
     return _answered(_answers(service, pair, asked), asked.request_id)
 
 
-async def _keep(request: Request) -> Response:
+async def _keep(service: Service, request: Request) -> Response:
     try:
         kept = await asyncio.to_thread(keep_image, await request.body())
     except ValueError:
@@ -201,3 +189,11 @@ async def _lines(answers: AsyncGenerator[Answer, None]) -> AsyncGenerator[bytes]
     async with aclosing(answers):
         async for answer in answers:
             yield encode(answer)
+
+
+ENDPOINTS: Endpoints = (
+    ("POST", IMAGES, _keep),
+    ("GET", PAIRS, _pairs),
+    ("POST", LOAD, _load),
+    ("POST", ASK, _ask),
+)

@@ -16,22 +16,21 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
-from localspec import __version__ as localspec_version
+from localspec import __version__
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started, ToolCall
 from localspec.runtime.messages import OFF, Infill, Message, ReplyOptions, Role
 from localspec.server.failures import ollama_error
 from localspec.server.fields import Fields
 from localspec.server.images import image_from_base64
-from localspec.server.ollama_models import model_routes, pair_id
+from localspec.server.ollama_models import list_models, list_running, pair_id, show_model
 from localspec.server.openai.figures import TextTokens, chat_logprobs
 from localspec.server.openai.messages import joined, reasoned, split_prefix, tools_of
 from localspec.server.openai.options import chat_alternatives, effort_of, stops_of, switched_on
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.sampling import held_to_schema, sampling_of
-from localspec.server.service import ReplyRequest, Service
+from localspec.server.service import Endpoints, ReplyRequest, Service
 from localspec.server.streaming import StreamResponse
 
 MEDIA_TYPE = "application/x-ndjson"
@@ -43,29 +42,21 @@ _MOST_CALLS = 128
 """The most calls of a message: each is looked for in the results."""
 
 
-def routes(service: Service) -> list[Route]:
-    """The routes of this API."""
-
-    async def chat(request: Request) -> Response:
-        fields = await Fields.of(request)
-        return await _answered(service, fields, await _chat(service, fields), "message")
-
-    async def generate(request: Request) -> Response:
-        fields = await Fields.of(request)
-        return await _answered(service, fields, await _text(service, fields), "response")
-
-    async def version(request: Request) -> Response:
-        return JSONResponse({"version": VERSION, "localspec": localspec_version})
-
-    return [
-        Route("/api/chat", chat, methods=["POST"]),
-        Route("/api/generate", generate, methods=["POST"]),
-        Route("/api/version", version),
-        *model_routes(service),
-    ]
+async def _chat(service: Service, request: Request) -> Response:
+    fields = await Fields.of(request)
+    return await _answered(service, fields, await _asked_of_chat(service, fields), "message")
 
 
-async def _chat(service: Service, fields: Fields) -> ReplyRequest | None:
+async def _generate(service: Service, request: Request) -> Response:
+    fields = await Fields.of(request)
+    return await _answered(service, fields, await _asked_of_text(service, fields), "response")
+
+
+async def _version(service: Service, request: Request) -> Response:
+    return JSONResponse({"version": VERSION, "localspec": __version__})
+
+
+async def _asked_of_chat(service: Service, fields: Fields) -> ReplyRequest | None:
     """The reply that a chat asks for; None if it only has the pair loaded. Raises LocalSpecError."""
     messages, prefix = split_prefix(joined([message async for message in _messages(fields)]))
     options = await _options(service, fields)
@@ -74,7 +65,7 @@ async def _chat(service: Service, fields: Fields) -> ReplyRequest | None:
     return ReplyRequest(pair_id(fields), messages, replace(options, tools=tools_of(fields)), prefix)
 
 
-async def _text(service: Service, fields: Fields) -> ReplyRequest | None:
+async def _asked_of_text(service: Service, fields: Fields) -> ReplyRequest | None:
     """The reply that a text asks for; None if it only has the pair loaded. Raises LocalSpecError."""
     model, prompt, options = pair_id(fields), fields.text("prompt", ""), await _options(service, fields)
     if fields.text("template", ""):
@@ -303,3 +294,13 @@ def _whole(lines: list[dict[str, Any]], name: str) -> dict[str, Any]:
     logprobs = [one for line in lines for one in line.get("logprobs", ())]
     held[-1].update(said, **({"tool_calls": calls} if calls else {}))
     return {**whole, **({"logprobs": logprobs} if logprobs else {})}
+
+
+ENDPOINTS: Endpoints = (
+    ("POST", "/api/chat", _chat),
+    ("POST", "/api/generate", _generate),
+    ("GET", "/api/version", _version),
+    ("GET", "/api/tags", list_models),
+    ("GET", "/api/ps", list_running),
+    ("POST", "/api/show", show_model),
+)

@@ -14,7 +14,6 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from localspec.base.errors import LocalSpecError
 from localspec.gguf import GgufHeader, read_header
@@ -35,31 +34,27 @@ _LONGEST_SHOWN = 1_000
 """Characters of a text among the facts of a model."""
 
 
-def model_routes(service: Service) -> list[Route]:
-    """The routes about models."""
+async def list_models(service: Service, request: Request) -> Response:
+    """All that can be asked."""
+    return await _answer(_listed, await service.listed())
 
-    async def tags(request: Request) -> Response:
-        return await _answer(_listed, await service.listed())
 
-    async def running(request: Request) -> Response:
-        return await _answer(_running, [model for model in await service.listed() if model.loaded])
+async def list_running(service: Service, request: Request) -> Response:
+    """The loaded ones."""
+    return await _answer(_running, [model for model in await service.listed() if model.loaded])
 
-    async def show(request: Request) -> Response:
-        fields = await Fields.of(request)
-        name = pair_id(fields, "model" if fields.has("model") else "name")
-        embedder = next((each for each in await service.embedders() if each.id == name), None)
-        if embedder is not None and embedder.embedder is not None:
-            load = LoadOptions(embedder.embedder)
-            return JSONResponse(await asyncio.to_thread(_facts, load, embedder.created))
-        config = service.settings(name)
-        created = next((model.created for model in service.models() if model.id == (config.pair_id or name)), 0)
-        return JSONResponse(await asyncio.to_thread(_facts, config.load, created))
 
-    return [
-        Route("/api/tags", tags),
-        Route("/api/ps", running),
-        Route("/api/show", show, methods=["POST"]),
-    ]
+async def show_model(service: Service, request: Request) -> Response:
+    """The facts of one. Raises NotFoundError."""
+    fields = await Fields.of(request)
+    name = pair_id(fields, "model" if fields.has("model") else "name")
+    embedder = next((each for each in await service.embedders() if each.id == name), None)
+    if embedder is not None and embedder.embedder is not None:
+        load = LoadOptions(embedder.embedder)
+        return JSONResponse(await asyncio.to_thread(_facts, load, embedder.created))
+    config = service.settings(name)
+    created = next((model.created for model in service.models() if model.id == (config.pair_id or name)), 0)
+    return JSONResponse(await asyncio.to_thread(_facts, config.load, created))
 
 
 async def _answer(entry: Callable[[ServedModel], dict[str, Any]], models: Sequence[ServedModel]) -> Response:

@@ -6,11 +6,14 @@ neither processes nor queues.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from starlette.requests import Request
+from starlette.responses import Response
 
 from localspec.base.errors import CapacityError
 from localspec.engine.events import Event
@@ -123,3 +126,7 @@ class Service(Protocol):
         Raises LocalSpecError, which is also made of ``Failed``.
         """
         ...
+
+
+Endpoints = Sequence[tuple[str, str, Callable[[Service, Request], Awaitable[Response]]]]
+"""The endpoints of an API: method, path, and the function that answers, which may raise LocalSpecError."""

@@ -31,6 +31,16 @@ if TYPE_CHECKING:  # not for every program that a test starts
 
 PIECES = (b"", b"one ", b"two ", "drei\u00df ".encode(), b"\xf0\x9f", b"\x90\xa2", b"\n", b"end.")
 END = 0
+FILES = ("--target", "big.gguf", "--draft", "small.gguf")
+"""Options that name two files, which no test looks for."""
+ENDLESS = ("--max-tokens", "100000", "--ctx", "200000")
+"""Options for a reply that goes on until it is stopped."""
+FAKE = """
+from localspec.cli import main
+from tests.cli.support import FakeWorld
+main(services=FakeWorld().services())
+"""
+"""A program that is the command line over a fake world."""
 
 
 @dataclass(slots=True)

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from localspec.base.extras import install_extra
-from localspec.base.paths import user_paths
 from localspec.cli.services import Services
 from localspec.config import read_config
 from localspec.insight.bench.own_prompts import LONGEST_CHARS, drawn_prompts
@@ -25,6 +24,7 @@ from localspec.runtime.options import LoadOptions
 from localspec.store import Store
 from tests.cli.conftest import Localspec
 from tests.cli.support import Done
+from tests.config.support import configure
 from tests.insight.bench.support import GOOD, USELESS, VirtualWorld
 from tests.insight.stats.support import Kind, fill
 
@@ -161,9 +161,7 @@ def test_a_pair_that_is_not_there_is_told_at_once(localspec: Localspec) -> None:
 
 def test_settings_of_the_file_count(localspec: Localspec, prompts: Path) -> None:
     """The pair and how models are loaded; drafters, depth and temperature are the benchmark's own to choose."""
-    config = user_paths().config / "config.toml"
-    config.parent.mkdir(parents=True)
-    config.write_text('[model]\npair = "no-such-pair"\nthreads = 3\n\n[speculation]\ndepth = 9\n', encoding="utf-8")
+    configure('[model]\npair = "no-such-pair"\nthreads = 3\n\n[speculation]\ndepth = 9\n')
     assert bench(localspec).code == 4
     world = VirtualWorld({"pair": GOOD})
     assert bench(localspec, *FILES, "--prompts", prompts, world=world).code == 0
@@ -259,9 +257,7 @@ PAIR = ("--pair", "builtin", "--repeats", "4", "--temperature", "0", "--depth", 
 
 def test_what_is_recommended_can_be_saved(localspec: Localspec, prompts: Path) -> None:
     """Into the settings of the pair: once; another pair with its name; and nothing else of the file changes."""
-    file = user_paths().config / "config.toml"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("# mine\n[model]\nthreads = 3\n", encoding="utf-8")
+    file = configure("# mine\n[model]\nthreads = 3\n")
     world = VirtualWorld({"builtin-target": GOOD})
     done = bench(localspec, *PAIR, "--prompts", prompts, "--save", world=world)
     assert (done.code, done.err.count("\n")) == (0, 1)

@@ -15,15 +15,15 @@ import pytest
 
 from localspec.base.errors import ALL_ERRORS
 from localspec.base.machine import MachineMemory
+from localspec.cli.commands import COMPLETION, ENVIRONMENT, exit_codes
 from localspec.cli.commands import localspec as root
-from localspec.cli.docs import COMPLETION, ENVIRONMENT, exit_code_table, exit_codes, options_table
 from localspec.cli.options import FILES as FILE_OPTIONS
 from localspec.config import SETTINGS
 from localspec.config.table import MAX_DEPTH
+from tests import readme
 from tests.cli.conftest import Localspec
-from tests.cli.support import FakeWorld
+from tests.cli.support import FILES, FakeWorld
 
-FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 HEAVY = ("llama_cpp", "textual", "numpy", "huggingface_hub", "jinja2")
 
 
@@ -77,7 +77,7 @@ def test_exit_codes_are_documented(localspec: Localspec) -> None:
     codes = [code for code, _ in exit_codes()]
     assert codes == sorted(set(codes))
     assert {error.exit_code for error in ALL_ERRORS} < set(codes)
-    help_, table = localspec("--help").out, exit_code_table()
+    help_, table = localspec("--help").out, readme.exit_codes()
     for code, meaning in exit_codes():
         assert f"| {code} | {meaning} |" in table
         assert f"  {code:<3}  {meaning}\n" in help_
@@ -146,7 +146,7 @@ def test_the_line_of_zsh_needs_nothing_before_it(tmp_path: Path) -> None:
 
 def test_the_options_table_names_every_option() -> None:
     """The README is made from the same definitions as the help."""
-    table = options_table(root.commands["run"])
+    table = readme.options_table(root.commands["run"])
     for option in ("--pair ID", "--depth auto\\|N", "--raw", "--json"):
         assert f"`{option}`" in table
 
@@ -342,7 +342,7 @@ def test_the_options_table_does_not_depend_on_who_asked_before() -> None:
         pass
 
     something.get_params(click.Context(something))
-    assert "| `-h, --help` |" in options_table(something)
+    assert "| `-h, --help` |" in readme.options_table(something)
 
 
 @pytest.mark.parametrize(

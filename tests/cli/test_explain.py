@@ -7,8 +7,7 @@ import json
 from localspec.cli.output import explained
 from localspec.engine.events import Origin, Proposal, Round, Token
 from tests.cli.conftest import Localspec
-
-FILES = ("--target", "big.gguf", "--draft", "small.gguf")
+from tests.cli.support import FILES
 
 
 def test_a_round_is_told_in_a_line() -> None:

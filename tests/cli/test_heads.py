@@ -33,20 +33,21 @@ BAD = {
 }
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A target, targets with and without their MTP layers, heads for the first, and bad ones."""
-    write_tiny(tmp_path / "target.gguf", "llama")
-    write_tiny(tmp_path / "gemma.gguf", "gemma3")
-    write_mtp_target(tmp_path / "mtp.gguf")
-    write_mtp_target(tmp_path / "bare.gguf", with_tensors=False)
-    write_head(tmp_path / "eagle3.gguf", EAGLE3)
-    write_head(tmp_path / "dflash.gguf", DFLASH)
-    write_head(tmp_path / "dspark.gguf", replace(DFLASH, markov_rank=4))
-    cut_short(write_head(tmp_path / "cut.gguf", EAGLE3))
+    path = tmp_path_factory.mktemp("heads")
+    write_tiny(path / "target.gguf", "llama")
+    write_tiny(path / "gemma.gguf", "gemma3")
+    write_mtp_target(path / "mtp.gguf")
+    write_mtp_target(path / "bare.gguf", with_tensors=False)
+    write_head(path / "eagle3.gguf", EAGLE3)
+    write_head(path / "dflash.gguf", DFLASH)
+    write_head(path / "dspark.gguf", replace(DFLASH, markov_rank=4))
+    cut_short(write_head(path / "cut.gguf", EAGLE3))
     for name, head in BAD.items():
-        write_head(tmp_path / f"{name}.gguf", head)
-    return tmp_path
+        write_head(path / f"{name}.gguf", head)
+    return path
 
 
 @pytest.mark.parametrize(
@@ -88,10 +89,12 @@ def test_check_names_the_kind_of_drafter_for_programs(localspec: Localspec, fold
 
 
 @pytest.mark.parametrize("right", [True, False])
-def test_a_head_may_name_the_checksum_of_its_target(localspec: Localspec, folder: Path, right: bool) -> None:
+def test_a_head_may_name_the_checksum_of_its_target(
+    localspec: Localspec, folder: Path, tmp_path: Path, right: bool
+) -> None:
     target = folder / "target.gguf"
     wanted = sha256(target.read_bytes() if right else b"another").hexdigest()
-    with_key = folder / "named.gguf"
+    with_key = tmp_path / "named.gguf"
     add_key(folder / "eagle3.gguf", with_key, "localspec.target_sha256", wanted)
 
     done = localspec("pairs", "check", target, with_key)

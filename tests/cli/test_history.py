@@ -25,6 +25,7 @@ from localspec.store import Store, database_file
 from localspec.store.file_blocks import TextFile
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
+from tests.config.support import configure
 from tests.store.support import ABOUT, branched, converse
 from tests.store.test_files import CHATGPT
 
@@ -368,8 +369,7 @@ def test_for_good_names_what_models_keep(localspec: Localspec, ids: tuple[str, s
     assert "replies" not in localspec("history", "rm", ids[0], "--forever", "--yes").out
     (user_paths().data / "replies").mkdir()
     (user_paths().data / "replies" / "abc").write_bytes(b"tokens")
-    config_file().parent.mkdir(parents=True)
-    config_file().write_text("[audit]\naudit_log = 'audit.ndjson'\n")
+    configure("[audit]\naudit_log = 'audit.ndjson'\n")
     config_file().with_name("audit.ndjson").touch()
     gone = localspec("history", "rm", ids[1], "--forever", "--yes").out
     assert "--remember-replies" in gone

@@ -16,9 +16,8 @@ from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.codec import decode_request, encode
 from localspec.runtime.worker.messages import Load
 from tests.cli.conftest import Localspec
-from tests.cli.support import FakeWorld
+from tests.cli.support import FILES, FakeWorld
 
-FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 GIVEN = {
     "projector": ("--projector", Path("eyes.gguf")),
     "n_ctx": ("--ctx", 300),

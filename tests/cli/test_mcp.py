@@ -15,18 +15,16 @@ import pytest
 from localspec.base.errors import INTERRUPTED_EXIT_CODE, EngineError, NotFoundError
 from localspec.config import config_file, read_config
 from localspec.engine.cancel import Cancellation
-from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Started, Token
-from localspec.engine.tally import Tally
+from localspec.engine.events import Event, Started
 from localspec.runtime.load import OpenPair
-from localspec.runtime.messages import Message, ReplyOptions, Role, ToolCall
+from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions, Progress
-from tests.chat.test_active_reply import ScriptedPair
+from tests.cli.calling import CALL, CallingPair, CallingWorld
 from tests.cli.conftest import Localspec
-from tests.cli.support import FakeWorld
+from tests.cli.support import FakeWorld, info_of
 from tests.config.support import configure
 from tests.line.test_terminal import ended
 from tests.terminal import Terminal
-from tests.tui.support import INFO
 
 SCRIPT = Path(__file__).parents[1] / "chat" / "tools" / "mcp_server.py"
 
@@ -149,36 +147,10 @@ def test_options_that_name_no_tool_are_refused(given: Sequence[str], localspec: 
 )
 def test_a_server_that_is_described_wrongly_is_left_out(table: str, localspec: Localspec) -> None:
     """With a sentence that names its line; other settings count."""
-    config_file().parent.mkdir(parents=True, exist_ok=True)
-    config_file().write_text(f"[mcp.one]\n{table}\n\n[reply]\nmax_tokens = 5\n")
+    configure(f"[mcp.one]\n{table}\n\n[reply]\nmax_tokens = 5\n")
     read = read_config()
     assert (dict(read.servers), read.values["reply.max_tokens"], len(read.problems)) == ({}, 5, 1)
     assert "mcp.one" in str(read.problems[0])
-
-
-CALL = "<tool_call>"
-
-
-class CallingPair(ScriptedPair):
-    """Says something and calls tools, and then says something else."""
-
-    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
-        assert not isinstance(prompt, str)
-        told = [message.content for message in prompt if message.call_id is not None]
-        calls = () if told else (ToolCall("c1", "get_time", "{}"), ToolCall("c2", "list_files", '{"folder": "."}'))
-        parts = ("Well", " then.") if told else ("I look", f". {CALL}", "{}")
-        tokens = tuple(Token(i, part, Origin.PLAIN) for i, part in enumerate(parts))
-        held_n = 0 if told else len(CALL) + 3
-        yield Round(0, None, 0, tokens, (), (), 0.0, 0.0, 0.0, held_n=held_n)
-        said_n = None if told else len("I look.")
-        yield Finished(FinishReason.STOP, "".join(parts), Tally().timings(), calls, said_n=said_n)
-
-
-class CallingWorld(FakeWorld):
-    """A command line over such a pair."""
-
-    def open_pair(self, options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
-        return CallingPair(INFO, cancel)
 
 
 def events(text: str) -> list[dict[str, object]]:
@@ -198,7 +170,7 @@ class ShortOfRoomWorld(FakeWorld):
     """A command line over such a pair."""
 
     def open_pair(self, options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
-        return ShortOfRoom(INFO, cancel)
+        return ShortOfRoom(info_of(options), cancel)
 
 
 def test_run_says_that_a_result_was_too_long_for_the_context(localspec: Localspec) -> None:
@@ -209,8 +181,7 @@ def test_run_says_that_a_result_was_too_long_for_the_context(localspec: Localspe
 
 def test_run_makes_the_calls_of_tools_that_the_command_line_names(localspec: Localspec, tmp_path: Path) -> None:
     """Those that only the settings name are not made where they would have to be asked about."""
-    config_file().parent.mkdir(parents=True, exist_ok=True)
-    config_file().write_text('[tools]\ntool = ["get_time", "list_files"]\n')
+    configure('[tools]\ntool = ["get_time", "list_files"]\n')
     ran = localspec("run", "--json", "what is here?", world=CallingWorld())
     kinds = [(event["event"], event.get("state")) for event in events(ran.out)]
     assert kinds == [
@@ -245,14 +216,13 @@ def test_a_tool_of_nobody_ends_the_command_that_names_it(
     named = localspec(*command, f"--{option.replace('_', '-')}", name, world=world)
     assert (named.code, world.loads) == (NotFoundError.exit_code, [])
     assert name.partition(".")[0] in named.err
-    config_file().parent.mkdir(parents=True, exist_ok=True)
-    config_file().write_text(f"[tools]\n{option} = '{name}'\n")
+    configure(f"[tools]\n{option} = '{name}'\n")
     assert localspec(*command, world=world, stdin=b"hello\n").code == 0
 
 
 AT_TERMINAL = """
 from localspec.cli import main
-from tests.cli.test_mcp import CallingWorld
+from tests.cli.calling import CallingWorld
 main(services=CallingWorld().services())
 """
 
@@ -260,8 +230,7 @@ main(services=CallingWorld().services())
 @pytest.mark.parametrize(("answer", "said"), [("what\nyes\n", "Done: "), ("\n", "Refused: "), ("\x03", "^C")])
 def test_run_at_a_terminal_asks_about_a_call_that_is_not_approved(answer: str, said: str) -> None:
     """Enter allows nothing, Ctrl-C ends the command; the text of the call is not shown."""
-    config_file().parent.mkdir(parents=True, exist_ok=True)
-    config_file().write_text('[tools]\ntool = ["get_time", "list_files"]\ntool_folder = "/"\n')
+    configure('[tools]\ntool = ["get_time", "list_files"]\ntool_folder = "/"\n')
     terminal = Terminal([sys.executable, "-c", AT_TERMINAL, "run", "what is here?"], {"TERM": "dumb"}, columns=200)
     try:
         terminal.wait_for("never: ", 60)

@@ -15,11 +15,10 @@ from localspec.insight.metrics.meters import StoredMetrics
 from localspec.insight.metrics.server import MetricsServer
 from localspec.store import Store
 from tests.cli.conftest import Localspec
-from tests.cli.support import FakePair, FakeWorld
+from tests.cli.support import FILES, FakePair, FakeWorld
 from tests.config.support import configure
 from tests.insight.metrics.test_metrics import samples, total
 
-FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 WAYS = [("run", *FILES, "hello"), ("chat", "--plain", *FILES), ("chat", "--json", *FILES)]
 
 

@@ -11,9 +11,8 @@ from localspec.base.errors import CapacityError
 from localspec.cli.services import Services
 from localspec.runtime.messages import Role
 from tests.cli.conftest import Localspec
-from tests.cli.support import FakeWorld
+from tests.cli.support import FILES, FakeWorld
 
-FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 NOTICE = "No terminal: every line of the input is answered in plain text.\n"
 
 

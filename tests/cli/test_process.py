@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -13,34 +12,14 @@ from pathlib import Path
 import pytest
 
 from localspec.base.errors import OutputError
+from tests.cli.support import ENDLESS, FAKE, FILES
 
 PATIENCE_S = 120.0
-FILES = ("--target", "big.gguf", "--draft", "small.gguf")
-FAKE = """
-import sys
-from localspec.cli import main
-from tests.cli.support import FakeWorld
-main(services=FakeWorld().services())
-"""
 IMPATIENT = "import localspec.cli.prompt as prompt; prompt.PATIENCE_S = 0.01\n" + FAKE
-ENDLESS = ("--max-tokens", "100000", "--ctx", "200000")
 
 
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-c", FAKE, *arguments]
-
-
-def test_output_that_nobody_reads_any_more() -> None:
-    """``localspec run ... | head -1`` ends quietly."""
-    process = subprocess.Popen(
-        command("run", *FILES, *ENDLESS, "--json", "hello"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.readline()
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    assert process.wait(timeout=PATIENCE_S) == 0
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
@@ -56,32 +35,6 @@ def test_output_that_has_no_room(arguments: tuple[str, ...], unbuffered: str) ->
         "localspec: Standard output cannot be written: there is no room left on the disk. "
         "Free some room, and try again.\n"
     )
-
-
-@pytest.mark.parametrize("as_json", [False, True])
-def test_ctrl_c_ends_the_reply_and_keeps_what_was_said(as_json: bool) -> None:
-    """The reply ends as cancelled, its figures are printed, and the exit code says why."""
-    process = subprocess.Popen(
-        command("run", *FILES, *ENDLESS, *(["--json"] if as_json else []), "hello"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    out = process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    out += process.stdout.read()
-    err = process.stderr.read()
-    assert process.wait(timeout=PATIENCE_S) == 130
-    assert err.count("\n") == 1
-    assert "tokens/s" in err
-    if as_json:
-        events = [json.loads(line) for line in out.splitlines()]
-        assert events[-1]["event"] == "done"
-        assert events[-1]["reason"] == "cancelled"
-        text = "".join(token["text"] for event in events[1:-1] for token in event["tokens"])
-        assert text == events[-1]["text"]
 
 
 def test_ctrl_c_ends_a_script_of_lines() -> None:
@@ -134,10 +87,9 @@ def test_the_number_of_a_closed_stream_is_no_file_of_ours(closed: tuple[int, ...
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-@pytest.mark.parametrize("arguments", [("run", *FILES, "hello"), FILES], ids=["run", "lines"])
-def test_no_reply_is_lost_where_messages_have_no_room(arguments: tuple[str, ...]) -> None:
+def test_no_reply_to_a_line_is_lost_where_messages_have_no_room() -> None:
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(command(*arguments), input="hello\n", stdout=subprocess.PIPE, stderr=full, text=True)
+        done = subprocess.run(command(*FILES), input="hello\n", stdout=subprocess.PIPE, stderr=full, text=True)
     assert done.returncode == 0
     assert "drei" in done.stdout
 
@@ -189,26 +141,3 @@ def test_standard_input_beside_words(where: str, tmp_path: Path) -> None:
         ["sh", "-c", shell, "sh", *arguments], capture_output=True, text=True, check=True, timeout=PATIENCE_S
     )
     assert json.loads(done.stdout.splitlines()[0])["prompt_n"] == 1 + len(text.split())
-
-
-def test_a_terminal_is_asked_and_answered() -> None:
-    """``chat --plain`` on a terminal invites, answers, shows the figures and leaves with /quit."""
-    here, there = pty.openpty()
-    process = subprocess.Popen(command("chat", "--plain", *FILES), stdin=there, stdout=there, stderr=there)
-    os.close(there)
-    os.write(here, b"hello\n/quit\n")
-    seen = b""
-    while True:
-        try:
-            chunk = os.read(here, 4096)
-        except OSError:
-            break
-        if not chunk:
-            break
-        seen += chunk
-    os.close(here)
-    assert process.wait(timeout=PATIENCE_S) == 0
-    assert b"> " in seen
-    assert "dreiß".encode() in seen
-    assert b"guesses accepted" in seen
-    assert b"Traceback" not in seen

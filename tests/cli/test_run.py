@@ -13,9 +13,8 @@ from localspec.config.text_folder import PROMPTS
 from localspec.engine.settings import Sampling
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from tests.cli.conftest import Localspec
-from tests.cli.support import FakeWorld
+from tests.cli.support import FILES, FakeWorld
 
-FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 TIMING_NAMES = {
     *("prompt_n", "prompt_ms", "cache_n", "predicted_n", "predicted_ms", "predicted_per_second"),
     *("draft_n", "draft_n_accepted", "draft_acceptance_rate", "mean_acceptance_length", "accepted_per_pos"),

@@ -12,9 +12,8 @@ import pytest
 from localspec.config.presets import PRESETS
 from localspec.engine.settings import BANNED, Sampling
 from tests.cli.conftest import Localspec
-from tests.cli.support import FakeWorld
+from tests.cli.support import FILES, FakeWorld
 
-FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 GRAMMAR = 'root ::= "yes" | "no"'
 PAIRS = """
 [[pairs]]

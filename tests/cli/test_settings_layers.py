@@ -14,15 +14,13 @@ from localspec.engine.settings import BANNED
 from localspec.runtime.chat_config import ChatConfig, Layer
 from localspec.runtime.resolver import SettingsResolver
 from tests.cli.conftest import Localspec
-from tests.cli.support import FakeWorld
+from tests.cli.support import FILES, FakeWorld
 from tests.config.support import add_persona, configure
 
-FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 
-
-def layers(*arguments: str, without: frozenset[str] = frozenset()) -> SettingsResolver:
+def layers(*arguments: str) -> SettingsResolver:
     with run.make_context("localspec run", [*arguments, "hello"]) as context:
-        return SettingsResolver(overrides(context), without=without)
+        return SettingsResolver(overrides(context))
 
 
 def chat_config(*arguments: str) -> ChatConfig:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from localspec.cli.stats_text import watch_lines
-from localspec.config import config_file
 from localspec.insight.stats.objectives import Miss, Objectives
 from localspec.store import database_file
 from tests.cli.conftest import Localspec
+from tests.config.support import configure
 from tests.insight.stats.support import Kind, open_filled
 
 
@@ -101,8 +101,7 @@ def test_a_fall_is_told_with_its_cause(localspec: Localspec, replies: int) -> No
 
 def test_objectives_come_from_the_settings_or_the_options(localspec: Localspec, replies: int) -> None:
     """The option beats the setting."""
-    config_file().parent.mkdir(parents=True)
-    config_file().write_text("[stats]\nmin_speedup = 1000\n", encoding="utf-8")
+    configure("[stats]\nmin_speedup = 1000\n")
     out = localspec("stats", "--watch").out
     assert "at least 1000x" in out
     assert max(map(len, out.splitlines())) <= 80

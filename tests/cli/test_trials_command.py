@@ -146,8 +146,7 @@ def test_one_trial_at_a_time_on_a_pair(localspec: Localspec) -> None:
 
 
 def test_without_figures_there_is_nothing_to_go_by(localspec: Localspec) -> None:
-    config_file().parent.mkdir(parents=True)
-    config_file().write_text("[stats]\nrecord_figures = false\n")
+    configure("[stats]\nrecord_figures = false\n")
     done = localspec("trials", "start", "--depth", "6")
     assert done.code == 2
     assert "record_figures" in done.err
@@ -174,9 +173,8 @@ def test_the_evidence_is_shown_and_kept(localspec: Localspec) -> None:
 
 def test_a_promotion_is_written_said_and_taken_back(localspec: Localspec) -> None:
     """Into the pair's table of the file of settings; what is set for all stays, and in the end all is as before."""
-    config_file().parent.mkdir(parents=True)
     before = "# Mine.\n[speculation]\nspec = 'draft'  # only\n\n[reply]\nseed = 7\n"
-    config_file().write_text(before)
+    configure(before)
     record = begun(localspec, "--depth", "6", "--spec", "draft,suffix")
     done = localspec("trials", "promote", record["id"])
     said = " ".join(done.out.split())

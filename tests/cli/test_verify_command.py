@@ -14,7 +14,6 @@ import pytest
 
 import localspec.engine.loop as loop
 from localspec.base.errors import OutputError
-from localspec.base.paths import user_paths
 from localspec.cli.services import Services
 from localspec.doctor.native_probe import NativeReport
 from localspec.engine.cancel import Cancellation
@@ -22,10 +21,10 @@ from localspec.runtime.load import OpenPair
 from localspec.runtime.options import LoadOptions, Progress
 from tests.builtin import HAS_AVX512
 from tests.cli.conftest import Localspec
-from tests.cli.support import Done
+from tests.cli.support import FILES, Done
+from tests.config.support import configure
 from tests.insight.losslessness.support import PLANTED, TablePair
 
-FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 FEW = ("--samples", "60", "--tokens", "24", "--seed", "1")
 
 
@@ -201,9 +200,7 @@ def test_mistakes_are_told_before_anything_is_loaded(
 
 def test_settings_of_the_file_count(localspec: Localspec, prompts: Path) -> None:
     """How models are loaded and tokens are chosen; not what only a reply has, nor the depth."""
-    config = user_paths().config / "config.toml"
-    config.parent.mkdir(parents=True)
-    config.write_text("[model]\nthreads = 3\n\n[sampling]\ntop_k = 7\n\n[speculation]\ndepth = 9\n", encoding="utf-8")
+    configure("[model]\nthreads = 3\n\n[sampling]\ntop_k = 7\n\n[speculation]\ndepth = 9\n")
     world = World()
     done = verify(localspec, *FILES, *FEW, "--prompts", prompts, "--json", world=world)
     settings = json.loads(done.out)["settings"]

@@ -8,12 +8,13 @@ import threading
 
 import pytest
 
-from localspec.chat import reply_check
+from localspec.chat import active_reply
 from localspec.chat.reply_check import CheckedEvents
 from localspec.chat.tools import toolbox
 from localspec.engine.events import Event
+from tests.cli.calling import CallingWorld
 from tests.cli.conftest import Localspec
-from tests.cli.test_mcp import SCRIPT, CallingWorld
+from tests.cli.test_mcp import SCRIPT
 from tests.config.support import configure
 from tests.line.test_conversations import PLAIN, lines
 
@@ -91,7 +92,7 @@ def test_ctrl_c_while_a_check_is_waited_for_stops_the_reply(
     localspec: Localspec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As while it is written: what has passed is there, and the reply can be gone on with."""
-    monkeypatch.setattr(reply_check, "CheckedEvents", Interrupted)
+    monkeypatch.setattr(active_reply, "CheckedEvents", Interrupted)
     done = localspec(*PLAIN, "--reply-check", f"{__name__}:never", stdin=lines("hello"))
     assert done.code == 130
     assert "Stopped; /continue goes on." in done.err

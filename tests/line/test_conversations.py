@@ -17,10 +17,9 @@ from localspec.runtime.messages import Role
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.store import Store
 from tests.cli.conftest import Localspec
-from tests.cli.support import Done, FakeWorld
+from tests.cli.support import FILES, Done, FakeWorld
 from tests.tiny_models import write_tiny
 
-FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 PLAIN = ("chat", "--plain", *FILES)
 
 

@@ -12,9 +12,9 @@ from localspec.config import read_config
 from localspec.line.choices import LineFrontEnd
 from localspec.store import Store
 from tests.cli.conftest import Localspec
-from tests.cli.support import FakeWorld
+from tests.cli.support import FILES, FakeWorld
 from tests.config.support import add_persona, configure
-from tests.line.test_conversations import FILES, PLAIN, lines, stored
+from tests.line.test_conversations import PLAIN, lines, stored
 
 
 def temperatures(world: FakeWorld) -> list[float]:

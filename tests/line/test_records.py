@@ -10,9 +10,8 @@ import pytest
 
 from localspec.base.errors import CapacityError
 from tests.cli.conftest import Localspec
-from tests.cli.support import FakeWorld
+from tests.cli.support import FILES, FakeWorld
 
-FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 JSON = ("chat", "--json", *FILES)
 
 

@@ -114,10 +114,7 @@ class FakeService:
 def said(
     *pieces: str,
     reason: FinishReason = FinishReason.STOP,
-    prompt_n: int = 10,
-    cache_n: int = 4,
     calls: Sequence[ToolCall] = (),
-    seed: int = 7,
 ) -> list[Event]:
     """A reply whose tokens read ``pieces``: two a round, the first accepted, with a rejected proposal each round.
 
@@ -125,11 +122,12 @@ def said(
     """
     texts = [*pieces, ""] if reason is FinishReason.STOP else list(pieces)
     rounds = [_round(start // 2, start, texts[start : start + 2]) for start in range(0, len(texts), 2)]
-    tally = Tally(cache_n=cache_n, prompt_n=prompt_n - cache_n)
+    started = Started(prompt_n=10, cache_n=4, seed=7)
+    tally = Tally(cache_n=started.cache_n, prompt_n=started.prompt_n - started.cache_n)
     for round_ in rounds:
         tally.add(round_)
     finished = Finished(reason, "".join(pieces), tally.timings(), tuple(calls))
-    return [Started(prompt_n, cache_n, seed), *rounds, finished]
+    return [started, *rounds, finished]
 
 
 def _round(index: int, first_id: int, texts: Sequence[str]) -> Round:
@@ -158,10 +156,16 @@ async def served(app: ASGIApp) -> AsyncGenerator[str]:
     A client that blocks goes into a thread (``asyncio.to_thread``).
     """
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        serving = asyncio.create_task(server.serve(sockets=[listening]))
+        await server.startup([listening])
         try:
             yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            await serving
+        finally:  # as ``serve`` does after a signal, but that it waits for its clock twice
+            for each in server.servers:
+                each.close()
+            for connection in list(server.server_state.connections):
+                connection.shutdown()
+            while server.server_state.connections or server.server_state.tasks:
+                await asyncio.sleep(0)

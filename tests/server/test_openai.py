@@ -7,7 +7,7 @@ import base64
 import gc
 import json
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -59,6 +59,15 @@ async def client_of(*replies: Sequence[Step]) -> AsyncIterator[tuple[AsyncOpenAI
         AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client,
     ):
         yield client, service
+
+
+async def refused(ask: Callable[[AsyncOpenAI], Awaitable[object]], param: str) -> None:
+    """Nothing is asked of the pair, and the error names the field."""
+    async with client_of() as (client, service):
+        with pytest.raises(openai.BadRequestError) as caught:
+            await ask(client)
+    assert caught.value.param == param
+    assert not service.asked
 
 
 def called(text: str) -> list[Step]:
@@ -354,11 +363,7 @@ class TestChat:
         ],
     )
     async def test_a_wrong_field_is_named(self, sent: dict[str, Any], param: str) -> None:
-        async with client_of() as (client, service):
-            with pytest.raises(openai.BadRequestError) as caught:
-                await client.chat.completions.create(model=PAIR, messages=HELLO, extra_body=sent)
-        assert caught.value.param == param
-        assert not service.asked
+        await refused(lambda client: client.chat.completions.create(model=PAIR, messages=HELLO, extra_body=sent), param)
 
     async def test_a_request_says_how_much_the_model_reasons(self) -> None:
         """In OpenAI's words, or by the switches of chat templates, as vLLM and llama-server take them."""
@@ -467,11 +472,7 @@ class TestText:
         ],
     )
     async def test_a_wrong_field_is_named(self, sent: dict[str, Any], param: str) -> None:
-        async with client_of() as (client, service):
-            with pytest.raises(openai.BadRequestError) as caught:
-                await client.completions.create(model=PAIR, prompt="a", extra_body=sent)
-        assert caught.value.param == param
-        assert not service.asked
+        await refused(lambda client: client.completions.create(model=PAIR, prompt="a", extra_body=sent), param)
 
 
 class TestResponses:
@@ -690,11 +691,7 @@ class TestResponses:
         ],
     )
     async def test_a_wrong_field_is_named(self, sent: dict[str, Any], param: str) -> None:
-        async with client_of() as (client, service):
-            with pytest.raises(openai.BadRequestError) as caught:
-                await client.responses.create(model=PAIR, input="Hello!", extra_body=sent)
-        assert caught.value.param == param
-        assert not service.asked
+        await refused(lambda client: client.responses.create(model=PAIR, input="Hello!", extra_body=sent), param)
 
 
 async def test_the_pairs_are_models() -> None:

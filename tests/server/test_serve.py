@@ -70,23 +70,26 @@ def served(*arguments: str, env: Mapping[str, str] | None = None) -> Iterator[tu
 def test_the_built_in_pair_is_served(tmp_path: Path) -> None:
     """A page, figures, metrics and vectors; one signal, and the process and its engine are gone, with exit code 0."""
     write_embedder(tmp_path / "embed.gguf")
-    with served(env={**os.environ, "LLAMA_CACHE": str(tmp_path)}) as (process, url):
-        page = httpx2.get(url)
+    with (
+        served(env={**os.environ, "LLAMA_CACHE": str(tmp_path)}) as (process, url),
+        httpx2.Client(base_url=url, timeout=PATIENCE_S) as client,
+    ):
+        page = client.get("/")
         assert page.headers["content-type"].startswith("text/html")
         assert "default-src 'none'" in page.headers["content-security-policy"]
         assert not re.search(r"(?:src|href)=|https?://", page.text)
-        figures = httpx2.get(f"{url}/localspec/v1/status").json()
+        figures = client.get("/localspec/v1/status").json()
         assert [(pair["id"], pair["loaded"]) for pair in figures["pairs"]] == [("builtin", True)]
-        scraped = httpx2.get(f"{url}/metrics")
+        scraped = client.get("/metrics")
         families = text_string_to_metric_families(scraped.text)  # type: ignore[no-untyped-call]
         assert "vllm:num_requests_waiting" in {family.name for family in families}
-        vectors = httpx2.post(f"{url}/v1/embeddings", json={"input": ["car", "sea"]}, timeout=PATIENCE_S).json()
+        vectors = client.post("/v1/embeddings", json={"input": ["car", "sea"]}).json()
         assert (vectors["model"], len(vectors["data"])) == ("embed", 2)
         asked = {"messages": [{"role": "user", "content": "Tell me a story about a fox."}], "seed": 1, "max_tokens": 60}
         with ThreadPoolExecutor() as threads:
-            replies = list(threads.map(lambda _: httpx2.post(f"{url}/v1/chat/completions", json=asked), range(6)))
+            replies = list(threads.map(lambda _: client.post("/v1/chat/completions", json=asked), range(6)))
         assert all("fox" in reply.json()["choices"][0]["message"]["content"] for reply in replies)
-        with httpx2.stream("POST", f"{url}/v1/chat/completions", json={**asked, "stream": True}) as reply:
+        with client.stream("POST", "/v1/chat/completions", json={**asked, "stream": True}) as reply:
             lines = reply.iter_lines()
             first = next(lines)
             process.send_signal(signal.SIGTERM)

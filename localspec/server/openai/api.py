@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from localspec.base.errors import NotFoundError
 from localspec.server.ollama_models import kind_of, time_text
@@ -16,7 +13,7 @@ from localspec.server.openai.chat import complete_chat
 from localspec.server.openai.completions import complete_text
 from localspec.server.openai.openapi import openapi_page
 from localspec.server.openai.responses import respond
-from localspec.server.service import ServedModel, Service
+from localspec.server.service import Endpoints, ServedModel, Service
 
 
 async def list_models(service: Service, request: Request) -> Response:
@@ -55,7 +52,7 @@ def _model(model: ServedModel) -> dict[str, Any]:
     }
 
 
-_ENDPOINTS: tuple[tuple[str, str, Callable[[Service, Request], Awaitable[Response]]], ...] = (
+ENDPOINTS: Endpoints = (
     ("POST", "/v1/chat/completions", complete_chat),
     ("POST", "/v1/completions", complete_text),
     ("POST", "/v1/responses", respond),
@@ -63,8 +60,3 @@ _ENDPOINTS: tuple[tuple[str, str, Callable[[Service, Request], Awaitable[Respons
     ("GET", "/v1/models", list_models),
     ("GET", "/v1/models/{model:path}", show_model),
 )
-
-
-def routes(service: Service) -> list[Route]:
-    """The endpoints over ``service``."""
-    return [Route(path, partial(answer, service), methods=[method]) for method, path, answer in _ENDPOINTS]

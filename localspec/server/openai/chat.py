@@ -19,9 +19,9 @@ from localspec.server.openai.figures import (
     ReplyFigures,
     TextTokens,
     chat_logprobs,
-    llama_timings,
     new_id,
     origins,
+    timings_of,
     usage,
 )
 from localspec.server.openai.messages import messages_of, split_prefix, tools_of, with_tools
@@ -197,6 +197,4 @@ class _Chat:
         return usage(choice.reply for choice in self._choices)
 
     def _timings(self) -> dict[str, Any] | None:
-        """The timings of the only reply; several replies have none in common."""
-        ended = self._choices[0].reply.finished
-        return llama_timings(ended.timings) if ended and len(self._choices) == 1 else None
+        return timings_of([choice.reply for choice in self._choices])

@@ -22,10 +22,10 @@ from localspec.server.openai.figures import (
     ReplyFigures,
     TextTokens,
     finite,
-    llama_timings,
     new_id,
     origins,
     spelled,
+    timings_of,
     usage,
 )
 from localspec.server.openai.options import (
@@ -267,9 +267,7 @@ class _Completion:
         return summed(parts)
 
     def _timings(self) -> dict[str, Any] | None:
-        """The timings of the only reply; several replies have none in common."""
-        ended = self._texts[0].reply.finished
-        return llama_timings(ended.timings) if ended and len(self._texts) == 1 else None
+        return timings_of([text.reply for text in self._texts])
 
 
 def summed(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:

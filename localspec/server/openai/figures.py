@@ -70,6 +70,12 @@ def usage(
     }
 
 
+def timings_of(replies: Sequence[ReplyFigures]) -> dict[str, Any] | None:
+    """The timings of the only reply; several replies have none in common."""
+    ended = replies[0].finished
+    return llama_timings(ended.timings) if ended and len(replies) == 1 else None
+
+
 def llama_timings(timings: Timings) -> dict[str, Any]:
     """The figures under llama-server's names, all of them numbers, with the speed-up where LocalSpec knows it."""
     speedup = timings.speedup_vs_plain

@@ -41,6 +41,11 @@ def _nullable(schema: Schema) -> Schema:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
+def _options(**properties: Schema) -> Schema:
+    """An object that may have these properties, or null."""
+    return {"type": ["object", "null"], "properties": properties}
+
+
 def _list_of(schema: Schema, most: int | None = None) -> Schema:
     return {"type": "array", "minItems": 1, "items": schema} | ({"maxItems": most} if most else {})
 
@@ -51,11 +56,7 @@ _PARAMETERS: Schema = {"type": ["object", "null"], "description": "A JSON Schema
 _NAME: Schema = {"type": "string", "pattern": f"^[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}$"}
 _FUNCTION: Schema = {
     "type": "object",
-    "properties": {
-        "name": _NAME,
-        "description": _SOME_TEXT,
-        "parameters": _PARAMETERS,
-    },
+    "properties": {"name": _NAME, "description": _SOME_TEXT, "parameters": _PARAMETERS},
     "required": ["name"],
 }
 _FLAT_FUNCTION: Schema = {
@@ -75,6 +76,7 @@ _NAMESPACE: Schema = {
     "required": ["type", "name"],
 }
 _WITH_FUNCTION = _form(type={"const": "namespace"}, tools={"contains": _FLAT_FUNCTION})
+_CHOICE: Schema = {"enum": ["auto", "none", "required", None]}
 _NAMED_CHOICE: Schema = _form(type={"const": "function"}, function=_form(name=_TEXT))
 _MODE: Schema = {"enum": ["auto", "required"]}
 _ALLOWED: Schema = _form(mode=_MODE, tools=_list_of(_NAMED_CHOICE))
@@ -105,18 +107,14 @@ _ITEM: Schema = {
         _form(type={"const": "reasoning"}, content=_list_of(_form(type={"const": "reasoning_text"}, text=_TEXT))),
     ]
 }
-_FORMAT: Schema = {
-    "anyOf": [
-        _form(type={"enum": ["text", "json_object"]}),
-        _form(type={"const": "json_schema"}, json_schema=_form(schema={"type": "object"})),
-    ]
-}
-_FLAT_FORMAT: Schema = {
-    "anyOf": [
-        _form(type={"enum": ["text", "json_object"]}),
-        _form(type={"const": "json_schema"}, schema={"type": "object"}),
-    ]
-}
+
+
+def _format(**schema: Schema) -> Schema:
+    """The format of a reply; a JSON Schema stands in the field that is named here."""
+    kinds = [_form(type={"enum": ["text", "json_object"]}), _form(type={"const": "json_schema"}, **schema)]
+    return _nullable({"anyOf": kinds})
+
+
 _BIAS: Schema = {
     "anyOf": [{"type": "number", "minimum": -LARGEST_BIAS, "maximum": LARGEST_BIAS}, {"const": False}],
 }
@@ -152,11 +150,11 @@ _SHARED: dict[str, Schema] = {
     "ignore_eos": {**_FLAG, "description": "With true, the tokens that end a reply are ruled out."},
     "logit_bias": _BIASES,
     "dry_sequence_breakers": _TEXTS,
-    "response_format": _nullable(_FORMAT),
+    "response_format": _format(json_schema=_form(schema={"type": "object"})),
     "json_schema": {**_OBJECT, "description": "A JSON Schema that the reply fits."},
     "grammar": {**_SOME_TEXT, "description": "GBNF, or Lark after a line with %llguidance."},
     "localspec": {
-        "anyOf": [{"type": "object", "properties": {"origins": _FLAG}}, {"type": "null"}],
+        **_options(origins=_FLAG),
         "description": "With origins true, each part of the answer tells where its tokens came from.",
     },
     **{name: _sampler(name, kind) for name, kind in NUMBERS.items()},
@@ -165,7 +163,7 @@ _CHOICES: dict[str, Schema] = {
     "n": _whole(1, MOST_REPLIES),
     "n_predict": _LIMIT,
     "max_tokens": _LIMIT,
-    "stream_options": {"anyOf": [{"type": "object", "properties": {"include_usage": _FLAG}}, {"type": "null"}]},
+    "stream_options": _options(include_usage=_FLAG),
 }
 _EFFORT: Schema = {"enum": [*EFFORTS, None]}
 CHAT: dict[str, Schema] = {
@@ -175,38 +173,20 @@ CHAT: dict[str, Schema] = {
     "max_completion_tokens": _LIMIT,
     "reasoning_effort": _EFFORT,
     "chat_template_kwargs": {
-        "anyOf": [
-            {
-                "type": "object",
-                "properties": {EFFORT: _EFFORT, **dict.fromkeys(SWITCHES, _FLAG)},
-                "additionalProperties": False,
-            },
-            {"type": "null"},
-        ],
+        "type": ["object", "null"],
+        "properties": {EFFORT: _EFFORT, **dict.fromkeys(SWITCHES, _FLAG)},
+        "additionalProperties": False,
         "description": "The switches of reasoning that the templates of models have.",
     },
     "logprobs": _FLAG,
     "top_logprobs": _whole(0, MOST_ALTERNATIVES),
     "tools": _nullable({"type": "array", "items": _form(type={"const": "function"}, function=_FUNCTION)}),
-    "tool_choice": {
-        "anyOf": [
-            {"enum": ["auto", "none", "required", None]},
-            _NAMED_CHOICE,
-            _form(type={"const": "allowed_tools"}, allowed_tools=_ALLOWED),
-        ]
-    },
+    "tool_choice": {"anyOf": [_CHOICE, _NAMED_CHOICE, _form(type={"const": "allowed_tools"}, allowed_tools=_ALLOWED)]},
     "parallel_tool_calls": _FLAG,
 }
 """The fields of ``/v1/chat/completions``."""
 TEXT: dict[str, Schema] = {
-    "prompt": {
-        "anyOf": [
-            _SAID,
-            _list_of(_SAID, MOST_PROMPTS),
-            _list_of(_ID),
-            _list_of(_list_of(_ID), MOST_PROMPTS),
-        ]
-    },
+    "prompt": {"anyOf": [_SAID, _list_of(_SAID, MOST_PROMPTS), _list_of(_ID), _list_of(_list_of(_ID), MOST_PROMPTS)]},
     **_SHARED,
     **_CHOICES,
     "suffix": {**_SOME_TEXT, "description": "The text after a gap, where the model can fill one."},
@@ -220,9 +200,9 @@ RESPONSE: dict[str, Schema] = {
     **_SHARED,
     "instructions": _SOME_TEXT,
     "max_output_tokens": _LIMIT,
-    "reasoning": {"anyOf": [{"type": "object", "properties": {"effort": _EFFORT}}, {"type": "null"}]},
+    "reasoning": _options(effort=_EFFORT),
     "metadata": _OBJECT,
-    "text": {"anyOf": [{"type": "object", "properties": {"format": _nullable(_FLAT_FORMAT)}}, {"type": "null"}]},
+    "text": _options(format=_format(schema={"type": "object"})),
     "tools": {
         "anyOf": [
             {"type": "array", "items": _FLAT_FUNCTION},
@@ -237,7 +217,7 @@ RESPONSE: dict[str, Schema] = {
     },
     "tool_choice": {
         "anyOf": [
-            {"enum": ["auto", "none", "required", None]},
+            _CHOICE,
             _form(type=_TEXT, name=_TEXT),
             _form(type={"const": "allowed_tools"}, mode=_MODE, tools=_list_of(_form(type=_TEXT, name=_TEXT))),
         ]
