@@ -11,6 +11,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from localspec.base.visible import is_text
+
 T = TypeVar("T")
 
 _LARGEST = 2**53
@@ -101,7 +103,7 @@ def _misfit(value: object, kind: Any, name: str) -> str | None:
         whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST
         return None if whole else name
     if kind is str:
-        return None if isinstance(value, str) and _is_text(value) else name
+        return None if isinstance(value, str) and is_text(value) else name
     return None if isinstance(value, kind) else name
 
 
@@ -110,15 +112,6 @@ def _is_number(value: object) -> bool:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     return abs(value) <= _LARGEST or value == -inf
-
-
-def _is_text(value: str) -> bool:
-    """True for text that can be written: a surrogate without its other half cannot."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _tuple_misfit(value: object, parts: tuple[Any, ...], name: str) -> str | None:

@@ -25,6 +25,7 @@ _FLAG = f"\U0001f3f4(?:{_TAGS})\U000e007f"
 _IDEOGRAPH = "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af][\U000e0100-\U000e01ef]"
 """A Chinese character with a selector of its variant."""
 
+_SURROGATE = re.compile(f"[{_SURROGATES}]")
 _ANY = re.compile(f"[{_CONTROL}{_BIDIRECTIONAL}{_FORMAT}{_SURROGATES}]")
 _REPLACED = re.compile(f"{_FLAG}|{_IDEOGRAPH}|{_ANY.pattern}")
 _LINE_SIGNS = str.maketrans("\n\t", "\u240a ")
@@ -66,6 +67,11 @@ def capitalised(text: str) -> str:
     ('The JSON', '')
     """
     return text[:1].upper() + text[1:]
+
+
+def is_text(text: str) -> bool:
+    """True for text that can be written as UTF-8: half a character cannot."""
+    return _SURROGATE.search(text) is None
 
 
 def is_visible(name: str) -> bool:

@@ -15,6 +15,7 @@ from localspec.base.errors import OWN_FOLDER, ConfigError, LocalSpecError, expla
 from localspec.base.file_lock import folder_lock
 from localspec.base.paths import user_paths
 from localspec.base.shared_file import file_stamp, replace_file
+from localspec.base.visible import is_text
 from localspec.config.editing import NotSafelyChanged, with_value
 from localspec.config.kinds import RefusedValue, TextOrFile, Value, literal
 from localspec.config.servers import SERVER_KEYS, SERVERS_TABLE, McpServer, WrongServer, parse_server
@@ -186,7 +187,7 @@ class _Reading:
         for entry in statements(text):
             if isinstance(entry, Unreadable):
                 self._refuse(entry.line, f"this is no TOML: {_lower(entry.why)}")
-            elif not _is_text(text[entry.start : entry.end]):
+            elif not is_text(text[entry.start : entry.end]):
                 self._refuse(entry.line, "this is not UTF-8 text")
             elif not entry.key:
                 self._refused = None if self._open(entry) else entry.table
@@ -323,7 +324,3 @@ def _unknown(noun: str, name: str, known: list[str] | tuple[str, ...]) -> str:
 
 def _lower(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:]
-
-
-def _is_text(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)

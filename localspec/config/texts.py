@@ -6,6 +6,7 @@ from pathlib import Path
 
 from localspec.base.bounded_file import UnfitFileError, read_file
 from localspec.base.errors import InputError, NotFoundError
+from localspec.base.visible import is_text
 
 MOST_BYTES = 4_000_000
 """The largest text that goes to a model or is a setting: about a million tokens."""
@@ -32,7 +33,5 @@ def read_setting(path: Path) -> str:
 
 def require_text(text: str, what: str) -> None:
     """Raise InputError for text with bytes that are not UTF-8, which arrive as lone surrogates."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{what} is not UTF-8 text.", "Convert it first, for example with iconv.") from None
+    if not is_text(text):
+        raise InputError(f"{what} is not UTF-8 text.", "Convert it first, for example with iconv.")

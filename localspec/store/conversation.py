@@ -55,6 +55,7 @@ class StoredConversation:
         self.tree = tree
         """The messages; to be changed through this object only."""
         self._database = database
+        self._write_queue = write_queue
         self._clock = clock
         self._ids = ids
         self._heading = HeadingWriter(write_queue, heading, tree, clock, stored=stored)
@@ -79,7 +80,7 @@ class StoredConversation:
     @property
     def trouble(self) -> StoreError | None:
         """The reason why changes of any conversation are not stored yet; None if all are."""
-        return self._heading.trouble
+        return self._write_queue.trouble
 
     @property
     def path(self) -> tuple[Node, ...]:
@@ -233,7 +234,7 @@ class StoredConversation:
 
     def flush(self) -> bool:
         """Try again to store pending changes; True if all are stored."""
-        return self._heading.flush()
+        return self._write_queue.flush()
 
     def _take_over_heading(self) -> None:
         # Gone or unreadable: the write that follows says so.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +16,8 @@ from localspec.store import sqlite_errors
 
 Statement = tuple[str, Sequence[object]]
 Row = tuple[Any, ...]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Database:
@@ -84,11 +87,7 @@ class Database:
 
 def storable(text: str) -> str:
     """``text`` with lone surrogates replaced by U+FFFD, so that it can be stored; its length stays."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
-    return text
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def loaded(text: str | None) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-from localspec.base.errors import StoreError
 from localspec.store import rows
 from localspec.store.database import Statement
 from localspec.store.documents import Heading
@@ -23,15 +22,6 @@ class HeadingWriter:
         self._clock = clock
         self._stored = heading if stored else None
 
-    @property
-    def trouble(self) -> StoreError | None:
-        """The reason why writes are pending; None if all is stored."""
-        return self._write_queue.trouble
-
-    def flush(self) -> bool:
-        """Try pending writes again; True if all is stored."""
-        return self._write_queue.flush()
-
     def change(self, heading: Heading) -> None:
         """Replace the heading, here and in the store."""
         self.heading = heading
@@ -39,7 +29,7 @@ class HeadingWriter:
 
     def take_over(self, stored: Heading) -> None:
         """Adopt other programs' changes to the stored heading; own changes that wait to be written come first."""
-        if self._stored is None or not self.flush():
+        if self._stored is None or not self._write_queue.flush():
             return
         before = self._stored
         names = (each.name for each in fields(Heading) if each.name != "leaf")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable
+from itertools import takewhile
 
 Ids = Callable[[], str]
 """Makes a new id."""
@@ -32,9 +33,5 @@ def abbreviated(ids: Iterable[str]) -> list[str]:
 
 
 def _shared(one: str, other: str) -> int:
-    length = 0
-    for a, b in zip(one, other, strict=False):
-        if a != b:
-            break
-        length += 1
-    return length
+    """The number of characters at the beginning that both have."""
+    return sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(one, other, strict=False)))

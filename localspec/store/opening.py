@@ -228,11 +228,9 @@ def _open_to_write(path: Path, busy_s: float, migrations: Sequence[Migration]) -
 def _creation_lock(path: Path) -> Iterator[None]:
     """Hold the lock for creating the file; its folder is created. Raises StoreError."""
     with ExitStack() as locked:
-        try:
+        with explaining(StoreError, f"Conversations cannot be stored in {path}", OWN_FOLDER):
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             locked.enter_context(folder_lock(path))
-        except OSError as error:
-            raise _unwritable(path, error) from error
         yield
 
 

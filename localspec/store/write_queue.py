@@ -28,12 +28,12 @@ class WriteQueue:
         self.trouble: StoreError | None = None
         """The reason why the last write failed; None once it, or the next one, is done."""
 
-    def write(self, *statements: Statement, patient: bool = True) -> bool:
-        """Write after all waiting writes; True if all are done. Never raises: see ``trouble``."""
+    def write(self, *statements: Statement, patient: bool = True) -> None:
+        """Write after all waiting writes. Never raises: see ``trouble``."""
         with self._lock:
             if statements:
                 self._waiting.append(statements)
-            return self.flush(patient=patient)
+            self.flush(patient=patient)
 
     def flush(self, *, patient: bool = True) -> bool:
         """Try the waiting writes again; True if all are done.

@@ -57,7 +57,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[str]:
         def log_message(self, *_: object) -> None: ...
 
     with HTTPServer(("127.0.0.1", 0), Handler) as http:
-        thread = threading.Thread(target=http.serve_forever)
+        thread = threading.Thread(target=http.serve_forever, args=(0.01,))
         thread.start()
         yield f"http://127.0.0.1:{http.server_port}/"
         http.shutdown()

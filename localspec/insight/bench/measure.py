@@ -32,7 +32,6 @@ class Measured:
     """The progress after a trial, with its result."""
 
     done_n: int
-    total_n: int
     result: Sample | LeftOut | None = None
 
 
@@ -67,7 +66,7 @@ def measure(pair: OpenPair, trials: Sequence[BenchTrial], setup: Setup) -> Itera
             else:
                 if result is None:
                     return
-        yield Measured(number + 1, len(trials), result)
+        yield Measured(number + 1, result)
 
 
 def _warm_up(pair: OpenPair, trials: Sequence[BenchTrial], setup: Setup) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +31,6 @@ class PairResult:
     """Remarks about other activity of the machine."""
     error: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "pair": self.pair,
-            "facts": self.facts,
-            "samples": [sample.to_dict() for sample in self.samples],
-            "left_out": self.left_out,
-            "notes": self.notes,
-            "error": self.error,
-        }
-
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> PairResult:
         samples = [Sample.from_dict(each) for each in data["samples"]]
@@ -58,20 +48,14 @@ class PairResult:
 class BenchResult:
     """One run of ``localspec bench``."""
 
-    pairs: list[PairResult] = field(default_factory=list)
-    settings: dict[str, Any] = field(default_factory=dict)
     created: str = ""
     cut_short: str | None = None
     """The reason why it ended early, if it did."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    pairs: list[PairResult] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "created": self.created,
-            "cut_short": self.cut_short,
-            "settings": self.settings,
-            "pairs": [pair.to_dict() for pair in self.pairs],
-        }
+        return {"format": FORMAT, **asdict(self)}
 
 
 def read_result(path: Path) -> BenchResult:
@@ -84,7 +68,7 @@ def read_result(path: Path) -> BenchResult:
         if form != FORMAT:
             raise InputError(f"{path} is of another version of LocalSpec (format {form}).", "Measure again.")
         pairs = [PairResult.from_dict(pair) for pair in data["pairs"]]
-        return BenchResult(pairs, dict(data["settings"]), str(data["created"]), data.get("cut_short"))
+        return BenchResult(str(data["created"]), data.get("cut_short"), dict(data["settings"]), pairs)
     except UnfitFileError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.", hint) from error
     except OSError as error:

@@ -137,19 +137,15 @@ class _LaunchRun:
         bench, thread, options = self.bench, self.thread, self.launch.chat_config.load
         try:
             pair = thread.open(bench.opener, options, bench.loading)
+            try:
+                self._measure(pair)
+            finally:
+                thread.call(pair.close)
         except Cancelled:
             raise KeyboardInterrupt from None
         except LocalSpecError as error:
             self.result.error = str(error)
             bench.errors.append(error)
-            return
-        try:
-            self._measure(pair)
-        except LocalSpecError as error:
-            self.result.error = str(error)
-            bench.errors.append(error)
-        finally:
-            thread.call(pair.close)
 
     def _measure(self, pair: OpenPair) -> None:
         bench, plan = self.bench, self.bench.plan

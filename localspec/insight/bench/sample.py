@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from localspec.engine.events import Event, Finished, FinishReason, Round
@@ -45,12 +45,9 @@ class Sample:
     def predicted_per_second(self) -> float:
         return self.predicted_n / self.predicted_ms * 1e3
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Sample:
-        """Parse the object of ``to_dict``. Raises KeyError, TypeError or ValueError if it is malformed."""
+        """Parse the object of ``asdict``. Raises KeyError, TypeError or ValueError if it is malformed."""
         values = {each.name: data[each.name] for each in fields(Sample)}
         for name in ("proposed_per_pos", "accepted_per_pos"):
             values[name] = tuple(int(n) for n in values[name])

@@ -33,9 +33,7 @@ class Meters:
 
     def begin(self, pair_id: str | None) -> ReplyMeter:
         """A reply begins. It ends with ``Finished`` or ``fail``."""
-        meter = ReplyMeter(self._registry, self._lock, pair_id or OWN_FILES)
-        meter.begin()
-        return meter
+        return ReplyMeter(self._registry, self._lock, pair_id or OWN_FILES)
 
     def add(self, run: ReplyRecord) -> None:
         """Count a stored reply with its rounds, as its events would have been counted."""
@@ -64,7 +62,7 @@ class Meters:
 
 
 class ReplyMeter:
-    """Counts one reply; events after its end are ignored."""
+    """Counts one reply, as running from its creation on; events after its end are ignored."""
 
     def __init__(self, registry: Registry, lock: Lock, pair: str) -> None:
         self._registry = registry
@@ -77,10 +75,7 @@ class ReplyMeter:
         self._failed: set[str] = set()
         """Drafters whose failure is counted."""
         self._ended = False
-
-    def begin(self) -> None:
-        """Count the reply as running; called by ``Meters``."""
-        with self._lock:
+        with lock:
             self._running(1)
 
     def receive(self, event: Event) -> None:

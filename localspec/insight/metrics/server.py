@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 from localspec import __version__
-from localspec.base.errors import LocalSpecError, OutputError, UsageError, refused
+from localspec.base.errors import LocalSpecError, OutputError, UsageError, explaining
 from localspec.base.listening import LOOPBACK_NAMES, without_port
 from localspec.base.shared_file import write_whole
 from localspec.insight.metrics.registry import CONTENT_TYPE
@@ -93,7 +93,5 @@ def _handler(page: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
 
 def write_page(path: Path, text: str) -> None:
     """Replace the file in one step, as node_exporter's textfile collector requires. Raises OutputError."""
-    try:
+    with explaining(OutputError, f"Metrics cannot be written to {path}", "choose another file"):
         write_whole(path, text)
-    except OSError as error:
-        raise OutputError(*refused(f"Metrics cannot be written to {path}", error, "choose another file")) from None

@@ -85,16 +85,10 @@ class Observers:
 
     @property
     def _wanted(self) -> list[Observer]:
-        wanted: list[Observer] = [*self._others]
-        if self._metered:
-            wanted.append(self._metering)
-        if self._auditing is not None:
-            wanted.append(self._auditing)
-        if self._tracing is not None:
-            wanted.append(self._tracing)
-        if self._watches and self._watch is not None:
-            wanted.append(self._watch)
-        return wanted
+        metering = self._metering if self._metered else None
+        watch = self._watch if self._watches else None
+        own = (metering, self._auditing, self._tracing, watch)
+        return [*self._others, *(each for each in own if each is not None)]
 
     def _give_metrics(self, chat_config: ChatConfig) -> None:
         outlet = chat_config.outlets.metrics

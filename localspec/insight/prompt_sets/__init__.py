@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from localspec.base.errors import InputError, UsageError
+from localspec.base.visible import is_text
 from localspec.config.texts import read_text
 from localspec.runtime.messages import Message, Role
 
@@ -119,8 +120,6 @@ class _Line:
         text = fields.get(key, default)
         if not isinstance(text, str) or not text.strip():
             self.refuse(f"should have text under {key!r}")
-        try:
-            text.encode()
-        except UnicodeEncodeError:
+        if not is_text(text):
             self.refuse(f"has half a character under {key!r}")
         return text

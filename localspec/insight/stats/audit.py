@@ -16,7 +16,7 @@ from datetime import timedelta
 from itertools import accumulate
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from localspec.base.errors import LocalSpecError, OutputError, refused
 from localspec.engine.events import Event, Finished, Proposal, Round, Started, Token
@@ -24,6 +24,8 @@ from localspec.engine.wire import event_to_dict
 from localspec.insight.stats.redaction import REPLACEMENT, Redaction, touches
 from localspec.store.ids import new_id
 from localspec.store.timestamps import Clock, now, to_iso
+
+_Shown = TypeVar("_Shown", Token, Proposal)
 
 HIDDEN_ID = -1
 """Replaces the id of a redacted token."""
@@ -178,13 +180,10 @@ def redacted(rounds: Sequence[Round], redaction: Redaction) -> list[Round]:
 
 
 def _proposals(redaction: Redaction, before: str, proposals: tuple[Proposal, ...]) -> tuple[Proposal, ...]:
-    if not proposals:
-        return proposals
-    proposed = "".join(each.text for each in proposals)
-    if not touches(redaction.spans(before + proposed), len(before), len(before) + len(proposed)):
-        return proposals
-    return tuple(replace(each, id=HIDDEN_ID, text=REPLACEMENT) for each in proposals)
+    if proposals and redaction.completes(before, "".join(each.text for each in proposals)):
+        return tuple(map(_hidden, proposals))
+    return proposals
 
 
-def _hidden(token: Token) -> Token:
+def _hidden(token: _Shown) -> _Shown:
     return replace(token, id=HIDDEN_ID, text=REPLACEMENT)

@@ -98,7 +98,8 @@ class Disagreements:
             begin = end - len(target.text)
             if not self._wanted(round_):
                 continue
-            if touches(spans, first, end) or self._reveals(node.content[:begin], round_.rejected):
+            proposed = "".join(each.text for each in round_.rejected)
+            if touches(spans, first, end) or self.redaction.completes(node.content[:begin], proposed):
                 self.withheld_n += 1
                 continue
             # Redacted again: the cut text may match where the whole does not.
@@ -119,11 +120,6 @@ class Disagreements:
         if not round_.rejected or round_.tokens[-1].origin is not Origin.CORRECTED:
             return False
         return self.drafter is None or round_.rejected[0].drafter == self.drafter
-
-    def _reveals(self, before: str, rejected: Sequence[Proposal]) -> bool:
-        """True if the proposals would have completed text that must be redacted."""
-        proposed = "".join(each.text for each in rejected)
-        return touches(self.redaction.spans(before + proposed), len(before), len(before) + len(proposed))
 
 
 def _tail(messages: Sequence[Message], chars: int) -> tuple[Message, ...]:

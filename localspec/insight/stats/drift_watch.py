@@ -7,7 +7,7 @@ In 1,000 replies without a change the three together raise a notice with a proba
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from statistics import median
@@ -91,7 +91,7 @@ class DriftWatch:
     """
 
     def __init__(self) -> None:
-        self._pairs: dict[str, _PairWatch] = {}
+        self._watches: dict[tuple[str, str], _MeasureWatch] = {}
 
     def receive(self, run: ReplyRecord) -> tuple[DriftNotice, ...]:
         """Receive the next record and return the notices it raises, mostly none.
@@ -100,53 +100,44 @@ class DriftWatch:
         """
         if run.about.arm is Arm.CANDIDATE:
             return ()
-        pair = pair_of(run)
-        if pair not in self._pairs:
-            self._pairs[pair] = _PairWatch(pair)
-        return tuple(self._pairs[pair].receive(run))
-
-
-class _PairWatch:
-    def __init__(self, pair: str) -> None:
-        self._pair = pair
-        self._measures = {name: _MeasureWatch(name, f"{pair} {name}") for name in WATCHED}
-
-    def receive(self, run: ReplyRecord) -> Iterator[DriftNotice]:
-        subject = subject_of(run.text)
-        for name, watch in self._measures.items():
-            value = MEASURES[name](run)
-            if value is not None and (change := watch.receive(value, run, subject)) is not None:
-                yield DriftNotice(self._pair, name, run.at, run.message, *change)
-
-
-Worsening = tuple[float, int, float, int, float, tuple[str, ...]]
-"""The last six fields of a ``DriftNotice``."""
+        pair, subject = pair_of(run), subject_of(run.text)
+        notices = []
+        for measure in WATCHED:
+            if (value := MEASURES[measure](run)) is not None:
+                if (pair, measure) not in self._watches:
+                    self._watches[pair, measure] = _MeasureWatch(pair, measure)
+                notices.append(self._watches[pair, measure].receive(value, run, subject))
+        return tuple(notice for notice in notices if notice is not None)
 
 
 class _MeasureWatch:
     """The detector for one figure of one pair; it is reset after a notice."""
 
-    def __init__(self, name: str, seed: str) -> None:
-        self._sign = -1 if WATCHED[name].rise else 1
-        self._seed = seed
+    def __init__(self, pair: str, measure: str) -> None:
+        self._pair, self._measure = pair, measure
+        self._sign = -1 if WATCHED[measure].rise else 1
         self._begin()
 
     def _begin(self) -> None:
-        self._detector = DriftDetector(self._seed)
+        self._detector = DriftDetector(f"{self._pair} {self._measure}")
         self._circumstances = Circumstances()
 
-    def receive(self, value: float, run: ReplyRecord, subject: Subject) -> Worsening | None:
+    def receive(self, value: float, run: ReplyRecord, subject: Subject) -> DriftNotice | None:
         self._circumstances.add(run, subject)
         if not self._detector.add(self._sign * value, subject):
             return None
         values, since_n = [self._sign * each for each in self._detector.values], self._detector.since_n
-        change = (
-            median(values[:-since_n]),
-            len(values) - since_n,
-            median(values[-since_n:]),
-            since_n,
-            self._detector.evidence,
-            self._circumstances.changes(since_n),
+        notice = DriftNotice(
+            self._pair,
+            self._measure,
+            run.at,
+            run.message,
+            before=median(values[:-since_n]),
+            before_n=len(values) - since_n,
+            since=median(values[-since_n:]),
+            since_n=since_n,
+            evidence=self._detector.evidence,
+            causes=self._circumstances.changes(since_n),
         )
         self._begin()
-        return change
+        return notice

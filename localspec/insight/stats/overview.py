@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import Any
 
 from localspec.insight.stats.digest import Digest
 from localspec.insight.stats.groups import BY, Group, pair_of
-from localspec.insight.stats.sketch import Sketch
 from localspec.store import ReplyRecord
-
-
-@dataclass(slots=True)
-class Day:
-    """The figures of a day."""
-
-    replies_n: int = 0
-    draft_n: int = 0
-    accepted_n: int = 0
-    speedups: Sketch = field(default_factory=Sketch)
-
-    @property
-    def acceptance(self) -> float | None:
-        return self.accepted_n / self.draft_n if self.draft_n else None
-
-    @property
-    def speedup(self) -> float | None:
-        """The median speed-up."""
-        return self.speedups.quantile(0.5)
 
 
 class Overview:
@@ -42,7 +21,7 @@ class Overview:
         self.first: datetime | None = None
         self.last: datetime | None = None
         self._groups: dict[Group, Digest] = {}
-        self._days: dict[str, Day] = {}
+        self._days: dict[str, Digest] = {}
         self._zone = zone
 
     def add(self, run: ReplyRecord) -> None:
@@ -51,11 +30,7 @@ class Overview:
         self.pairs.add(pair_of(run))
         self.first = min(self.first or run.at, run.at)
         self.last = max(self.last or run.at, run.at)
-        day = self._days.setdefault(BY["day"](run, self._zone)[1], Day())
-        day.replies_n += 1
-        day.draft_n += run.timings.draft_n
-        day.accepted_n += run.timings.draft_n_accepted
-        day.speedups.add(run.timings.speedup_vs_plain)
+        self._days.setdefault(BY["day"](run, self._zone)[1], Digest()).add(run)
         if self.by is not None:
             self._groups.setdefault(BY[self.by](run, self._zone), Digest()).add(run)
 
@@ -63,7 +38,7 @@ class Overview:
         """The groups in order, by name."""
         return [(name, digest) for (_, name), digest in sorted(self._groups.items(), key=lambda item: item[0])]
 
-    def days(self) -> list[tuple[str, Day]]:
+    def days(self) -> list[tuple[str, Digest]]:
         """The days with replies, oldest first."""
         return sorted(self._days.items())
 
@@ -80,7 +55,7 @@ class Overview:
                 name: {
                     "replies_n": day.replies_n,
                     "draft_acceptance_rate": day.acceptance,
-                    "speedup_vs_plain": day.speedup,
+                    "speedup_vs_plain": day.measures["speedup_vs_plain"].quantile(0.5),
                 }
                 for name, day in self.days()
             },

@@ -115,7 +115,7 @@ def _days(overview: Overview, sheet: Sheet) -> Iterator[Line]:
     with_replies = f"The last {len(days)} days with replies, {days[0][0]} to {days[-1][0]}"
     yield (with_replies if len(with_replies) <= sheet.width else f"{len(days)} days"), True
     acceptances = [day.acceptance for _, day in days]
-    speedups = [day.speedup for _, day in days]
+    speedups = [day.measures["speedup_vs_plain"].quantile(0.5) for _, day in days]
     most = max((value for value in speedups if value is not None), default=0.0)
     yield _trend("acceptance", acceptances, 1.0, percent, sheet), False
     yield _trend("speed-up", speedups, most, times, sheet), False

@@ -35,6 +35,10 @@ class Redaction:
                 merged.append((begin, end))
         return merged
 
+    def completes(self, before: str, text: str) -> bool:
+        """True if a part of ``text`` is of a match in ``before`` and ``text``, one behind the other."""
+        return touches(self.spans(before + text), len(before), len(before) + len(text))
+
     def clean(self, text: str) -> str:
         """``text`` with every match replaced."""
         return replaced(text, self.spans(text))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -137,14 +136,12 @@ def _drafter(draft: Path) -> str:
 
 def _add_pair(trial: Trial) -> str:
     """Add a pair of the trial's target and the candidate's draft; returns its id."""
+    from localspec.models.pairs.addition import free_id  # every start of a chat does without it
+
     draft = next(Path(change.after) for change in trial.changes if change.name == "draft")
     catalogue = load_catalogue()
     pair = catalogue.find(trial.pair)
-    slug = re.sub(r"[^a-z0-9._-]+", "-", draft.stem.lower()).strip("-._") or "draft"
-    name, taken = f"{pair.id}-with-{slug}", {each.id for each in catalogue.pairs}
-    numbers = iter(range(2, len(taken) + 3))
-    while name in taken:
-        name = f"{pair.id}-with-{slug}-{next(numbers)}"
+    name = free_id(f"{pair.id}-with-{draft.name}", {each.id for each in catalogue.pairs})
     target = pair.target if pair.target.repo else replace(pair.target, file=str(pair.locate(pair.target)))
     append_pairs(
         Pair(

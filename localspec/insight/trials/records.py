@@ -16,7 +16,11 @@ Data = Mapping[str, Any]
 
 def trial_to_dict(trial: Trial) -> dict[str, Any]:
     """The object for the file and for ``--json``."""
-    data = asdict(trial) | {"begun": trial.begun.isoformat(), "changes": [_change(each) for each in trial.changes]}
+    data = asdict(trial) | {"begun": trial.begun.isoformat()}
+    data["changes"] = [
+        {name: str(value) if isinstance(value, Path) else value for name, value in change.items()}
+        for change in data["changes"]
+    ]
     if trial.end is not None:
         data["end"] |= {"at": trial.end.at.isoformat()}
     return data
@@ -35,16 +39,6 @@ def trial_from_dict(data: Data) -> Trial:
     if not (0 < trial.share < 1 and 0 < trial.error < 1 and trial.changes):
         raise ValueError("a share or an error that is no probability, or nothing that is tried")
     return trial
-
-
-def _change(change: Change) -> dict[str, Any]:
-    return {"name": change.name, "before": _plain(change.before), "after": _plain(change.after)}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Path):
-        return str(value)
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _change_from(data: Data) -> Change:

@@ -59,7 +59,8 @@ class _Workers:
         self._context = context
         self._waiting = list(files)
         self._lock = threading.Lock()
-        self._reports: SimpleQueue[DownloadEvent | _WorkerEnded] = SimpleQueue()
+        self._reports: SimpleQueue[DownloadEvent | BaseException | None] = SimpleQueue()
+        """Events, and the end of each thread: None, or the error that ended it."""
         self._meter = SpeedMeter(sum(remote.size_bytes for remote in files), clock)
         for remote in files:
             self._meter.at(_key(remote), CacheLayout(context.cache, remote).held_bytes)
@@ -75,12 +76,12 @@ class _Workers:
         running = len(self._threads)
         while running:
             report = self._reports.get()
-            if not isinstance(report, _WorkerEnded):
+            if report is None or isinstance(report, Stopped):
+                running -= 1
+            elif isinstance(report, BaseException):
+                raise report
+            else:
                 yield report
-                continue
-            running -= 1
-            if report.error is not None and not isinstance(report.error, Stopped):
-                raise report.error
 
     def stop(self) -> None:
         self._context.stop.set()
@@ -93,10 +94,9 @@ class _Workers:
         try:
             while (remote := self._next()) is not None:
                 Transfer(remote, self._context, self._reports.put, self._progress).run()
+            self._reports.put(None)
         except BaseException as error:  # noqa: BLE001 -- it is raised again where the events are read
-            self._reports.put(_WorkerEnded(error))
-        else:
-            self._reports.put(_WorkerEnded())
+            self._reports.put(error)
 
     def _next(self) -> RemoteFile | None:
         with self._lock:
@@ -123,10 +123,3 @@ class _Workers:
 def _key(remote: RemoteFile) -> str:
     """A name for a file at its commit: two revisions of it may be downloaded together."""
     return f"{remote.label}@{remote.commit}"
-
-
-class _WorkerEnded:
-    """The last report of a thread, with the error that ended it, if any."""
-
-    def __init__(self, error: BaseException | None = None) -> None:
-        self.error = error

@@ -10,6 +10,7 @@ from pathlib import Path
 from localspec.base.errors import NotFoundError
 from localspec.base.paths import expanded
 from localspec.base.shared_file import resolved
+from localspec.base.visible import is_text
 from localspec.gguf.draft_heads import DRAFT
 from localspec.models.pairs.addition import drafter_of, free_id
 from localspec.models.pairs.catalogue import load_catalogue
@@ -19,7 +20,7 @@ from localspec.models.pairs.references import resolve_file
 from localspec.models.pairs.scan import FOLDER, ScannedModel, each_once, scan
 from localspec.models.pairs.split_files import called
 from localspec.models.pairs.stores.found import Found, in_folder
-from localspec.models.pairs.user_pairs import append_pairs, is_utf8
+from localspec.models.pairs.user_pairs import append_pairs
 
 _DEADLINE_S = 600.0
 OPENED = "Opened before by its file."
@@ -48,7 +49,7 @@ def collect(paths: Sequence[Path]) -> list[Collected]:
     scanned = scan(found, deadline_s=_DEADLINE_S)
     catalogue = load_catalogue().pairs
     known = {resolved(pair.target.path): pair.id for pair in catalogue if pair.target.path is not None}
-    writable = [pair for pair in reversed(scanned.pairs) if is_utf8(str(pair.draft.path))]
+    writable = [pair for pair in reversed(scanned.pairs) if is_text(str(pair.draft.path))]
     drafts = {pair.target.path: [pair.draft.path] for pair in writable}
     ids = {pair.id for pair in catalogue}
     collected = []
@@ -98,7 +99,7 @@ def _found(path: Path) -> Iterator[Found]:
 def _refusal(model: ScannedModel, known: str | None) -> str:
     if model.problem:
         return model.problem
-    if not is_utf8(str(model.path)):
+    if not is_text(str(model.path)):
         return "Its name is not UTF-8, and cannot be written to pairs.toml. Rename it."
     if known is not None:
         return f"It is the pair {known} already."

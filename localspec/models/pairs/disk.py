@@ -1,7 +1,7 @@
 """Queries of the file system that never fail: what may not be read counts as missing.
 
-pathlib raises for some paths: in a folder of another user (Ollama's, where it runs as a service), with a name that is
-too long, or with circular links.
+Where pathlib raises, ``os.path`` does not: in a folder of another user (Ollama's, where it runs as a service), for a
+name that is too long, and for circular links.
 """
 
 from __future__ import annotations
@@ -11,25 +11,16 @@ from pathlib import Path
 
 
 def is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:
-        return False
+    return os.path.isfile(path)  # noqa: PTH113
 
 
 def is_link(path: Path) -> bool:
     """True for any link, also a broken one."""
-    try:
-        return path.is_symlink()
-    except OSError:
-        return False
+    return os.path.islink(path)  # noqa: PTH114
 
 
 def is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
+    return os.path.isdir(path)  # noqa: PTH112
 
 
 def may_exist(path: Path) -> bool:

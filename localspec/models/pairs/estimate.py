@@ -32,18 +32,11 @@ _KEPT_N = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """The memory of a pair or of one of its models, in bytes."""
+class Estimate(Share):
+    """The memory of a pair or of one of its models."""
 
-    weights: int
-    cache: int
-    compute: int
     from_headers: bool
     """True if counted from the files' headers, False if from their sizes."""
-
-    @property
-    def total(self) -> int:
-        return self.weights + self.cache + self.compute
 
 
 def estimate(pair: Pair, n_ctx: int = N_CTX) -> Estimate | None:

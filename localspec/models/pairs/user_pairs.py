@@ -14,11 +14,19 @@ from localspec.base.file_lock import folder_lock
 from localspec.base.paths import user_paths
 from localspec.base.shared_file import replace_file, resolved
 from localspec.base.toml_text import toml_string
+from localspec.base.visible import is_text
 from localspec.gguf.draft_heads import DRAFT
-from localspec.models.pairs.pair import ModelFile, Pair
+from localspec.models.pairs.pair import Pair
 from localspec.models.pairs.schema import read_pairs, read_text
 
 _HEADER = re.compile(r"\s*\[\[\s*[\"']?pairs[\"']?\s*\]\]\s*(#.*)?$")
+_FIELDS = (
+    *("repo", "file", "revision", "size_bytes", "about_bytes", "sha256", "architecture", "fingerprint"),
+    *("context_length", "licence", "verified"),
+)
+"""The fields of a model file that its table has."""
+_FIELDS_OF_HUB = ("size_bytes", "about_bytes", "verified")
+"""Those that only a file on the Hub needs."""
 _BY_HAND = "Change it by hand."
 _UNSAFE = "{} is written in a way that cannot be changed safely."
 
@@ -99,24 +107,9 @@ def _table(pair: Pair) -> str:
     lines = ["[[pairs]]", *_entries(facts)]
     for name, model in (("target", pair.target), ("draft", pair.draft), ("projector", pair.projector)):
         if model is not None:
-            lines += ["", f"[pairs.{name}]", *_entries(_fields(model))]
+            fields = {each: getattr(model, each) for each in _FIELDS if model.repo or each not in _FIELDS_OF_HUB}
+            lines += ["", f"[pairs.{name}]", *_entries(fields)]
     return "\n".join(lines) + "\n"
-
-
-def _fields(model: ModelFile) -> dict[str, str | int | bool | None]:
-    return {
-        "repo": model.repo,
-        "file": model.file,
-        "revision": model.revision,
-        "size_bytes": model.size_bytes if model.repo else None,
-        "about_bytes": model.about_bytes if model.repo else None,
-        "sha256": model.sha256,
-        "architecture": model.architecture,
-        "fingerprint": model.fingerprint,
-        "context_length": model.context_length,
-        "licence": model.licence,
-        "verified": model.verified if model.repo else None,
-    }
 
 
 def _entries(fields: Mapping[str, str | int | bool | None]) -> Iterator[str]:
@@ -125,18 +118,9 @@ def _entries(fields: Mapping[str, str | int | bool | None]) -> Iterator[str]:
             yield f"{name} = {_toml_text(value) if isinstance(value, str) else str(value).lower()}"
 
 
-def is_utf8(text: str) -> bool:
-    """True if a TOML file can have the text."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _toml_text(text: str) -> str:
     """``text`` as a TOML string. Raises InputError if it is not UTF-8."""
-    if not is_utf8(text):
+    if not is_text(text):
         raise InputError(f"{text!r} is not UTF-8, and cannot be written to pairs.toml.", "Rename the file.")
     return toml_string(text)
 

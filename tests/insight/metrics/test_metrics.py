@@ -6,7 +6,8 @@ import math
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import replace
+from contextlib import closing
+from dataclasses import dataclass, replace
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from localspec.insight.metrics.registry import CONTENT_TYPE, Registry
 from localspec.insight.metrics.server import MetricsServer, write_page
 from localspec.store import RecordFilter, ReplyRecord, Store
 from tests.insight.stats import support
-from tests.store.support import ABOUT, converse, events, round_of
+from tests.store.support import ABOUT, events, round_of
 
 DOCUMENTED = Path(__file__).parents[3] / "docs" / "metrics.md"
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -102,27 +103,6 @@ def test_histograms_count_each_reply_once(store: Store) -> None:
     assert total(found, f"{name}_sum", model_name="a-pair") == pytest.approx(sum(run.ttft_s or 0 for run in runs))
 
 
-def test_events_count_as_what_is_stored_of_them(tmp_path: Path) -> None:
-    """A running app and the store come to one page, but for rounding to microseconds."""
-    live, opened = Meters(), Store.open(tmp_path / "history.db")
-    for text in ("one two", "three four five"):
-        meter = live.begin("builtin")
-        for event in events(text, text):
-            meter.receive(event)
-    converse(opened, ("a", "one two"), ("b", "three four five"))
-    again = Store.in_memory()
-    thread = again.begin()
-    for text in ("one two", "three four five"):
-        thread.ask("?")
-        recorder = thread.begin_reply(ABOUT)
-        for event in events(text, text):
-            recorder.receive(event)
-    assert samples(StoredMetrics(again).page()) == pytest.approx(samples(live.page()))
-    assert samples(StoredMetrics(opened).page()) != pytest.approx(samples(live.page()))
-    opened.close()
-    again.close()
-
-
 def test_counters_grow_with_each_round() -> None:
     """A scrape in the middle of a reply sees what there is; what broke off is counted, and nothing after it."""
     meters = Meters()
@@ -186,57 +166,78 @@ def test_every_metric_appears(store: Store) -> None:
     assert found == {metric.name for metric in METRICS if "`serve`" not in metric.about}
 
 
-def test_the_server_answers_this_machine() -> None:
+@dataclass
+class Page:
+    """What a server shows, which each test may set."""
+
+    now: str | StoreError = "# EOF\n"
+
+    def __call__(self) -> str:
+        if isinstance(self.now, StoreError):
+            raise self.now
+        return self.now
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[tuple[MetricsServer, Page]]:
+    """One for all: it takes half a second to close."""
+    page = Page()
+    server = MetricsServer(page, 0)
+    yield server, page
+    server.close()
+
+
+@pytest.fixture
+def page(served: tuple[MetricsServer, Page]) -> Page:
+    served[1].now = "# EOF\n"
+    return served[1]
+
+
+@pytest.fixture
+def server(served: tuple[MetricsServer, Page]) -> MetricsServer:
+    return served[0]
+
+
+def test_the_server_answers_this_machine(server: MetricsServer, page: Page) -> None:
     """With the page as it is now, and 404 elsewhere."""
-    pages = iter(("# EOF\n", "a 1\n# EOF\n"))
-    server = MetricsServer(lambda: next(pages), 0)
-    try:
-        with urllib.request.urlopen(server.url) as answer:
-            assert (answer.read(), answer.headers["Content-Type"]) == (b"# EOF\n", CONTENT_TYPE)
-        with urllib.request.urlopen(f"{server.url}?x=1") as answer:
-            assert answer.read() == b"a 1\n# EOF\n"
-        with pytest.raises(urllib.error.HTTPError, match="404") as refused:
-            urllib.request.urlopen(server.url.removesuffix("/metrics"))
-        refused.value.close()
-        assert server._server.server_address[0] == "127.0.0.1"
-        with pytest.raises(UsageError, match="port"):
-            MetricsServer(lambda: "", server.port)
-    finally:
-        server.close()
+    with urllib.request.urlopen(server.url) as answer:
+        assert (answer.read(), answer.headers["Content-Type"]) == (b"# EOF\n", CONTENT_TYPE)
+    page.now = "a 1\n# EOF\n"
+    with urllib.request.urlopen(f"{server.url}?x=1") as answer:
+        assert answer.read() == b"a 1\n# EOF\n"
+    with pytest.raises(urllib.error.HTTPError, match="404") as refused:
+        urllib.request.urlopen(server.url.removesuffix("/metrics"))
+    refused.value.close()
+    assert server._server.server_address[0] == "127.0.0.1"
+    with pytest.raises(UsageError, match="port"):
+        MetricsServer(lambda: "", server.port)
 
 
 @pytest.mark.parametrize(
     ("host", "status"),
     [("localhost", 200), ("127.0.0.1:9", 200), ("[::1]:9", 200), ("evil.example", 403), ("evil.example:9", 403)],
 )
-def test_the_server_answers_under_this_machines_names_alone(host: str, status: int) -> None:
+def test_the_server_answers_under_this_machines_names_alone(
+    server: MetricsServer, page: Page, host: str, status: int
+) -> None:
     """A web page may have its own name lead here, and would read the answer."""
-    server = MetricsServer(lambda: "# EOF\n", 0)
-    connection = HTTPConnection("127.0.0.1", server.port)
-    try:
+    with closing(HTTPConnection("127.0.0.1", server.port)) as connection:
         connection.request("GET", "/metrics", headers={"Host": host})
         answer = connection.getresponse()
         assert answer.status == status
-        assert (answer.read() == b"# EOF\n") == (status == 200)
-    finally:
-        connection.close()
-        server.close()
+        assert (answer.read().decode() == page.now) == (status == 200)
 
 
-def test_a_store_in_use_is_no_end_of_the_server() -> None:
-    """The scrape fails with a reason; the next one may not."""
-
-    def page() -> str:
-        raise StoreError("The file is in use.", "Try again.")
-
-    server = MetricsServer(page, 0)
-    try:
-        with pytest.raises(urllib.error.HTTPError, match="503") as refused:
-            urllib.request.urlopen(server.url)
-        assert refused.value.read() == b"The file is in use. Try again.\n"
-        refused.value.close()
-    finally:
-        server.close()
+def test_a_store_in_use_is_no_end_of_the_server(server: MetricsServer, page: Page) -> None:
+    """The scrape fails with a reason; the next one does not."""
+    page.now = StoreError("The file is in use.", "Try again.")
+    with pytest.raises(urllib.error.HTTPError, match="503") as refused:
+        urllib.request.urlopen(server.url)
+    assert refused.value.read() == b"The file is in use. Try again.\n"
+    refused.value.close()
+    page.now = "# EOF\n"
+    with urllib.request.urlopen(server.url) as answer:
+        assert answer.read() == b"# EOF\n"
 
 
 def test_serving_ends_with_the_keyboard(capsys: pytest.CaptureFixture[str]) -> None:

@@ -117,18 +117,3 @@ def test_files_from_a_time_when_more_were_kept_are_forgotten(tmp_path: Path) -> 
         (tmp_path / name).write_text("{}\n")
     AuditLog(tmp_path / "audit", keep_n=2).begin({})
     assert sorted(file.name for file in tmp_path.iterdir()) == ["audit", "audit.1", "audit.2", "audit.99", "audit.gz"]
-
-
-def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
-    """It says so, and no more once it can."""
-    path = tmp_path / "audit"
-    path.mkdir()
-    log = log_of(path)
-    reply = log.begin({})
-    for event in events("one"):
-        reply.receive(event)
-    assert log.trouble is not None
-    assert "cannot be written" in log.trouble.message
-    path.rmdir()
-    log.begin({})
-    assert log.trouble is None

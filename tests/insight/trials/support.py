@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 from localspec.engine.settings import Sampling
 from localspec.engine.tally import Tally
@@ -90,14 +91,12 @@ def run_of(
 ) -> ReplyRecord:
     """One reply."""
     tally = Tally(prompt_n=100, predicted_n=80, predicted_s=80 / speed, draft_n=120, draft_n_accepted=50, rounds_n=30)
-    target, draft = ModelFileRecord("target.gguf"), ModelFileRecord("draft.gguf")
-    about = ReplyMetadata(ReplyOptions(Sampling(temperature=0.8)), target, draft, trial.pair, 20.0)
     return ReplyRecord(
         place=place,
         message=f"m{place}",
         at=NOW + timedelta(minutes=place),
         state=ReplyState.DONE,
-        about=replace(about, trial=trial.id, arm=arm),
+        about=_about(trial, arm),
         timings=tally.timings(),
         prompt_n=400,
         ttft_s=ttft_s,
@@ -105,6 +104,13 @@ def run_of(
         question=question,
         conversation=conversation,
     )
+
+
+@cache
+def _about(trial: Trial, arm: Arm | None) -> ReplyMetadata:
+    target, draft = ModelFileRecord("target.gguf"), ModelFileRecord("draft.gguf")
+    options = ReplyOptions(Sampling(temperature=0.8))
+    return ReplyMetadata(options, target, draft, trial.pair, 20.0, trial=trial.id, arm=arm)
 
 
 def outcome_of(trial: Trial, world: World, seed: int) -> tuple[TrialVerdict, int]:

@@ -170,17 +170,6 @@ def test_pull_as_json_is_one_object_a_line(localspec: Localspec) -> None:
     assert done.err == ""
 
 
-def test_pull_brings_every_part_of_a_split_model(localspec: Localspec, server: HubServer) -> None:
-    for number in (1, 2, 3):
-        server.add(BIG, f"sub/big-{number:05}-of-00003.gguf", TARGET if number == 1 else bytes([number]) * 1000)
-    text = (user_paths().config / "pairs.toml").read_text()
-    text = text.replace("big-Q4_K_M.gguf", "sub/big-00001-of-00003.gguf")
-    (user_paths().config / "pairs.toml").write_text(text)
-    assert localspec("pairs", "pull", "mine").code == 0
-    for number in (1, 2, 3):
-        assert cached_files(BIG, f"sub/big-{number:05}-of-00003.gguf")
-
-
 @pytest.mark.parametrize("fact", ["size_bytes = 17", f'sha256 = "{"0" * 64}"'])
 def test_pull_refuses_another_file_than_the_catalogue_means(localspec: Localspec, fact: str) -> None:
     catalogue(target=fact)
@@ -196,13 +185,6 @@ def test_pull_tells_of_a_renamed_repository(localspec: Localspec, server: HubSer
     assert done.code == 0, done.err
     assert f"{BIG} is now called Owner/New-GGUF" in done.err
     assert load_catalogue().find("mine").files()
-
-
-def test_pull_of_a_gated_pair(localspec: Localspec, server: HubServer) -> None:
-    server.repos[BIG].gated = True
-    done = localspec("pairs", "pull", "mine")
-    assert done.code == DownloadError.exit_code
-    assert "is gated" in done.err
 
 
 @pytest.mark.parametrize(
@@ -309,20 +291,6 @@ def test_check_of_repositories_with_one_model(localspec: Localspec, server: HubS
 def test_a_path_that_is_mistyped_is_no_repository(localspec: Localspec, server: HubServer) -> None:
     assert localspec("pairs", "check", "models/x.gguf", "models/x.gguf").code == NotFoundError.exit_code
     assert server.requests == []
-
-
-def test_check_uses_what_is_in_the_cache(localspec: Localspec, server: HubServer) -> None:
-    localspec("pairs", "pull", "mine")
-    server.requests.clear()
-    assert localspec("pairs", "check", f"{BIG}:Q4_K_M", f"{SMALL}:small-Q8_0.gguf").code == 0
-    assert server.requests == []
-
-
-def test_check_offline_of_what_is_not_here(localspec: Localspec, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    done = localspec("pairs", "check", f"{BIG}:Q4_K_M", f"{SMALL}:Q8_0")
-    assert done.code == DownloadError.exit_code
-    assert "HF_HUB_OFFLINE" in done.err
 
 
 @pytest.mark.parametrize("reference", ["{here}", "Owner/Twins:Q8_0"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -19,6 +20,7 @@ LARGE = 5 * 10**9
 VOCABULARY = (*TOKENS, *(f"token{n}" for n in range(150_000)))
 
 
+@cache
 def large_model(tokens: tuple[str, ...] = VOCABULARY) -> bytes:
     return model(tokens=tokens, tensors=()) + bytes(64)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.models.download.support import BIG, World, noise
@@ -31,6 +31,8 @@ NOTES = (
 
 
 @given(part=PARTS, note=NOTES)
+@example(part=DATA + bytes(4000), note=None)
+@example(part=bytes(1500), note=None)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60)
 def test_any_part_and_any_note_end_with_the_right_bytes(world: World, part: bytes, note: bytes | None) -> None:
     world.server.add(BIG, "big.gguf", DATA)

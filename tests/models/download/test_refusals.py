@@ -186,14 +186,6 @@ def test_a_network_that_wants_a_sign_in(world: World) -> None:
     assert "does not answer like the Hub" in refusal(world).message
 
 
-def test_a_page_in_place_of_a_file_is_never_installed(world: World) -> None:
-    remote = world.remote(file="Big-Q4_K_M.gguf")
-    world.server.portal = True
-    with pytest.raises(DownloadError):
-        world.fetch([remote])
-    assert not world.layout(remote).blob.exists()
-
-
 @pytest.mark.parametrize("commit", ["elsewhere", "main"])
 def test_a_commit_that_is_none_never_becomes_a_folder(world: World, commit: str) -> None:
     world.server.repos[BIG].commit = commit

@@ -93,12 +93,6 @@ def test_only_the_tour_is_a_tour() -> None:
     assert [pair.id for pair in load_catalogue().pairs if pair.tour or pair.pace_tokens_per_second] == [BUILTIN_ID]
 
 
-def test_every_shipped_pair_comes_with_its_licences_and_a_draft() -> None:
-    for pair in load_catalogue().pairs:
-        assert all(model.licence for model in pair.models), pair.id
-        assert pair.draft is not None or pair.drafter == "mtp", pair.id
-
-
 def test_what_is_said_about_one_file_is_the_same_everywhere() -> None:
     """A draft shared by several pairs has one size, one checksum and one revision."""
     known: dict[str, object] = {}
@@ -117,13 +111,6 @@ def test_every_field_of_the_schema_is_described_at_the_top_of_models_toml() -> N
 
 
 # Finding
-
-
-def test_a_pair_is_found_by_its_id() -> None:
-    catalogue = load_catalogue()
-
-    for pair in catalogue.pairs:
-        assert catalogue.find(pair.id) is pair
 
 
 @pytest.mark.parametrize(

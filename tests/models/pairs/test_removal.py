@@ -18,7 +18,7 @@ from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.leftovers import UNFINISHED, UNUSED, find_leftovers
 from localspec.models.pairs.removal import carry_out, plan_removal
 from localspec.models.pairs.state import HERE, MISSING, NOT_HERE, PARTLY, disk_bytes, state_of
-from localspec.models.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX
+from localspec.models.pairs.unfinished import PART_SUFFIX
 from localspec.models.pairs.user_pairs import own_file, own_pairs
 from tests.gguf_files import write
 from tests.models.pairs.support import hub_pair, in_hub, write_own
@@ -306,15 +306,6 @@ def test_a_download_that_is_locked_or_written_to_is_in_use_with_all_its_files() 
         fcntl.flock(held, fcntl.LOCK_EX)
         assert [each.in_use for each in find_leftovers(now_s=written + 9999)] == [True] * 2
     assert [each.in_use for each in find_leftovers(now_s=written + 9999)] == [False] * 2
-
-
-def test_the_names_of_what_is_unfinished_are_those_the_downloader_gives() -> None:
-    assert find_leftovers() == []
-    blobs = hub_cache() / "models--Owner--Name" / "blobs"
-    for suffix in (PART_SUFFIX, NOTE_SUFFIX):
-        write(blobs / f"etag{suffix}", b"x")
-
-    assert [each.kind for each in find_leftovers()] == [UNFINISHED] * 2
 
 
 def test_a_cache_without_links_has_no_leftovers() -> None:

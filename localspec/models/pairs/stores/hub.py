@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from localspec.base.shared_file import resolved
-from localspec.models.pairs.disk import is_file
+from localspec.models.pairs.disk import is_file, matching
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.stores.found import Found, gguf_files
 
@@ -17,7 +17,7 @@ def find(environ: Mapping[str, str]) -> Iterator[Found]:
     """Every file once, though several snapshots may contain it."""
     for repo, folder in repositories(hub_cache(environ)):
         seen = set[tuple[str, Path]]()
-        for snapshot in _entries(folder / "snapshots"):
+        for snapshot in matching(folder / "snapshots", "*"):
             for path in gguf_files(snapshot):
                 file = path.relative_to(snapshot).as_posix()
                 if is_file(path) and (file, resolved(path)) not in seen:
@@ -27,14 +27,7 @@ def find(environ: Mapping[str, str]) -> Iterator[Found]:
 
 def repositories(cache: Path) -> Iterator[tuple[str, Path]]:
     """The repositories of models in the cache, with their folders."""
-    for folder in _entries(cache):
+    for folder in matching(cache, "*"):
         kind, _, repo = folder.name.partition("--")
         if kind == "models" and repo:
             yield repo.replace("--", "/", 1), folder
-
-
-def _entries(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError:
-        return []

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from localspec.base.bounded_file import read_file
 from localspec.base.paths import expanded
 from localspec.models.pairs.disk import matching
 from localspec.models.pairs.stores.found import Found, home
@@ -35,9 +36,7 @@ def find(environ: Mapping[str, str]) -> Iterator[Found]:
 
 def _weights(manifest: Path, blobs: Path) -> Path | None:
     try:
-        if manifest.stat().st_size > _MAX_MANIFEST_BYTES:
-            return None
-        layers = json.loads(manifest.read_bytes())["layers"]
+        layers = json.loads(read_file(manifest, _MAX_MANIFEST_BYTES))["layers"]
         digests = [layer["digest"] for layer in layers if layer["mediaType"] == _WEIGHTS]
         found = _DIGEST.fullmatch(digests[0])
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
