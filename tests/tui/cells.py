@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 
 from rich.cells import cell_len
@@ -23,10 +24,15 @@ class Cell:
     colour: str
     background: str
     attributes: str
+    look: str
+    """Colour, background and attributes in one."""
 
-    @property
-    def look(self) -> str:
-        return " ".join(each for each in (self.colour, f"on {self.background}", self.attributes) if each)
+
+@cache
+def _cell(character: str, colour: str, background: str, attributes: str) -> Cell:
+    """One object for all cells that are alike: a screen has thousands, and few are different."""
+    look = " ".join(each for each in (colour, f"on {background}", attributes) if each)
+    return Cell(character, colour, background, attributes, look)
 
 
 def cells(app: App[object]) -> list[list[Cell]]:
@@ -40,7 +46,7 @@ def cells(app: App[object]) -> list[list[Cell]]:
             attributes = " ".join(name for name in _ATTRIBUTES if style is not None and getattr(style, name))
             colour = style.color.name if style is not None and style.color is not None else "default"
             background = style.bgcolor.name if style is not None and style.bgcolor is not None else "default"
-            line += [Cell(character, colour, background, attributes) for character in text]
+            line += [_cell(character, colour, background, attributes) for character in text]
         lines.append(line)
     return lines
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from localspec.chat.commands.chat import CHAT
-from localspec.chat.commands.command import Command, FrontEnd, LineForm
+from localspec.chat.commands.command import FrontEnd, LineForm
 
 
 def wave(chat: FrontEnd, argument: str) -> None:
@@ -20,18 +20,16 @@ def wave(chat: FrontEnd, argument: str) -> None:
 
 
 WAVE = CHAT.add(
-    Command(
-        "wave",
-        "f23",
-        "wave",
-        "Wave to somebody.",
-        slash="wave",
-        argument="NAME",
-        also=("greet",),
-        hinted=True,
-        line=LineForm("wave", "Wave to somebody.", "[NAME]"),
-        handler=wave,
-    )
+    "wave",
+    "f23",
+    "wave",
+    "Wave to somebody.",
+    slash="wave",
+    argument="NAME",
+    also=("greet",),
+    hinted=True,
+    line=LineForm("wave", "Wave to somebody.", "[NAME]"),
+    handler=wave,
 )
 
 

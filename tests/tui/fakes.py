@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Event
 
 from localspec.base.errors import NotFoundError
+from localspec.chat.pairs.source import LocalPairs
 from localspec.config import Config, Value, config_file
 from localspec.models.discovery.drafts import DraftCandidate
 from localspec.models.discovery.page import ModelPage, Quantisation
@@ -45,8 +46,11 @@ def with_settings(chat_config: ChatConfig) -> ChatConfig:
     return chat_config if chat_config.settings else replace(chat_config, settings=NoSettings(chat_config))
 
 
-class NoPairs:
+class NoPairs(LocalPairs):
     """A source without pairs."""
+
+    def __init__(self) -> None:
+        pass
 
     def listed(self) -> Sequence[PairDescription]:
         return ()

@@ -10,9 +10,9 @@ from queue import SimpleQueue
 from threading import Event
 
 from localspec.base.errors import DownloadError, LocalSpecError
-from localspec.chat.pairs.entry import Entry
-from localspec.chat.pairs.entry_details import Line
+from localspec.chat.pairs.entry import Entry, Line
 from localspec.chat.pairs.library import PairLibrary
+from localspec.chat.pairs.source import LocalPairs
 from localspec.models.discovery.drafts import DraftCandidate
 from localspec.models.discovery.page import ModelPage, Quantisation
 from localspec.models.discovery.search import HubModel
@@ -141,7 +141,7 @@ def at_once(work: Callable[[], None]) -> None:
 
 
 @dataclass
-class FakeWorld:
+class FakeWorld(LocalPairs):
     """What the app asks about pairs, answered from ``pairs``; downloads do as ``feed`` is told."""
 
     pairs: tuple[PairDescription, ...] = PAIRS

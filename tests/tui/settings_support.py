@@ -15,7 +15,7 @@ from localspec.config import read_config
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.resolver import SettingsResolver
 from localspec.tui.screens.settings import SettingsScreen
-from localspec.tui.widgets.setting_list import SettingList
+from localspec.tui.widgets.row_list import RowList
 from tests.config.support import configure
 from tests.tui.support import Clock, FakeEngine, make_app, wait_until
 
@@ -58,7 +58,7 @@ async def open_settings(pilot: Pilot[Any], filtered: str = "") -> None:
 
 def rows(pilot: Pilot[Any]) -> list[str]:
     """The list as it is drawn."""
-    return [str(option.prompt) for option in screen(pilot).query_one(SettingList).options]
+    return [str(option.prompt) for option in screen(pilot).query_one(RowList).options]
 
 
 def said(pilot: Pilot[Any]) -> str:

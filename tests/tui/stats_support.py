@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from localspec.chat.stats.browser import StatsBrowser
 from localspec.store import Store
 from localspec.tui.screens.stats import StatsScreen
-from localspec.tui.widgets.stats_list import StatsList
+from localspec.tui.widgets.row_list import RowList
 from tests.insight.stats.support import Kind, open_filled
 from tests.tui.support import wait_until
 
@@ -64,7 +64,7 @@ async def settled(pilot: Pilot[Any]) -> None:
 
 def rows(pilot: Pilot[Any]) -> list[str]:
     """The list as it is drawn."""
-    return [str(option.prompt) for option in screen(pilot).query_one(StatsList).options]
+    return [str(option.prompt) for option in screen(pilot).query_one(RowList).options]
 
 
 def text(pilot: Pilot[Any], selector: str) -> str:

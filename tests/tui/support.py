@@ -245,7 +245,7 @@ def drawn_n(pilot: Pilot[Any]) -> int:
     """The number of tokens that the first reply on screen has laid out, once it is to be shown as tokens."""
     reply = views(pilot)[0].reply
     reply._draw()
-    return reply.tokens.tokens_n
+    return reply.tokens._layout.tokens_n
 
 
 def shown(pilot: Pilot[Any], selector: str) -> str:

@@ -58,7 +58,7 @@ async def test_replies_that_end_while_turns_are_drawn_get_their_last_look() -> N
             engine.reply("A *word*.")
             await wait_until(pilot, lambda: session(pilot).free)
         transcript = chat(pilot).query_one(Transcript)
-        async with transcript.pages.near.held():
+        async with transcript.pages.near.lock:
             for view in views(pilot):
                 transcript.finish(view)
             await pilot.pause()
@@ -130,7 +130,7 @@ async def test_a_turn_is_drawn_anew_once_while_pages_come() -> None:
         await wait_until(pilot, lambda: session(pilot).free)
         transcript = chat(pilot).query_one(Transcript)
         page, turn = transcript.pages.near.pages[-1], views(pilot)[0].turn
-        async with transcript.pages.near.held():
+        async with transcript.pages.near.lock:
             opening = asyncio.gather(transcript.pages.near.open(page), transcript.pages.remake(turn))
             await pilot.pause()
         await opening

@@ -501,7 +501,7 @@ async def test_a_turn_that_goes_while_it_is_opened_is_not_gone_to(store: Store) 
         await ready(pilot, engine)
         await say(pilot, engine, "One?", "One.")
         transcript = chat(pilot).query_one(Transcript)
-        async with transcript.pages.near.held():
+        async with transcript.pages.near.lock:
             removing = asyncio.create_task(transcript.sync([]))
             opening = asyncio.create_task(transcript.reveal(transcript.pages.turns[0]))
             await asyncio.sleep(0)

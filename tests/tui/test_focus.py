@@ -31,36 +31,44 @@ def written(pilot: Pilot[Any]) -> str:
     return chat(pilot).query_one(Prompt).text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "/import x.json",
-        "how does it go on",
-        "does this work",
-        "don't",
-        "write",
-        "42?",
-        "Hi",
-        "can you go on",
-        "yes, please",
-        "ok",
-        "use it",
-        "edit it yourself",
-        "Explain",
-        "zero",
-    ],
+MESSAGES = (
+    "/import x.json",
+    "how does it go on",
+    "does this work",
+    "don't",
+    "write",
+    "42?",
+    "Hi",
+    "can you go on",
+    "yes, please",
+    "ok",
+    "use it",
+    "edit it yourself",
+    "Explain",
+    "zero",
 )
-async def test_a_message_can_be_typed_while_a_turn_is_chosen(text: str) -> None:
+
+
+async def test_a_message_can_be_typed_while_a_turn_is_chosen() -> None:
     """From its first letter on, even if that is a key of the turn; the conversation stays as it is."""
     engine = FakeEngine()
     app = make_app(engine)
     async with app.run_test() as pilot:
         await at_turn(pilot, engine)
-        for letter in text:
-            app.post_message(events.Key(_name(letter), letter))
-        await wait_until(pilot, lambda: written(pilot) == text)
-        assert len(views(pilot)) == 1
-        assert len(engine.prompts) == 1
+        for text in MESSAGES:
+            await write(pilot, text)
+            assert len(views(pilot)) == 1, text
+            assert len(engine.prompts) == 1, text
+            chat(pilot).query_one(Prompt).set_text("")
+            await pilot.press("alt+up")
+            await wait_until(pilot, lambda: chat(pilot).focused is None)
+
+
+async def write(pilot: Pilot[Any], text: str) -> None:
+    """Type it in one burst, until all of it is in the prompt."""
+    for letter in text:
+        pilot.app.post_message(events.Key(_name(letter), letter))
+    await wait_until(pilot, lambda: written(pilot) == text)
 
 
 def _name(letter: str) -> str:
@@ -143,21 +151,21 @@ async def test_where_letters_act_a_change_does_not_lead_to_the_prompt() -> None:
         assert written(pilot) == "u"
 
 
-@pytest.mark.parametrize("key", ["alt+l", "f5", "f1", "f9", "ctrl+p", "ctrl+l", "alt+s", "ctrl+s"])
-async def test_who_comes_back_from_another_screen_is_at_the_turn_as_before(key: str) -> None:
+async def test_who_comes_back_from_another_screen_is_at_the_turn_as_before() -> None:
     """The keys that are named are those that count."""
     engine = FakeEngine()
     app = make_app(engine)
     async with app.run_test() as pilot:
         await at_turn(pilot, engine)
-        await pilot.press(key)
-        await wait_until(pilot, lambda: app.screen is not chat(pilot))
-        await pilot.press("escape")
-        await wait_until(pilot, lambda: app.screen is chat(pilot))
-        assert chat(pilot).query_one(Hints).chosen
-        assert shown(pilot, "Hints").startswith("Alt+R answer again")
-        assert "Esc leave" in shown(pilot, "Hints")
-        assert chat(pilot).focused is None
+        for key in ("alt+l", "f5", "f1", "f9", "ctrl+p", "ctrl+l", "alt+s", "ctrl+s"):
+            await pilot.press(key)
+            await wait_until(pilot, lambda: app.screen is not chat(pilot))
+            await pilot.press("escape")
+            await wait_until(pilot, lambda: app.screen is chat(pilot))
+            assert chat(pilot).query_one(Hints).chosen, key
+            assert shown(pilot, "Hints").startswith("Alt+R answer again"), key
+            assert "Esc leave" in shown(pilot, "Hints"), key
+            assert chat(pilot).focused is None, key
 
 
 @pytest.mark.parametrize("text", ["/new project", "/nonsense", "/system be short", "/help me"])

@@ -206,20 +206,19 @@ async def search(app: ChatApp, pilot: Pilot[Any]) -> str:
     return "#search-keys"
 
 
-@pytest.mark.parametrize(
-    "place", [prompt, pairs, stats, settings, search, race, inspector], ids=lambda place: place.__name__
-)
-async def test_help_is_one_key_away(app: ChatApp, place: Callable[[ChatApp, Pilot[Any]], Awaitable[str]]) -> None:
-    """By the key it has in the chat, on every screen; and closed, the reader is where they were."""
+async def help_and_back(app: ChatApp, pilot: Pilot[Any]) -> None:
+    """By the key it has in the chat; and closed, the reader is where they were."""
+    below = app.screen
+    await pilot.press(NEW["help"])
+    await wait_until(pilot, lambda: isinstance(app.screen, HelpScreen))
+    await pilot.press(NEW["help-close"])
+    await wait_until(pilot, lambda: app.screen is below)
+
+
+async def test_help_is_one_key_away(app: ChatApp) -> None:
     async with app.run_test(size=(140, 40)) as pilot:
         await begin(app, pilot)
-        row = await place(app, pilot)
-        await wait_until(pilot, lambda: app.screen.query(row))
-        below = app.screen
-        await pilot.press(NEW["help"])
-        await wait_until(pilot, lambda: isinstance(app.screen, HelpScreen))
-        await pilot.press(NEW["help-close"])
-        await wait_until(pilot, lambda: app.screen is below)
+        await help_and_back(app, pilot)
 
 
 @pytest.mark.parametrize(
@@ -227,14 +226,15 @@ async def test_help_is_one_key_away(app: ChatApp, place: Callable[[ChatApp, Pilo
     [pairs, stats, settings, search, links, race, inspector],
     ids=lambda place: place.__name__,
 )
-async def test_a_click_on_the_last_key_of_any_row_leads_back(
+async def test_every_screen_has_help_one_key_away_and_a_click_on_its_last_key_leads_back(
     app: ChatApp, place: Callable[[ChatApp, Pilot[Any]], Awaitable[str]]
 ) -> None:
-    """As the key itself does, on every screen that has such a row."""
+    """As from the chat; the click as the key itself does, on every screen that has such a row."""
     async with app.run_test(size=(140, 40)) as pilot:
         await begin(app, pilot)
         row = await place(app, pilot)
         await wait_until(pilot, lambda: app.screen.query(row) and str(app.screen.query_one(row, KeyRow).render()))
+        await help_and_back(app, pilot)
         keys = app.screen.query_one(row, KeyRow)
         last_line = str(keys.render()).split("\n")[-1]
         await pilot.click(keys, offset=(keys.gutter.left + len(last_line) - 1, keys.size.height - 1))

@@ -313,7 +313,7 @@ def test_a_path_in_the_filter_adds_what_lies_there(tmp_path: Path) -> None:
     write(tmp_path / "mine" / "whole-Q4_0.gguf", BIG)
     write(tmp_path / "mine" / "broken.gguf", b"GGUF")
     library = PairLibrary(LocalPairs(NoSettings(LAUNCH)), at_once)
-    library.world._native = NativeReport(version="1", threads=2)  # type: ignore[attr-defined]
+    library.world._native = NativeReport(version="1", threads=2)
     library.look()
     browser = Browser(library)
     browser.text = str(tmp_path / "mine")

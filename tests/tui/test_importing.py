@@ -121,24 +121,24 @@ async def test_all_that_follows_is_one_path(store: Store, folder: Path, file: st
         await bring_in(pilot, f"/import {named}", "1 conversation imported.")
 
 
-@pytest.mark.parametrize(
-    ("argument", "said"),
-    [
-        ("", "/import needs a file that LocalSpec (JSON), ChatGPT or LM Studio wrote."),
-        ('""', "/import needs a file that"),
-        ("stop", "Nothing is being imported."),
-        ("nothing.txt", "There is no file nothing.txt. Check its name."),
-        ("no such/file", "There is no file no such/file."),
-        ("~nobody-of-this-name/a.json", "cannot be read: Could not determine home directory"),
-        ("x" * 5000, "cannot be read: File name too long"),
-        ("data", "data is not a file."),
-        ("words.json", "words.json is not JSON"),
-        ("other.json", "other.json has no conversations that LocalSpec can read."),
-        ("broken.zip", "broken.zip is a damaged zip file"),
-        ("picture", "picture is not UTF-8 text"),
-    ],
-)
-async def test_what_cannot_be_imported_is_said(store: Store, folder: Path, argument: str, said: str) -> None:
+NOT_IMPORTED = {
+    "": "/import needs a file that LocalSpec (JSON), ChatGPT or LM Studio wrote.",
+    "stop": "Nothing is being imported.",
+    '""': "/import needs a file that",
+    "nothing.txt": "There is no file nothing.txt. Check its name.",
+    "no such/file": "There is no file no such/file.",
+    "~nobody-of-this-name/a.json": "cannot be read: Could not determine home directory",
+    "x" * 5000: "cannot be read: File name too long",
+    "data": "data is not a file.",
+    "words.json": "words.json is not JSON",
+    "other.json": "other.json has no conversations that LocalSpec can read.",
+    "broken.zip": "broken.zip is a damaged zip file",
+    "picture": "picture is not UTF-8 text",
+}
+"""What may be asked to be imported, and what is said; each differs from the one before."""
+
+
+async def test_what_cannot_be_imported_is_said(store: Store, folder: Path) -> None:
     """As the sentence it is; the chat goes on, and nothing is added."""
     (folder / "words.json").write_text("no JSON", encoding="utf-8")
     (folder / "other.json").write_text("{}", encoding="utf-8")
@@ -146,13 +146,15 @@ async def test_what_cannot_be_imported_is_said(store: Store, folder: Path, argum
     (folder / "picture").write_bytes(b"\x89PNG\r\n")
     engine = FakeEngine()
     async with make_app(engine, store=store).run_test(size=(140, 30)) as pilot:
-        await bring_in(pilot, f"/import {argument}", said)
+        for argument, said in NOT_IMPORTED.items():
+            await bring_in(pilot, f"/import {argument}", said)
         assert not store.conversations()
         assert not engine.prompts
         exported(folder / "old.json", "Apples")
         await bring_in(pilot, "/import old.json", "1 conversation imported.")
-        await bring_in(pilot, f"/import {argument}", said)
-        assert "imported." not in notice_text(pilot).replace("being imported.", "")
+        for argument, said in NOT_IMPORTED.items():
+            await bring_in(pilot, f"/import {argument}", said)
+            assert "imported." not in notice_text(pilot).replace("being imported.", ""), argument
 
 
 async def test_a_store_that_cannot_be_written_says_so(

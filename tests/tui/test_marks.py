@@ -8,18 +8,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.style import Style
-from textual.color import Color
 
 from localspec.chat.tokens.inspectable_reply import InspectableReply
 from localspec.engine.events import Origin, Proposal, Round, Token
 from localspec.tui.textual_fixes.joiner_widths import measure_joiners
 from localspec.tui.tokens.layout import END_MARK, TokenLayout
-from localspec.tui.tokens.palette import palette_for
 from localspec.tui.tokens.token_view import ghost_segments, line_segments
 from tests.chat.tokens.support import reply_of
 from tests.tui.support import make_round
 
-PALETTE = palette_for(Color.parse("#121518"), dark=True)
 TEXTS = st.one_of(
     st.text(alphabet="ab  \n", max_size=12),
     st.text(alphabet=st.sampled_from("aé漢👩\u200d🔬\ufe0f❤\u0301\t \n\r\x1b\u202e"), max_size=8),
@@ -43,7 +40,10 @@ def round_of(tokens: list[Token]) -> Round:
 
 
 def drawn(layout: TokenLayout) -> list[str]:
-    return ["".join(s.text for s in line_segments(line, PALETTE, Style(), layout.width)) for line in layout.lines]
+    """The lines, with the underlines of accepted tokens, whose edges are drawn without."""
+    look = {origin: Style(underline=origin is Origin.ACCEPTED) for origin in Origin}
+    lines = (line_segments(line, Style(), layout.width, lambda run: look[run.origin]) for line in layout.lines)
+    return ["".join(segment.text for segment in line) for line in lines]
 
 
 @given(TOKENS, WIDTHS)
@@ -178,10 +178,10 @@ def test_a_tab_is_a_character_of_its_own() -> None:
 
 def test_ghosts_take_the_rest_of_the_line_and_no_more() -> None:
     """Rejected proposals never make a reply higher."""
-    ghosts = ghost_segments((Proposal(1, " foo\n"), Proposal(2, "bar")), PALETTE, Style(), 6)
+    ghosts = ghost_segments((Proposal(1, " foo\n"), Proposal(2, "bar")), Style(), 6)
     assert "".join(segment.text for segment in ghosts) == " foo⏎b"
     assert all(segment.style and segment.style.strike and segment.style.dim for segment in ghosts)
-    assert ghost_segments((Proposal(1, "x"),), PALETTE, Style(), 0) == []
+    assert ghost_segments((Proposal(1, "x"),), Style(), 0) == []
 
 
 @given(st.lists(st.tuples(st.lists(TEXTS, min_size=1, max_size=3), st.lists(TEXTS, max_size=2)), max_size=8), WIDTHS)

@@ -11,7 +11,7 @@ import pytest
 from localspec.base.errors import LocalSpecError
 from localspec.chat.pacing import Pacer
 from localspec.chat.pairs.downloads import Download
-from localspec.chat.pairs.entry_details import details
+from localspec.chat.pairs.entry import details
 from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.offer import OfferKind
 from localspec.chat.session import ChatSession

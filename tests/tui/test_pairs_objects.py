@@ -9,8 +9,7 @@ import pytest
 from localspec.base.errors import LocalSpecError
 from localspec.chat.pairs.browser import Browser
 from localspec.chat.pairs.downloads import Download, Stage
-from localspec.chat.pairs.entry import Entry, PairAction, row
-from localspec.chat.pairs.entry_details import ERROR, action_text, details
+from localspec.chat.pairs.entry import ERROR, Entry, PairAction, action_text, details, row
 from localspec.chat.pairs.library import PairLibrary
 from localspec.models.pairs.state import HERE, NOT_HERE, PARTLY
 from tests.tui.pairs_support import (

@@ -35,7 +35,7 @@ def test_every_mark_can_be_read_on_every_theme(theme: Theme) -> None:
     background = colour(theme, "background")
     palette = palette_for(background, dark=theme.dark)
     for origin in (Origin.ACCEPTED, Origin.CORRECTED, Origin.BONUS):
-        mark = palette.style(origin).color
+        mark = palette.mark(MarkMode.ORIGIN, origin).color
         assert mark is not None
         assert mark.triplet is not None
         assert contrast(Color(*mark.triplet), background) >= MIN_CONTRAST
@@ -56,11 +56,20 @@ def test_no_two_origins_look_alike_without_colour(arguments: dict[str, bool]) ->
     """Bold and underline alone tell the four origins apart, with the same cues in every theme."""
     palette = palette_for(Color.parse("#000000"), **arguments)
     bare = palette_for(Color.parse("#000000"), dark=True, no_color=True)
-    cues = {origin: (bool(palette.style(origin).bold), bool(palette.style(origin).underline)) for origin in Origin}
+    cues = {
+        origin: (
+            bool(palette.mark(MarkMode.ORIGIN, origin).bold),
+            bool(palette.mark(MarkMode.ORIGIN, origin).underline),
+        )
+        for origin in Origin
+    }
     assert len(set(cues.values())) == len(Origin)
     for origin in Origin:
-        assert bare.style(origin).color is None
-        assert (bool(bare.style(origin).bold), bool(bare.style(origin).underline)) == cues[origin]
+        assert bare.mark(MarkMode.ORIGIN, origin).color is None
+        assert (
+            bool(bare.mark(MarkMode.ORIGIN, origin).bold),
+            bool(bare.mark(MarkMode.ORIGIN, origin).underline),
+        ) == cues[origin]
 
 
 def test_every_origin_has_a_meaning() -> None:

@@ -187,7 +187,7 @@ def texts(screen: RaceScreen) -> list[str]:
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
 async def test_the_figures_of_a_lane_keep_to_their_rows(width: int) -> None:
     """Two of them, whatever the width and however many tokens; nothing is cut off."""
-    lane = [replace(make_round(["word "] * 8), total_s=0.7) for _ in range(1_500)]
+    lane = [replace(make_round(["word "] * 8), total_s=0.7)] * 1_500
     race = Race(lambda request: None, count(1).__next__, PROMPT, ReplyOptions(), seed=1)
     race.speculative.rounds = race.plain.rounds = lane
     race.speculative.finished = race.plain.finished = Finished(FinishReason.STOP, "", Tally().timings())
@@ -208,7 +208,7 @@ async def test_the_figures_of_a_lane_keep_to_their_rows(width: int) -> None:
 
 async def test_on_a_low_screen_there_is_room_for_the_replies() -> None:
     """Figures take one row, cut where it is full, and the sentence about the race gives way."""
-    lane = [replace(make_round(["word "] * 8), total_s=0.7) for _ in range(1_500)]
+    lane = [replace(make_round(["word "] * 8), total_s=0.7)] * 1_500
     race = Race(lambda request: None, count(1).__next__, PROMPT, ReplyOptions(), seed=1)
     race.speculative.rounds = race.plain.rounds = lane
     race.speculative.finished = race.plain.finished = Finished(FinishReason.STOP, "", Tally().timings())

@@ -29,9 +29,6 @@ LINES = (
 
 
 class Lines(RowList[Line], can_focus=False):
-    class Marked(RowList.Marked):
-        """As in the lists of the app."""
-
     def __init__(self) -> None:
         self.drawn: list[str] = []
         super().__init__(self._content, lambda line: line.heading)
@@ -53,7 +50,7 @@ class ListApp(App[None]):
     def compose(self) -> ComposeResult:
         yield self.list
 
-    def on_lines_marked(self, event: Lines.Marked) -> None:
+    def on_row_list_marked(self, event: Lines.Marked) -> None:
         self.marked.append(event.row_id)
 
     def fill(self, lines: Sequence[Line], marked: str | None) -> list[str]:
