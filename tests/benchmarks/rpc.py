@@ -6,9 +6,9 @@
 SERVER is the program ggml-rpc-server; llama.cpp has to be built with RPC, and the user has to be root on Linux. The
 server runs in a network namespace of its own and the pair in another; every packet between the two passes this process,
 which holds it back for half of the delay and loses some at random, so that the kernel's own TCP copes with both.
-Plain and automatic depth, greedy, in turns, after the prompt was read: the reading of a prompt goes on behind a server
-while the first token is waited for. Medians of the ratio of tokens a second, and the number of replies with the same
-text.
+Plain and automatic depth, greedy, in both orders, after the prompt was read: the reading of a prompt goes on behind a
+server while the first token is waited for. Medians of the ratio of tokens a second, and the number of replies with the
+same text.
 """
 
 from __future__ import annotations
@@ -89,11 +89,10 @@ def measure(files: tuple[Path, Path | None], repeats: int, name: str, *, draft_t
     pair = open_pair(options, Cancellation())
     ratios: dict[str, list[float]] = {prompt: [] for prompt in PROMPTS}
     plain_speeds, lengths, same_n = [], [], 0
-    for repeat in range(repeats):
+    for order in (((), None), (None, ())) * repeats:
         for prompt in PROMPTS:
             _reply(pair, prompt, (), 1)
-            wishes: list[tuple[str, ...] | None] = [(), None] if repeat % 2 else [None, ()]
-            replies = {wish: _reply(pair, prompt, wish) for wish in wishes}
+            replies = {spec: _reply(pair, prompt, spec) for spec in order}
             guessing, plain = replies[None], replies[()]
             plain_speeds.append(_speed(plain))
             ratios[prompt].append(_speed(guessing) / plain_speeds[-1])

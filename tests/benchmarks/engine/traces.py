@@ -58,7 +58,9 @@ def record(target: Model, drafter: Drafter, case: Case) -> Trace:
     target.logits(context[:-1], 0)  # a head drafts from the target's rows, as far as the last token
     seen: list[tuple[list[int], list[float], float]] = []
     while len(seen) < case.max_tokens and len(context) < target.n_ctx:
-        chain, top, own = _chain(drafter.begin(context, source), target.vocab.is_end)
+        cursor = drafter.begin(context, source)
+        assert cursor is not None
+        chain, top, own = _chain(cursor, target.vocab.is_end)
         law = source.dist(target.logits(context, 1)[0])
         token = rng.draw(law)
         context.append(token)
