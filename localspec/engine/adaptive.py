@@ -36,6 +36,8 @@ _CHANCE = 0.7
 """The chance of a drafter's later proposals, as long as none was seen."""
 _HOPED = 0.9
 """The chance of its later proposals that is hoped for when it is tried again."""
+_DEEP_N, _HOPE_RATE = 8, 0.2
+"""Proposals of a round by whose gain later replies begin with more hope or less, and its weight in that."""
 _TRY_WORTH_N = 64
 """A try may cost one in so many tokens' time, so a costly drafter is tried more seldom than that."""
 _SURE, _PROVEN_N = 0.9, 2
@@ -83,6 +85,8 @@ class _DrafterValue:
     pause_n: int = _FIRST_PAUSE_N
     idle_n: int = 0
     """Tokens committed since its last query."""
+    most_n: float = inf
+    """Proposals that it can give a round: known once a block had fewer than were wished for."""
 
     def _saw_first(self, saved: float) -> None:
         before = _FIRST_VALUE if self.first == inf else self.first
@@ -120,6 +124,12 @@ class AdaptiveDepth:
     latest_n: int = field(init=False, default=1)
     """Tokens that the latest round committed."""
     _values: dict[str, _DrafterValue] = field(default_factory=dict)
+    _hopes: dict[str, float] = field(default_factory=dict)
+    """The chance of later proposals that replies begin with, by drafter: ``_HOPED`` where deep rounds gained.
+
+    Where batches of middle sizes are dear, deep rounds pay only if nearly all is accepted. A draft model's far
+    proposals are as good as its first; a head's get worse, as each is made from its own guess of the target's state.
+    """
     _tokens: float = 0.0
     _seconds: float = 0.0
     _structure_change: StructureChange = field(default_factory=StructureChange)
@@ -186,7 +196,9 @@ class AdaptiveDepth:
     def value(self, drafter: str) -> _DrafterValue:
         if drafter not in self._values:
             wary = self.costs.pays_for_sizes or self.costs.one_is_dear(drafter, _HOPED)
-            self._values[drafter] = _DrafterValue(chance=_HOPED if wary else _CHANCE, wary=wary)
+            self._values[drafter] = _DrafterValue(
+                chance=_HOPED if wary else self._hopes.get(drafter, _CHANCE), wary=wary
+            )
         return self._values[drafter]
 
     def observe(self, round_: Round, proposals: Sequence[NextProposal], accepted: int) -> None:
@@ -199,7 +211,13 @@ class AdaptiveDepth:
         self.latest_n = len(round_.tokens)
         # What drafters spent on reading says nothing about how fast the reply goes.
         total_s, self._read_s = round_.total_s - self._read_s, 0.0
-        self.reading.observe(self._plan.paid if self._plan else (), len(round_.tokens), total_s)
+        paid = self._plan.paid if self._plan else ()
+        self.reading.observe(paid, len(round_.tokens), total_s)
+        if self._plan and round_.depth >= _DEEP_N:
+            hope = _HOPED if len(round_.tokens) > total_s * self._plan.rate else _CHANCE
+            for name in paid:
+                before = self._hopes.get(name, _CHANCE)
+                self._hopes[name] = before + _HOPE_RATE * (hope - before)
         self._tokens = self._tokens * _RATE_MEMORY + len(round_.tokens)
         self._seconds = self._seconds * _RATE_MEMORY + total_s
         turned = self._structure_change.feed("".join(token.text for token in round_.tokens))
@@ -227,7 +245,7 @@ class _AdaptivePlan:
         self._policy = policy
         self.certain_only = certain_only
         self._costs = policy.costs
-        self._rate = policy.rate(limit)
+        self.rate = policy.rate(limit)
         self._proposed_n = 0
         self._survival = 1.0
         """The chance that all proposals so far are accepted."""
@@ -273,7 +291,7 @@ class _AdaptivePlan:
         instead = self._saved(best, best, 0.0) if best else 0.0
         further_s = self._costs.further_s(drafter)
         idle = self._proposed_n == 0 and value.idle_n >= pause_n
-        if idle and self._saved(1.0, max(value.chance, _HOPED), further_s) > instead:
+        if idle and self._saved(1.0, max(value.chance, _HOPED), further_s, value.most_n) > instead:
             value.pause_n = min(2 * value.pause_n, _LONGEST_PAUSE_N)
             self._policy.likelihoods.try_again(drafter)
             return True  # not queried for long: it may have become better
@@ -283,21 +301,24 @@ class _AdaptivePlan:
         worth = expected * self._survival
         if worth - instead > price:
             # Queries are worth less where the next batches are costly: no more than a certain proposal would save here.
-            worth = min(worth, self._saved(1.0, value.chance, further_s))
+            worth = min(worth, self._saved(1.0, value.chance, further_s, value.most_n))
         if worth - instead > price:
             return True
         self.reason = self._refused = f"a query of {drafter} saves {worth:.2f} tokens' time and costs {price:.2f}"
         return False
 
     def block(self, drafter: str) -> int:
-        chance, row_s = self._policy.value(drafter).chance, self._costs.further_s(drafter)
-        _, further_n = self._best(chance, chance, row_s, self.limit)
+        value, row_s = self._policy.value(drafter), self._costs.further_s(drafter)
+        _, further_n = self._best(value.chance, value.chance, row_s, value.most_n)
         self._blocks[drafter] = min(self.limit, self._proposed_n + max(1, further_n))
         return self._blocks[drafter]
 
     def queried(self, query: DrafterQuery) -> None:
         self._paid = query.drafter
         self.paid.add(query.drafter)
+        if query.proposals_n < self._blocks.get(query.drafter, 0):
+            self._blocks[query.drafter] = query.proposals_n
+            self._policy.value(query.drafter).most_n = query.proposals_n
         self._costs.observe_query(query.drafter, query.lag, query.spent_s, query.proposals_n)
 
     def chance(self, proposal: NextProposal) -> float:
@@ -305,7 +326,7 @@ class _AdaptivePlan:
         drafter = proposal.drafter
         if self._paid == drafter or drafter in self._blocks:
             value = self._policy.value(drafter)
-            saved = self._saved(chance, value.chance, self._costs.further_s(drafter)) / self._survival
+            saved = self._saved(chance, value.chance, self._costs.further_s(drafter), value.most_n) / self._survival
             first = self._proposed_n == 0
             if drafter in self._blocks:
                 value.saw_block(saved, chance, first=first)
@@ -348,11 +369,11 @@ class _AdaptivePlan:
         step_s = 0.0 if paid in self._blocks else self._costs.further_s(paid)
         return self._best(chance, self._policy.value(paid).chance, step_s, until)[0] > 0
 
-    def _saved(self, chance: float, later: float, step_s: float) -> float:
+    def _saved(self, chance: float, later: float, step_s: float, until: float = inf) -> float:
         """The time that the best number of further proposals saves, in plain tokens' time; at least 0."""
-        return self._best(chance, later, step_s, self.limit)[0]
+        return self._best(chance, later, step_s, until)[0]
 
-    def _best(self, chance: float, later: float, step_s: float, until: int) -> tuple[float, int]:
+    def _best(self, chance: float, later: float, step_s: float, until: float = inf) -> tuple[float, int]:
         """The best number of further proposals, with the time that it saves, in plain tokens' time; (0, 0) if none.
 
         The next has this chance, each further one the chance ``later`` and a price of ``step_s``; the round has at
@@ -360,9 +381,9 @@ class _AdaptivePlan:
         """
         if not self._rounds_s:
             self._rounds_s = self._costs.next_s(self.limit + 1)
-        now_s, *larger_s = self._rounds_s[self._proposed_n : until + 1]
+        now_s, *larger_s = self._rounds_s[self._proposed_n : int(min(until, self.limit)) + 1]
         best, best_n, gained, survival, spent_s = 0.0, 0, 0.0, self._survival * chance, 0.0
-        token_s, rollback_s = 1 / self._rate, self._costs.rollback_s
+        token_s, rollback_s = 1 / self.rate, self._costs.rollback_s
         for further_n, round_s in enumerate(larger_s, 1):
             gained += survival
             refusal = self._survival - survival  # how much likelier it is that something is refused
