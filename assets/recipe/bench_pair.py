@@ -285,7 +285,8 @@ def main() -> None:
     target = make("target", options.out, options.verify, options.also)
     draft = make("draft", options.out, options.verify)
     for head in options.heads:
-        make(head, options.out, options.verify)
+        # MTP layers are in the target's own file.
+        make(head, options.out, options.verify, options.also if head == "mtp" else None)
     if options.verify:
         acceptance(target, draft)
 
