@@ -157,8 +157,12 @@ class Costs:
         return found + [self._table[-1]] * (most - len(found))
 
     def next_s(self, most: int) -> Sequence[float]:
-        """Seconds for the next round if it has one token, two, up to ``most``, a change of size included."""
-        return [self._next_s(size) for size in range(1, most + 1)] if self.resize_s else self.rounds_up_to_s(most)
+        """Seconds for the next round if it has one token, two, up to ``most``, with its part of a change of size."""
+        if not self.resize_s:
+            return self.rounds_up_to_s(most)
+        charge_s = self.change_charge_s
+        sizes = map(self.size, range(1, most + 1))
+        return [self.round_s(size) + (0.0 if size == self._latest else charge_s) for size in sizes]
 
     def read_text(self) -> None:
         """The target reads something else before the next round."""
@@ -205,11 +209,6 @@ class Costs:
     def one_is_dear(self, drafter: str, chance: float) -> bool:
         """True if one proposal of ``drafter`` costs more than it saves, though it has this chance, as with AMX."""
         return self.query_s(drafter, 1) + self.round_s(2) > (1 + chance) * self.plain_s
-
-    def _next_s(self, batch: int) -> float:
-        """Seconds for the next round if it has so many tokens, with what it has to bring in for a change of size."""
-        size = self.size(batch)
-        return self.round_s(size) + (0.0 if size == self._latest else self.change_charge_s)
 
     def size(self, batch: int) -> int:
         """The size at which a batch of so many tokens is evaluated next.
