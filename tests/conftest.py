@@ -45,8 +45,8 @@ def pytest_configure() -> None:
 def pytest_collection() -> None:
     """Thousands of tests that stay are not searched for garbage: not while they are found, nor afterwards."""
     gc.disable()
-    # Hypothesis imports it late. pytest then parses it, which CPython before 3.11.9 can fail to do while a thread of a
-    # test parses something, too (gh-106905).
+    # Hypothesis imports it late. pytest then parses it, which CPython 3.11.7 can fail to do while a thread of a test
+    # parses something, too (gh-106905).
     import hypothesis.strategies._internal.types  # noqa: F401
 
 
