@@ -163,7 +163,7 @@ async def _enter(pilot: Pilot[Any], state: str) -> None:
 
 
 def _state(pilot: Pilot[Any]) -> str:
-    """Where keys go; nothing that is true of no state of these tests, as with a text in the prompt."""
+    """The place that keys go to; empty in a state that these tests do not have, as with a text in the prompt."""
     screen, prompt = chat(pilot), prompt_of(pilot)
     if prompt.text:
         return ""

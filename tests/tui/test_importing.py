@@ -135,7 +135,7 @@ NOT_IMPORTED = {
     "broken.zip": "broken.zip is a damaged zip file",
     "picture": "picture is not UTF-8 text",
 }
-"""What may be asked to be imported, and what is said; each differs from the one before."""
+"""Arguments of /import that are refused, with the refusal; each differs from the one before."""
 
 
 async def test_what_cannot_be_imported_is_said(store: Store, folder: Path) -> None:
