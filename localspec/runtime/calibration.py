@@ -36,13 +36,13 @@ FEWEST_ROUNDS = 3
 ENOUGH_S = 0.7
 _WARM_UP_ROUNDS = 1
 """The first token touches memory for the first time."""
-_BATCHES = (4, 2, 8, 16, 12, 9, 5, 3, 6, 7, 17)
+_BATCHES = (4, 2, 8, 16, 12, 15, 9, 5, 3, 6, 7, 17)
 """Batches to measure, the telling ones first, in case time runs out.
 
-Kernels take rows in groups of four or eight, so the sizes just above a full group are the costly ones: without 9 and 12
-the straight line from 8 to 16 makes depths 8 to 10 look cheaper than they are.
+Kernels take rows in groups of four, eight or sixteen, so the sizes just above a full group are the costly ones: without
+9, 12 and 15 the straight line from 8 to 16 makes those between look cheaper than they are. 15 can take longer than 16.
 """
-_BATCHES_S = 3.0
+_BATCHES_S = 5.0
 _CATCH_UP_N = 16
 """Tokens of the batch by which catching up is priced."""
 _VERIFIED_N = 4
@@ -54,7 +54,7 @@ _REPEATS, _MOST_REPEATS = 3, 12
 _SHORT_S = 0.03
 """Evaluations are repeated for about so long."""
 _LONG_REPEATS, _LONG_S = 2, 0.08
-"""Evaluations of one size where one takes longer than this many seconds."""
+"""Evaluations of one size where one takes longer than this many seconds; the first counts, too."""
 _REMOTE_REPEATS = 7
 """Evaluations of one size over a network."""
 _PLAIN_BETWEEN_N, _RESIZE_S = 4, 2.0
@@ -102,7 +102,7 @@ def _threads_weight(batch: int) -> float:
 
 def _evaluations_weight(batch: int) -> float:
     """The weight of the evaluations of one size, for a target so slow that the user has to wait."""
-    return (1 + _LONG_REPEATS) * batch_weight(batch)
+    return _LONG_REPEATS * batch_weight(batch)
 
 
 def read(model: TunableModel, prompt: Sequence[int], progress: MeasuringProgress) -> None:
@@ -329,6 +329,7 @@ def _median_s(once: Callable[[], float]) -> float:
 
 def _usual_s(once: Callable[[], float]) -> float:
     """The median of more, where the times differ widely."""
+    once()
     return median(once() for _ in range(_REMOTE_REPEATS))
 
 
@@ -349,7 +350,6 @@ def _evaluation_s(
         between()
         return _timed(lambda: ask(prompt, batch))
 
-    once()
     return of(once)
 
 
@@ -383,13 +383,13 @@ def _onward_s(model: Model, prompt: Sequence[int], n: int, last: int, of: _Of, a
         ask(prompt[: begin + 1], 1)
         return _timed(lambda: ask(prompt[: begin + 1 + n], last))
 
-    once()
     return of(once)
 
 
 def _times_s(once: Callable[[], float]) -> Sequence[float]:
-    """The times of the same work: three, more where they are short, and two where they are long."""
-    spent_s: list[float] = []
+    """The times of the same work: two where they are long, else three or more after a first, which touches memory."""
+    first_s = once()
+    spent_s = [] if first_s < _LONG_S else [first_s]
     while len(spent_s) < _LONG_REPEATS or _again(spent_s):
         spent_s.append(once())
     return spent_s

@@ -97,6 +97,18 @@ def test_a_slow_model_is_priced_by_fewer_batches(clock: Clock) -> None:
     assert costs.round_s(17) == pytest.approx(18.0)
 
 
+def test_sizes_just_below_a_group_of_rows_are_evaluated_as_the_whole_group_if_that_is_quicker(clock: Clock) -> None:
+    """As Q4_K is computed with AVX2: rows that no group of 4 or 16 takes are read one by one."""
+
+    def groups(batch: int, threads: int) -> float:
+        return (0.34 * (batch // 16) + 0.11 * (batch % 16 // 4) + 0.045 * (batch % 4)) / 8
+
+    costs = measured(model(clock, groups), plain_s=groups(1, 4))
+    assert [costs.round_s(b) for b in (12, 15)] == pytest.approx([groups(b, 4) for b in (12, 15)])
+    costs.pad()
+    assert [costs.size(b) for b in (4, 8, 12, 14, 15, 16)] == [4, 8, 12, 16, 16, 16]
+
+
 def test_what_other_programs_take_is_no_price(clock: Clock) -> None:
     """Two tokens never fit between two interruptions here; one does."""
 
