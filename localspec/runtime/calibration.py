@@ -43,6 +43,7 @@ Kernels take rows in groups of four, eight or sixteen, so the sizes just above a
 9, 12 and 15 the straight line from 8 to 16 makes those between look cheaper than they are. 15 can take longer than 16.
 """
 _BATCHES_S = 5.0
+"""Seconds for two passes over them."""
 _CATCH_UP_N = 16
 """Tokens of the batch by which catching up is priced."""
 _VERIFIED_N = 4
@@ -54,7 +55,7 @@ _REPEATS, _MOST_REPEATS = 3, 12
 _SHORT_S = 0.03
 """Evaluations are repeated for about so long."""
 _LONG_REPEATS, _LONG_S = 2, 0.08
-"""Evaluations of one size where one takes longer than this many seconds; the first counts, too."""
+"""Evaluations of one size where one takes longer than this many seconds."""
 _REMOTE_REPEATS = 7
 """Evaluations of one size over a network."""
 _PLAIN_BETWEEN_N, _RESIZE_S = 4, 2.0
@@ -83,12 +84,12 @@ def costs_weight(target: TunableModel, tuned: Iterable[TunableModel], drafters_n
     threads = sum(min(2, model.threads) * _threads_weight(_VERIFIED_N if model is target else 1) for model in tuned)
     two = isinstance(target, ShortTextModel) and target.has_short_context
     contexts = 2 * _evaluations_weight(_VERIFIED_N) if two else 0.0
-    return threads + contexts + sum(map(_evaluations_weight, _BATCHES[:FEWEST_ROUNDS])) + _rest_weight(drafters_n)
+    return threads + contexts + _passes_weight((1, *_BATCHES[:FEWEST_ROUNDS])) + _rest_weight(drafters_n)
 
 
 def _rest_weight(drafters_n: int) -> float:
-    """The steps after the batches: a single token, the drafters, and whether the machine is steady."""
-    return _evaluations_weight(1) + drafters_n * _drafter_weight() + 2 * _REPEATS
+    """The steps after the batches: the drafters, and whether the machine is steady."""
+    return drafters_n * _drafter_weight() + 2 * _REPEATS
 
 
 def _drafter_weight() -> float:
@@ -102,14 +103,19 @@ def _threads_weight(batch: int) -> float:
 
 def _evaluations_weight(batch: int) -> float:
     """The weight of the evaluations of one size, for a target so slow that the user has to wait."""
-    return _LONG_REPEATS * batch_weight(batch)
+    return (1 + _LONG_REPEATS) * batch_weight(batch)
+
+
+def _passes_weight(batches: Iterable[int]) -> float:
+    """Two passes over batches of a target that is so slow."""
+    return 2 * sum(map(batch_weight, batches))
 
 
 def read(model: TunableModel, prompt: Sequence[int], progress: MeasuringProgress) -> None:
     """Evaluate all of the prompt but its last token, piece by piece. Raises Cancelled."""
     if not model.forgets_freely:
         return  # it could not go back to where measuring begins
-    for start, end in pairwise((0, *range(_FIRST_PIECE_N, len(prompt), _PIECE_N))):
+    for start, end in pairwise((0, *range(_FIRST_PIECE_N, len(prompt) - 1, _PIECE_N), len(prompt) - 1)):
         progress.begin("a test text", batch_weight(end - start))
         model.logits(prompt[:end], 0)
 
@@ -223,7 +229,12 @@ def measure_costs(
     queries = {name: _query_cost(model, prompt, of) for name, model in drafters.items()}
     batches = [batch for batch in _BATCHES if batch <= min(largest, len(prompt))]
     progress.plan(_batches_weight(batches, plain.total_s) + _rest_weight(len(drafters)))
-    batches_s = _batches_s(target, prompt, batches, of, between, progress)
+    batches_s = _batches_s(target, prompt, batches, of if remote else _once_or_least_s, between, progress)
+    if not remote:
+        # A slow moment of the machine, which may last for seconds, makes no size look dear.
+        progress.plan(_passes_weight(batches_s) / 2 + _rest_weight(len(drafters)))
+        again_s = _batches_s(target, prompt, batches[: len(batches_s) - 1], _once_or_least_s, between, progress)
+        batches_s = {batch: min(spent_s, again_s.get(batch, spent_s)) for batch, spent_s in batches_s.items()}
     rounds_s = {batch: plain.host_s + seconds for batch, seconds in batches_s.items()}
     rollback_s = 0.0
     if target.replay_n and _VERIFIED_N in batches_s:
@@ -249,14 +260,14 @@ def _batches_s(
     between: Callable[[], None],
     progress: MeasuringProgress,
 ) -> dict[int, float]:
-    """Seconds for one token, and for as many of ``batches`` as there is time for, with ``between`` before each."""
-    progress.begin("one token", _evaluations_weight(1))
+    """One pass: seconds for a token, and for as many of ``batches`` as there is time for; ``between`` before each."""
+    progress.begin("one token", batch_weight(1))
+    deadline = time.perf_counter() + _BATCHES_S / 2
     spent_s = {1: _evaluation_s(target, prompt, 1, of)}
-    deadline = time.perf_counter() + _BATCHES_S
     for done_n, batch in enumerate(batches):
         if time.perf_counter() > deadline and done_n >= FEWEST_ROUNDS:
             break
-        progress.begin(f"batches of {batch}", _evaluations_weight(batch))
+        progress.begin(f"batches of {batch}", batch_weight(batch))
         spent_s[batch] = _evaluation_s(target, prompt, batch, of, between)
     return spent_s
 
@@ -279,12 +290,12 @@ def _row_s(model: TunableModel, prompt: Sequence[int], step_s: float, of: _Of) -
 
 
 def _batches_weight(batches: Sequence[int], plain_s: float) -> float:
-    """The time of the batches that ``measure_costs`` will have time for, in single tokens."""
-    weight = 0.0
+    """The time of one token and of the batches that ``measure_costs`` will have time for, in single tokens."""
+    weight = _passes_weight([1])
     for done_n, batch in enumerate(batches):
         if weight * plain_s > _BATCHES_S and done_n >= FEWEST_ROUNDS:
             break
-        weight += _evaluations_weight(batch)
+        weight += _passes_weight([batch])
     return weight
 
 
@@ -321,6 +332,12 @@ def _asking(model: Model) -> _Ask:
 
 def _least_s(once: Callable[[], float]) -> float:
     return min(_times_s(once))
+
+
+def _once_or_least_s(once: Callable[[], float]) -> float:
+    """The time of one evaluation that is long, else the least of several."""
+    first_s = once()
+    return first_s if first_s >= _LONG_S else _least_s(once)
 
 
 def _median_s(once: Callable[[], float]) -> float:
@@ -387,9 +404,9 @@ def _onward_s(model: Model, prompt: Sequence[int], n: int, last: int, of: _Of, a
 
 
 def _times_s(once: Callable[[], float]) -> Sequence[float]:
-    """The times of the same work: two where they are long, else three or more after a first, which touches memory."""
-    first_s = once()
-    spent_s = [] if first_s < _LONG_S else [first_s]
+    """The times of the same work after a first: three, more where they are short, and two where they are long."""
+    once()
+    spent_s: list[float] = []
     while len(spent_s) < _LONG_REPEATS or _again(spent_s):
         spent_s.append(once())
     return spent_s

@@ -109,6 +109,20 @@ def test_sizes_just_below_a_group_of_rows_are_evaluated_as_the_whole_group_if_th
     assert [costs.size(b) for b in (4, 8, 12, 14, 15, 16)] == [4, 8, 12, 16, 16, 16]
 
 
+def test_a_slow_moment_of_the_machine_makes_no_size_dear(clock: Clock) -> None:
+    """It lasts for longer than the evaluations of several sizes."""
+    began_s = 0.0
+
+    def price_s(batch: int, threads: int) -> float:
+        return (2 if 0.6 <= clock.now_s - began_s <= 1.2 else 1) * (0.08 + 0.01 * batch)
+
+    target = model(clock, price_s)
+    target.logits(PROMPT, 0)
+    began_s = clock.now_s
+    costs = measured(target, plain_s=0.09)
+    assert [costs.round_s(b) for b in range(1, 18)] == pytest.approx([0.08 + 0.01 * b for b in range(1, 18)])
+
+
 def test_what_other_programs_take_is_no_price(clock: Clock) -> None:
     """Two tokens never fit between two interruptions here; one does."""
 

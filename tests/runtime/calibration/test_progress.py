@@ -17,8 +17,8 @@ from tests.runtime.calibration.timed_models import Clock, model
 class TestProgress:
     """Measuring a slow target takes half a minute: a reader sees that it goes on, at what, and for how long."""
 
-    TOKEN_S = 0.4
-    """Two and a half tokens a second."""
+    TOKEN_S = 0.5
+    """Two tokens a second."""
     PROMPT = tuple(range(40)) * 2
 
     def seen(self, clock: Clock, folder: Path, token_s: float = TOKEN_S) -> list[tuple[float, str, float]]:
