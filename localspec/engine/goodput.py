@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from typing import TypeAlias
 
 from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.costs import Costs, QueryCost
@@ -36,6 +38,11 @@ _FEW_N = 16
 """Tokens that a query reads on its way."""
 _AHEAD_N = 8
 """Proposals that are thought of ahead for each reply."""
+
+
+Wish: TypeAlias = "tuple[float, float, int, SharedDepth]"
+"""A further proposal of a reply: its worth, the chance that it is accepted, and how far ahead it is."""
+_WORTH = itemgetter(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,39 +104,54 @@ class GoodputPlanner:
 
     def round_s(self, rows_n: int) -> float:
         """Seconds for a verification of so many rows; beyond the largest known on the line from the smallest."""
-        largest = self.costs.largest
-        if rows_n <= largest:
-            return self.costs.round_s(rows_n)
-        slope_s = (self.costs.round_s(largest) - self.costs.round_s(1)) / max(1, largest - 1)
-        return self.costs.round_s(largest) + slope_s * (rows_n - largest)
+        return self._rounds_s(rows_n, rows_n)[0]
+
+    def _rounds_s(self, fewest: int, most: int) -> Sequence[float]:
+        """Seconds for verifications of ``fewest`` rows, one more, up to ``most``."""
+        largest = min(self.costs.largest, most)
+        known_s = self.costs.rounds_up_to_s(largest)
+        if most == largest:
+            return known_s[fewest - 1 :]
+        slope_s = (known_s[-1] - known_s[0]) / max(1, largest - 1)
+        beyond = range(max(1, fewest - largest), most - largest + 1)
+        return [*known_s[fewest - 1 :], *[known_s[-1] + slope_s * more_n for more_n in beyond]]
 
     def share(self, policy: SharedDepth, drafter: str, chance: float, *, computed: bool = False) -> Share:
         """The part of ``policy``, whose next proposal has this chance, in the best way to go on with the round.
 
         The passes of ``drafter`` count as if all that may propose further had it; none does once they are ``computed``.
         """
-        wishes: list[tuple[float, int, SharedDepth]] = []
+        wishes: list[Wish] = []
+        rows_n = going_n = 0
+        tokens = worth = 0.0
         for member in self._members:
-            wishes += member.wishes(chance if member is policy else None)
-        wishes.sort(key=lambda wish: -wish[0] * wish[2].weight)
-        rows_n = sum(1 + member.current.proposed_n for member in self._members)
-        tokens = sum(member.current.expected_n for member in self._members)
-        worth = sum(member.current.expected_n * member.weight for member in self._members)
-        cost = self._pass_cost(drafter, len({id(member) for _, _, member in wishes}))
+            theirs = member.wishes(chance if member is policy else None)
+            going_n += bool(theirs)
+            wishes += theirs
+            plan = member.current
+            rows_n += 1 + plan.proposed_n
+            tokens += plan.expected_n
+            worth += plan.expected_n * member.weight
+        wishes.sort(key=_WORTH, reverse=True)
+        cost = self._pass_cost(drafter, going_n)
         pass_s, row_s = (0.0, 0.0) if computed else (cost.step_s - cost.beside_s, cost.beside_s)
         drafted_s = self._drafted_s(cost)
-        spent_s = drafted_s + self.round_s(rows_n)
-        best = Share(0, worth / spent_s, tokens / spent_s)
-        mine_n = passes_n = 0
-        for n, (gain, ahead_n, member) in enumerate(wishes, 1):
+        now_s, *larger_s = self._rounds_s(rows_n, rows_n + len(wishes))
+        spent_s = drafted_s + now_s
+        best = 0, worth / spent_s, tokens / spent_s
+        in_steps = cost.row_s is None
+        mine_n, passes_n = 0, int(not in_steps)
+        for n, ((more_worth, gain, ahead_n, member), round_s) in enumerate(zip(wishes, larger_s, strict=True), 1):
             tokens += gain
-            worth += gain * member.weight
-            passes_n = max(passes_n, ahead_n if cost.row_s is None else 1)
-            mine_n += member is policy
-            spent_s = drafted_s + self.round_s(rows_n + n) + passes_n * pass_s + n * row_s
-            if worth / spent_s > best.worth_per_s:
-                best = Share(mine_n, worth / spent_s, tokens / spent_s)
-        return best
+            worth += more_worth
+            if in_steps and ahead_n > passes_n:
+                passes_n = ahead_n
+            if member is policy:
+                mine_n += 1
+            spent_s = drafted_s + round_s + passes_n * pass_s + n * row_s
+            if worth / spent_s > best[1]:
+                best = mine_n, worth / spent_s, tokens / spent_s
+        return Share(*best)
 
     def _pass_cost(self, drafter: str, replies_n: int) -> QueryCost:
         """The price of a pass for so many replies, to be learned."""
@@ -172,15 +194,16 @@ class SharedDepth:
         """The chances of proposals, learned alone and with others."""
         return self.alone.likelihoods
 
-    def wishes(self, chance: float | None) -> list[tuple[float, int, SharedDepth]]:
-        """Further proposals: the chance that each is accepted, and how far ahead it is."""
+    def wishes(self, chance: float | None) -> list[Wish]:
+        """Its further proposals, of which the next has this chance; None for the chance that is expected."""
         plan = self.current
         if plan.over:
             return []
-        survival, found = plan.survival, []
+        weight, found = self.weight, []
+        survival = plan.survival * (self.expected if chance is None else chance)
         for ahead_n in range(1, min(_AHEAD_N, plan.limit - plan.proposed_n) + 1):
-            survival *= self.expected if chance is None or ahead_n > 1 else chance
-            found.append((survival, ahead_n, self))
+            found.append((survival * weight, survival, ahead_n, self))
+            survival *= self.expected
         return found
 
     @property
