@@ -40,7 +40,7 @@ class Dist:
 
     def prob(self, token: int) -> Any:
         """Probability of ``token``; 0 outside the support."""
-        at = int(np.searchsorted(self.ids, token))
+        at = int(self.ids.searchsorted(token))
         if at < len(self.ids) and int(self.ids[at]) == token:
             return self.probs[at]
         return 0
@@ -57,7 +57,7 @@ class Dist:
         return self._above(other, weight).sum()
 
     def _above(self, other: Dist, weight: Any) -> NDArray[Any]:
-        at = np.minimum(np.searchsorted(other.ids, self.ids), len(other.ids) - 1)
+        at = np.minimum(other.ids.searchsorted(self.ids), len(other.ids) - 1)
         shared = other.ids[at] == self.ids
         rest: NDArray[Any] = self.probs * weight
         rest[shared] = np.maximum(rest[shared] - other.probs[at[shared]], 0)
@@ -88,8 +88,8 @@ class SeededRng:
     def draw(self, dist: Dist) -> int:
         if len(dist.ids) == 1:
             return int(dist.ids[0])
-        cumulative = np.cumsum(dist.probs)
-        at = int(np.searchsorted(cumulative, self._random.random() * cumulative[-1], side="right"))
+        cumulative = dist.probs.cumsum()
+        at = int(cumulative.searchsorted(self._random.random() * cumulative[-1], side="right"))
         return int(dist.ids[min(at, len(dist.ids) - 1)])
 
 

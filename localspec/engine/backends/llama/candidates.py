@@ -79,7 +79,7 @@ class GroupedScores:
         maxima, rest = self._grouped.max(axis=0), row[width * _GROUPS :]
         # What is left over at the end of the row are groups of one.
         self._maxima = np.concatenate((maxima, rest)) if len(rest) else maxima
-        self._best = float(self._maxima.max())
+        self._best = float(self._maxima[self._maxima.argmax()])
         if not isfinite(self._best):
             raise not_numbers()
 
@@ -112,8 +112,8 @@ class GroupedScores:
 
     def _reaching(self, least: float) -> Ids:
         """The tokens with at least this score, ascending."""
-        found = np.flatnonzero(self._maxima >= least)
-        columns = found[: np.searchsorted(found, self._width)]
+        (found,) = (self._maxima >= least).nonzero()
+        columns = found[: found.searchsorted(self._width)]
         at, column = np.nonzero(self._grouped[:, columns] >= least)
         ids: Ids = at * self._width + columns[column]
         rest = found[len(columns) :]
