@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -41,8 +41,11 @@ def misfit(value: Any, name: str = "") -> str | None:
     2**53, or minus infinity. Text must be encodable as UTF-8.
     """
     for field, kind in _types(type(value)).items():
+        held = getattr(value, field)
+        if (fits := _LEAVES.get(kind)) and fits(held):
+            continue  # nearly all, and a path takes a while to write
         path = f"{name}.{field}" if name else field
-        found = _misfit(getattr(value, field), kind, path)
+        found = _misfit(held, kind, path)
         if found is not None:
             return found
     return None
@@ -84,10 +87,16 @@ def _may_be(kind: Any, data: Any) -> bool:
 
 
 def _misfit(value: object, kind: Any, name: str) -> str | None:
+    if fits := _LEAVES.get(kind):
+        return None if fits(value) else name
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (UnionType, Union):
-        found = [_misfit(value, part, name) for part in parts]
-        return None if None in found else max((each for each in found if each is not None), key=len)
+        found = []
+        for part in parts:
+            if (misfitting := _misfit(value, part, name)) is None:
+                return None
+            found.append(misfitting)
+        return max(found, key=len)
     if origin is tuple:
         return _tuple_misfit(value, parts, name)
     if origin is dict:
@@ -97,14 +106,11 @@ def _misfit(value: object, kind: Any, name: str) -> str | None:
         return next((name for each, part in pairs if _misfit(each, part, name)), None)
     if is_dataclass(kind):
         return misfit(value, name) if type(value) is kind else name
-    if kind is float:
-        return None if _is_number(value) else name
-    if kind is int:
-        whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST
-        return None if whole else name
-    if kind is str:
-        return None if isinstance(value, str) and is_text(value) else name
     return None if isinstance(value, kind) else name
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST
 
 
 def _is_number(value: object) -> bool:
@@ -114,10 +120,28 @@ def _is_number(value: object) -> bool:
     return abs(value) <= _LARGEST or value == -inf
 
 
+def _is_encodable(value: object) -> bool:
+    return isinstance(value, str) and is_text(value)
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+_LEAVES: Mapping[Any, Callable[[object], bool]] = {
+    int: _is_whole,
+    float: _is_number,
+    str: _is_encodable,
+    type(None): _is_none,
+}
+
+
 def _tuple_misfit(value: object, parts: tuple[Any, ...], name: str) -> str | None:
     if not isinstance(value, tuple):
         return name
     if len(parts) == 2 and parts[1] is Ellipsis:
+        if (fits := _LEAVES.get(parts[0])) and all(map(fits, value)):
+            return None
         parts = (parts[0],) * len(value)
     if len(parts) != len(value):
         return name

@@ -325,7 +325,13 @@ def _connect(name: str, busy_s: float) -> sqlite3.Connection:
         name, timeout=busy_s, isolation_level=None, check_same_thread=False, uri=True, factory=_Connection
     )
     connection.execute("PRAGMA foreign_keys = ON")
+    connection.text_factory = _text
     return connection
+
+
+def _text(stored: bytes) -> str:
+    """A text of the database; U+FFFD stands for bytes of it that are damaged."""
+    return stored.decode(errors="replace")
 
 
 def _uri(path: Path, mode: str) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 
 from localspec.engine.events import FinishReason, Round
 from localspec.engine.tally import Tally
@@ -14,7 +12,7 @@ from localspec.engine.timings import Timings
 from localspec.store import provenance
 from localspec.store.database import Database, Row, loaded
 from localspec.store.replies import ReplyMetadata
-from localspec.store.replies_json import MALFORMED, about_from_dict, finished_from_dict, started_from_dict
+from localspec.store.replies_json import MALFORMED, about_from_json, finished_from_dict, started_from_dict
 from localspec.store.timestamps import from_micros, to_micros
 from localspec.store.tree import ReplyState
 
@@ -91,8 +89,8 @@ def read_records(database: Database, after: int, since: datetime | None, where: 
                 if where.settled:
                     return
                 continue
-            run = _readable(row, rounds=where.rounds)
-            if run is not None and _counts(run, where.trial):
+            run = _readable(row, where)
+            if run is not None:
                 yield run
 
 
@@ -103,16 +101,18 @@ def _counts(run: ReplyRecord, trial: str | None) -> bool:
     return run.about.trial == trial and (run.timings.rounds_n > 0 or run.state is ReplyState.FAILED)
 
 
-def _readable(row: Row, *, rounds: bool) -> ReplyRecord | None:
+def _readable(row: Row, where: RecordFilter) -> ReplyRecord | None:
+    """The record of a row; None if it does not count or is damaged."""
     try:
-        return _run(row, rounds=rounds)
+        run = _run(row, rounds=where.rounds)
+        return run if _counts(run, where.trial) else None
     except MALFORMED:
         return None
 
 
 def _run(row: Row, *, rounds: bool) -> ReplyRecord:
     place, message, created, state, about_json, started_json, stored, finished_json, text, question, conversation = row
-    about = _about(about_json)
+    about = about_from_json(about_json)
     started = started_from_dict(loaded(started_json))
     finished = finished_from_dict(loaded(finished_json))
     decoded = provenance.rounds_of(stored, text) if stored and (rounds or finished is None) else ()
@@ -141,9 +141,3 @@ def _added_up(rounds: tuple[Round, ...], about: ReplyMetadata) -> Timings:
     for round_ in rounds:
         tally.add(round_)
     return tally.timings()
-
-
-@lru_cache(maxsize=256)
-def _about(text: str) -> ReplyMetadata:
-    """The parsed metadata, cached because successive replies mostly have the same."""
-    return about_from_dict(json.loads(text))

@@ -13,7 +13,9 @@ from localspec.store.writer_lock import living_writers
 
 def finish_cut_off(database: Database, path: Path | None) -> int:
     """Mark replies of dead writers as cut off; return how many there were. Raises StoreError."""
-    rows = database.query("SELECT message, part, writer FROM reply WHERE state = 'writing'")
+    rows = database.query(
+        "SELECT message, part, writer FROM reply JOIN message ON message.id = reply.message WHERE state = 'writing'"
+    )
     # After the query: a program that starts later has none of these replies.
     alive = living_writers(path) if path is not None else set()
     left = [(message, part) for message, part, writer in rows if writer not in alive]

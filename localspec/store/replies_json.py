@@ -5,12 +5,14 @@ Events have the form of ``engine.wire``. Unknown fields are ignored.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
 from localspec.base.errors import LocalSpecError, error_from_code
-from localspec.base.typed_json import known_fields
+from localspec.base.typed_json import known_fields, misfit
 from localspec.engine.events import Finished, Round, Started
 from localspec.engine.settings import BANNED, Sampling
 from localspec.engine.wire import event_from_dict, event_to_dict
@@ -20,7 +22,7 @@ from localspec.store.tree import ReplyState
 
 Data = Mapping[str, Any]
 
-MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
+MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """The errors of this module for JSON of another form, as a damaged file may have it."""
 _SELDOM = ("template", "trial", "arm", "copied")
 """Fields of ``ReplyMetadata`` that are left out if they are None or False."""
@@ -52,6 +54,15 @@ def about_from_dict(data: Data) -> ReplyMetadata:
         arm=Arm(data["arm"]) if data.get("arm") else None,
         copied=data.get("copied") is True,
     )
+
+
+@lru_cache(maxsize=256)
+def about_from_json(text: str) -> ReplyMetadata:
+    """Parse the text of a reply's metadata; cached, as successive replies mostly have the same. Raises MALFORMED."""
+    about = about_from_dict(json.loads(text))
+    if field := misfit(about):
+        raise ValueError(f"{field} has another form")
+    return about
 
 
 def _options(data: Data) -> ReplyOptions:

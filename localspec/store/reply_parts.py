@@ -36,9 +36,9 @@ class ReplyParts:
         return rows.parts_of(self._database, node)
 
     def next(self, node: Node) -> int:
-        """The number of the next part. Raises StoreError if the stored parts cannot be read now."""
+        """The number of the next part. Raises StoreError if that cannot be read now."""
         begun_n = self._begun_n.get(node.id)
-        return len(self.of(node)) if begun_n is None else begun_n
+        return rows.next_part(self._database, node) if begun_n is None else begun_n
 
     def begin(self, node: Node, part: int, about: ReplyMetadata, ended: Ended, *before: Statement) -> Recorder:
         """Begin a part and return its recorder; ``before`` is stored together with the beginning."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from localspec.base.errors import LocalSpecError, NotFoundError
+from localspec.base.typed_json import known_fields, misfit
 from localspec.config import Value
 from localspec.config.lookup import valid_settings
 from localspec.engine.events import Finished, Round, Started
@@ -19,7 +20,7 @@ from localspec.store.documents import ConversationDocument, Heading, ListedConve
 from localspec.store.replies import ReplyPart
 from localspec.store.replies_json import (
     MALFORMED,
-    about_from_dict,
+    about_from_json,
     about_to_dict,
     error_from_dict,
     error_to_dict,
@@ -27,7 +28,7 @@ from localspec.store.replies_json import (
     started_from_dict,
 )
 from localspec.store.timestamps import from_micros, to_micros
-from localspec.store.tree import Node, ReplyState
+from localspec.store.tree import Node, ReplyState, placed
 
 _HEADING = (
     "id, created, updated, title, title_given, system, pinned, deleted, leaf, source, settings, folder, tags, archived"
@@ -36,7 +37,8 @@ _CHUNKS = "(SELECT content FROM chunk WHERE message = m.id ORDER BY number)"
 _LAST_PART = "FROM reply WHERE message = m.id ORDER BY part DESC LIMIT 1"
 _NODES = f"""
     SELECT m.id, m.parent, m.role, m.created, m.deleted, (SELECT state {_LAST_PART}), m.call,
-        (SELECT begin + max(0, iif(json_valid(finished), json_extract(finished, '$.said_n'), NULL)) {_LAST_PART}),
+        (SELECT CAST(begin + max(0, iif(json_valid(finished), json_extract(finished, '$.said_n'), NULL)) AS INTEGER)
+            {_LAST_PART}),
         m.content || coalesce((SELECT group_concat(content, '') FROM {_CHUNKS}), '')
     FROM message m WHERE m.conversation = ? ORDER BY m.number
 """
@@ -176,28 +178,58 @@ def heading_of(database: Database, conversation: str) -> Heading:
 
 
 def nodes_of(database: Database, conversation: str) -> list[Node]:
-    """All messages, oldest first, with the stored text of one that is being written."""
+    """All messages, oldest first, with the stored text of one that is being written; they make a tree."""
     found = database.query(_NODES, (conversation,))
-    return [
+    return placed(
         Node(
             node,
             parent,
-            Role(role),
+            _role(role, call, state),
             content,
             from_micros(created),
             _moment(deleted),
-            ReplyState(state) if state else None,
-            None if call is None else ToolCall(**json.loads(call)),
+            None if state is None else _state(state),
+            _call(role, call),
             said_n,
         )
         for node, parent, role, created, deleted, state, call, said_n, content in found
-    ]
+    )
+
+
+def _role(stored: str, call: str | None, state: str | None) -> Role:
+    """The role in a column; for one that is unknown or contradicts the others, the role that these suggest."""
+    if call is not None:
+        return Role.TOOL
+    if stored in tuple(Role):
+        return Role(stored)
+    return Role.USER if state is None else Role.ASSISTANT
+
+
+def _state(stored: str) -> ReplyState:
+    return ReplyState(stored) if stored in tuple(ReplyState) else ReplyState.CUT_OFF
+
+
+def _call(role: str, stored: str | None) -> ToolCall | None:
+    """The call in a column of JSON; a damaged one has no name, and what is stored as its arguments."""
+    if stored is None:
+        return ToolCall("", "", "") if role == Role.TOOL else None
+    try:
+        call = ToolCall(**known_fields(ToolCall, json.loads(stored)))
+        return call if misfit(call) is None else ToolCall("", "", stored)
+    except MALFORMED:
+        return ToolCall("", "", stored)
 
 
 def parts_of(database: Database, node: Node) -> tuple[ReplyPart, ...]:
     """The parts of a reply; empty if no model wrote it."""
     texts = {node.id: node.content}
     return _parts(database, "reply.message = ?", node.id, texts, tolerant=False).get(node.id, ())
+
+
+def next_part(database: Database, node: Node) -> int:
+    """The number of a reply's next part."""
+    ((number,),) = database.query("SELECT coalesce(max(part) + 1, 0) FROM reply WHERE message = ?", (node.id,))
+    return int(number)
 
 
 def document_of(database: Database, conversation: str) -> ConversationDocument:
@@ -230,14 +262,16 @@ def _parts(
         read_rounds = _readable_rounds if tolerant else provenance.rounds_of
         try:
             part = ReplyPart(
-                about=about_from_dict(json.loads(about)),
-                state=ReplyState(state),
-                begin=begin,
+                about=about_from_json(about),
+                state=_state(state),
+                begin=min(max(0, begin), len(texts[message])),
                 started=started_from_dict(loaded(started)),
-                rounds=read_rounds(stored, texts[message][begin:]) if stored else (),
                 finished=finished_from_dict(loaded(finished)),
                 error=error_from_dict(loaded(error)),
             )
+            if field := next(filter(None, map(misfit, filter(None, (part.started, part.finished)))), None):
+                raise ValueError(f"{field} has another form")
+            part = replace(part, rounds=read_rounds(stored, texts[message][part.begin :]) if stored else ())
         except MALFORMED as fault:
             if not tolerant:
                 raise ValueError(f"a part of a stored reply is damaged: {fault}") from fault
@@ -286,7 +320,7 @@ def _settings(stored: str | None) -> dict[str, Value]:
     """The valid settings in a column of JSON; none if it is damaged."""
     try:
         return valid_settings(loaded(stored))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
 
 

@@ -9,7 +9,6 @@ _TABLES = ("conversation", "message", "reply", "chunk")
 _GAP_N = 100_000
 """The search ends after so many numbers in succession without a readable row: a damaged row may have any number."""
 _MEND = (
-    "DELETE FROM message WHERE role NOT IN ('user', 'assistant', 'system', 'tool')",
     """INSERT INTO conversation (id, title, created, updated)
         SELECT conversation, 'Recovered', min(created), max(created) FROM message
         WHERE conversation NOT IN (SELECT id FROM conversation) GROUP BY conversation""",
@@ -23,9 +22,7 @@ _MEND = (
     """UPDATE conversation SET leaf = (
             SELECT id FROM message WHERE conversation = conversation.id AND deleted IS NULL ORDER BY number DESC LIMIT 1
         ) WHERE leaf IS NULL OR leaf NOT IN (SELECT id FROM message)""",
-    "UPDATE conversation SET settings = NULL WHERE NOT json_valid(settings)",
-    """DELETE FROM reply WHERE message NOT IN (SELECT id FROM message)
-        OR NOT (json_valid(about) AND coalesce(json_valid(started), 1) AND coalesce(json_valid(finished), 1))""",
+    "DELETE FROM reply WHERE message NOT IN (SELECT id FROM message)",
     "DELETE FROM chunk WHERE message NOT IN (SELECT message FROM reply)",
 )
 

@@ -65,8 +65,8 @@ class Tree:
         for node in nodes:
             self.add(node)
         self._leaf: str | None = None
-        if leaf is not None and leaf in self._nodes:
-            self.go_to(leaf)
+        if leaf is not None:
+            self.go_to(leaf if leaf in self._nodes else self.newest_leaf(None))
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -237,6 +237,21 @@ class Tree:
         """The first message of the turn that was deleted last; None if none is deleted. Summaries do not count."""
         turns = [(node.deleted, node) for node in self.nodes if node.deleted and node.role is not Role.SYSTEM]
         return max(turns, key=lambda turn: turn[0])[1] if turns else None
+
+
+def placed(nodes: Iterable[Node]) -> list[Node]:
+    """The nodes so that they make a tree: where a row is damaged, one follows the message before it."""
+    tree = Tree()
+    before: str | None = None
+    for node in nodes:
+        try:
+            tree.add(node)
+        except ValueError:
+            role = Role.ASSISTANT if node.role is Role.SYSTEM and before is None else node.role
+            tree.add(replace(node, parent=before, role=role))
+        if tree.node(node.id).role is not Role.SYSTEM:
+            before = node.id
+    return [*tree.nodes]
 
 
 def chat_messages(system: str | None, path: Iterable[Node]) -> list[Message]:

@@ -10,7 +10,9 @@ from typing import Any, cast
 
 import pytest
 
-from localspec.store import salvage
+from localspec.runtime.messages import Role
+from localspec.store import rows, salvage
+from localspec.store.database import Database
 from localspec.store.opening import open_memory
 
 _LAST = 2**60
@@ -53,6 +55,19 @@ def test_a_file_that_is_no_database_is_not_searched_for_rows() -> None:
     with closing(open_memory()) as whole:
         assert salvage.salvage(cast("sqlite3.Connection", damaged), whole) == (0, 0)
     assert damaged.asked_n == 4, "the columns of each table, and no row of them"
+
+
+def test_a_message_is_kept_whatever_its_row_says() -> None:
+    """Its text may be all that is left; the role and the figures are mended where they are read."""
+    with closing(open_memory()) as damaged, closing(open_memory()) as whole:
+        damaged.execute("INSERT INTO conversation (id, title, created, updated) VALUES ('c', '', 1, 1)")
+        for role in ("user", "robot"):
+            row = f"('{role}', 'c', '{role}', 'text', 1)"
+            damaged.execute(f"INSERT INTO message (id, conversation, role, content, created) VALUES {row}")
+        damaged.execute("INSERT INTO reply (message, part, state, begin, about) VALUES ('robot', 0, 'done', 0, '{')")
+        assert salvage.salvage(damaged, whole) == (1, 2)
+        (question, reply) = rows.nodes_of(Database(whole, None), "c")
+        assert (question.role, reply.role, reply.content) == (Role.USER, Role.ASSISTANT, "text")
 
 
 def test_the_search_for_rows_ends_whatever_number_a_row_has(monkeypatch: pytest.MonkeyPatch) -> None:
