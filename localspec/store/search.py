@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from localspec.runtime.messages import Role
 from localspec.store import rows
 from localspec.store.database import Database, Row, storable
 from localspec.store.filing import FilingFilter
@@ -24,6 +25,8 @@ from localspec.store.timestamps import from_micros, to_micros
 
 CANDIDATES_N = 2000
 """The number of the latest hits that are ranked; older ones are not shown."""
+_FRAGMENTS_N = 500
+"""The most texts that are found literally, those behind them are not looked for: SQLite takes no more than 1000."""
 RECENT_DAYS = 30.0
 """The age at which a hit has lost half of its recency: weight 2 today, 1.5 at this age, 1 long ago."""
 _PARTS = re.compile(r'"([^"]*)"?|([^\s"]+)')
@@ -68,8 +71,8 @@ class Query:
     def parse(text: str) -> Query:
         """Parse a query; any text is valid."""
         phrases, fragments, patterns = [], [], []
-        for part in _PARTS.finditer(storable(text).replace("\0", " ")):
-            quoted, word = part[1], part[2]
+        parts = (part.groups() for part in _PARTS.finditer(storable(text).replace("\0", " ")))
+        for quoted, word in dict.fromkeys(parts):  # a pasted text has many a word often, which would take minutes
             piece = quoted if quoted is not None else word
             if not piece.strip():
                 continue
@@ -80,7 +83,7 @@ class Query:
             if literally:
                 fragments.append(piece.strip())
             patterns.append(literal(piece.strip()) if literally else pattern(piece, whole=quoted is not None))
-        return Query(" ".join(phrases), tuple(fragments), tuple(patterns))
+        return Query(" ".join(phrases), tuple(fragments[:_FRAGMENTS_N]), tuple(patterns))
 
     def __bool__(self) -> bool:
         return bool(self.match or self.fragments)
@@ -184,7 +187,8 @@ def _places(numbers: Sequence[int]) -> str:
 
 def _hit(row: Row, around: Snippet) -> Hit:
     _, _, conversation, message, title, role, at = row
-    return Hit(conversation, message, title, role, from_micros(at), around)
+    known = role is None or role in tuple(Role)
+    return Hit(conversation, message, title, role if known else Role.USER, from_micros(at), around)
 
 
 def _is_for_words(piece: str) -> bool:

@@ -136,6 +136,13 @@ def test_exports_have_calls_and_harm_nobody(store: Store, tmp_path: Path) -> Non
         read_conversations(file)
 
 
+def test_a_call_without_a_name_is_exported_as_one_that_cannot_be_read(store: Store) -> None:
+    """The result says why; there is no name to write before it."""
+    thread = conversation(store)
+    thread.add_result(ToolCall("unread", "", "{}"), "It is not JSON.")
+    assert "\n\nA call that cannot be read:\n\n```\n{}\n```" in to_markdown(thread.document())
+
+
 def test_a_result_has_a_call() -> None:
     """A tree refuses a result without its call, and a call elsewhere."""
     with pytest.raises(ValueError, match="result of a call"):

@@ -245,6 +245,17 @@ def test_chatgpt_comes_with_its_branches(store: Store, tmp_path: Path) -> None:
     assert store.add(documents).known == (new,)
 
 
+def test_a_large_export_of_chatgpt_comes_in_numbered_files(tmp_path: Path) -> None:
+    """Since 2026 its zip file has conversations-000.json and so on; all of them are read, in their order."""
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        for number in (1, 0):
+            part = [{**CHATGPT[0], "conversation_id": f"c{number}"}]
+            archive.writestr(f"conversations-00{number}.json", json.dumps(part))
+        archive.writestr("shared_conversations.json", "[]")
+    documents = read_conversations(tmp_path / "export.zip")
+    assert [document.heading.source for document in documents] == ["chatgpt:c0", "chatgpt:c1"]
+
+
 def test_half_a_character_in_an_id_is_no_obstacle(store: Store, tmp_path: Path) -> None:
     """JSON can name one, and no database can store it; a second import finds the first all the same."""
     whole = json.loads(json.dumps(CHATGPT))

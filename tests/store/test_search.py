@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from localspec.store import Store, StoredConversation
+from localspec.store.search import Query
 from tests.store.support import FakeTime, branched, converse, open_store
 
 
@@ -79,6 +80,12 @@ def test_any_text_is_a_query(shared_store: Store, query: str) -> None:
     """It finds something or nothing, and never fails."""
     for hit in shared_store.search(query):
         assert hit.snippet
+
+
+def test_a_pasted_text_of_any_length_is_a_query(shared_store: Store) -> None:
+    """A word counts once, however often it is there; of signs there are more than SQLite takes in a statement."""
+    assert Query.parse("fox 日 " * 5000) == Query.parse("fox 日")
+    assert shared_store.search(" ".join(f"c{n}++" for n in range(3000))) == []
 
 
 def test_a_query_that_is_no_text_finds_nothing(shared_store: Store) -> None:

@@ -43,7 +43,8 @@ def _message(message: MessageDocument) -> Iterator[str]:
     pair = message.parts[-1].about.pair_id if message.parts else None
     yield f"## {SPEAKERS[node.role]}" + (f" ({pair})" if pair else "")
     if node.call is not None:
-        yield f"{visible_line(node.call.name)}, called with:"
+        name = visible_line(node.call.name)
+        yield f"{name}, called with:" if name else "A call that cannot be read:"
         yield _fenced(node.call.arguments)
         yield _fenced(node.content)
     elif node.said.strip():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import re
 import zipfile
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,8 @@ from localspec.store.files.json_reader import JsonValue, Malformed
 from localspec.store.timestamps import from_seconds
 
 _KINDS = "It can be a file of `localspec history export --format json`, of ChatGPT (conversations.json) or LM Studio."
-_CHATGPT_MEMBER = "conversations.json"
+_CHATGPT_MEMBER = re.compile(r"conversations(-\d+)?\.json")
+"""The name of the file in ChatGPT's archive; large exports have several, which are numbered."""
 _MOST_BYTES = 512_000_000
 """The largest file, also inside an archive. In memory it takes several times as much."""
 _SMALLER = "Split it, or import a part of it."
@@ -32,10 +36,13 @@ def read_conversations(path: Path) -> list[ConversationDocument]:
         data = read_file(path, _MOST_BYTES)
         written = from_seconds(path.stat().st_mtime)
     except UnfitFileError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.", _SMALLER) from None
+        hint = _SMALLER if error.errno == errno.EFBIG else "Save what it gives in a file."
+        raise InputError(f"{path} cannot be read: {error.strerror}.", hint) from None
     except OSError as error:
         raise NotFoundError(f"{path} cannot be read: {error.strerror or error}.", "Check its name.") from None
-    whole = JsonValue(_parsed(path, _unpacked(path, data)))
+    parsed = [_parsed(path, each) for each in _unpacked(path, data)]
+    lists = [each if isinstance(each, list) else [each] for each in parsed]
+    whole = JsonValue(parsed[0] if len(parsed) == 1 else [*chain.from_iterable(lists)])
     try:
         match _kind(whole.data):
             case "ours":
@@ -53,27 +60,29 @@ def read_conversations(path: Path) -> list[ConversationDocument]:
         raise InputError(f"{path} is malformed: it is nested too deeply.", "Nothing was imported.") from None
 
 
-def _unpacked(path: Path, data: bytes) -> bytes:
-    """The member of a zip file with ChatGPT's name; any other data as it is."""
+def _unpacked(path: Path, data: bytes) -> list[bytes]:
+    """The members of a zip file with ChatGPT's names; any other data as it is."""
     if not data.startswith(b"PK"):
-        return data
+        return [data]
+    found: list[bytes] = []
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            member = next((name for name in archive.namelist() if Path(name).name == _CHATGPT_MEMBER), None)
-            unpacked = None if member is None else _member(archive, member)
+            for name in sorted(archive.namelist()):
+                if _CHATGPT_MEMBER.fullmatch(Path(name).name):
+                    found.append(_member(archive, name, _MOST_BYTES - sum(map(len, found))))
     except Exception as error:  # of the decompressors, about a file that anybody may have made
         raise InputError(f"{path} is a damaged zip file ({error}).", "Download it again.") from error
-    if unpacked is not None:
-        if len(unpacked) > _MOST_BYTES:
-            raise InputError(f"{_CHATGPT_MEMBER} in {path} is larger than {in_megabytes(_MOST_BYTES)}.", _SMALLER)
-        return unpacked
-    raise InputError(f"{path} has no {_CHATGPT_MEMBER} in it.", _KINDS)
+    if sum(map(len, found)) > _MOST_BYTES:
+        raise InputError(f"conversations.json in {path} is larger than {in_megabytes(_MOST_BYTES)}.", _SMALLER)
+    if not found:
+        raise InputError(f"{path} has no conversations.json in it.", _KINDS)
+    return found
 
 
-def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+def _member(archive: zipfile.ZipFile, name: str, most_bytes: int) -> bytes:
     """A member's content, cut just above the limit: the size in the archive may be false."""
     with archive.open(name) as stream:
-        return stream.read(_MOST_BYTES + 1)
+        return stream.read(max(0, most_bytes) + 1)
 
 
 def _parsed(path: Path, data: bytes) -> Any:
