@@ -11,7 +11,7 @@ class's ``exit_code``. The tree::
     +-- PairMismatchError       6   target and draft do not fit each other
     +-- CapacityError           7   the context or the memory is too small
     +-- EngineError             8   the engine cannot start, or stopped
-    +-- ConfigError             9   a configuration file cannot be read
+    +-- ConfigError             9   a configuration file cannot be read or written, or has mistakes
     +-- DownloadError          10   a file cannot be downloaded or stored
     +-- StoreError             11   conversations cannot be stored or read
     +-- CheckFailedError       12   a check did not pass (verify, bench --compare)
@@ -99,10 +99,10 @@ class EngineError(LocalSpecError):
 
 
 class ConfigError(LocalSpecError):
-    """A configuration file that cannot be read or understood."""
+    """A configuration file that cannot be read, written or understood."""
 
     exit_code = 9
-    meaning = "a configuration file cannot be read"
+    meaning = "a configuration file cannot be read or written, or has mistakes"
 
 
 class DownloadError(LocalSpecError):
@@ -195,6 +195,7 @@ _REASONS = {
     errno.EROFS: ("the file system is read-only", "Make it writable, or {elsewhere}."),
     errno.EIO: ("the disk reports an error", "Check the disk, or {elsewhere}."),
     errno.EACCES: ("permission denied", "Correct the permissions of the file and its folder, or {elsewhere}."),
+    errno.ENXIO: ("no program reads it", "{elsewhere}."),
     errno.EPERM: ("it is not permitted", "Correct the permissions of the file and its folder, or {elsewhere}."),
 }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.base.errors import LocalSpecError, UsageError
+from localspec.base.errors import LocalSpecError, OutputError, UsageError
 from localspec.cli.out_file import check_writable, write_out
 from localspec.insight.metrics.server import write_page
 
@@ -31,6 +31,14 @@ def test_a_pipe_stays_one(tmp_path: Path, write: Writer) -> None:
         os.close(end)
     assert stat.S_ISFIFO(pipe.lstat().st_mode)
     assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_metrics_wait_for_no_reader_of_a_pipe(tmp_path: Path) -> None:
+    """They are written after every reply, which would wait with them."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OutputError, match="cannot be written"):
+        write_page(pipe, "# EOF")
 
 
 @WRITERS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
@@ -12,7 +13,7 @@ from threading import Thread
 from localspec import __version__
 from localspec.base.errors import LocalSpecError, OutputError, UsageError, explaining
 from localspec.base.listening import LOOPBACK_NAMES, without_port
-from localspec.base.shared_file import write_whole
+from localspec.base.shared_file import is_stream, write_whole
 from localspec.insight.metrics.registry import CONTENT_TYPE
 
 LOOPBACK = "127.0.0.1"
@@ -92,6 +93,17 @@ def _handler(page: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
 
 
 def write_page(path: Path, text: str) -> None:
-    """Replace the file in one step, as node_exporter's textfile collector requires. Raises OutputError."""
+    """Replace the file in one step, as node_exporter's textfile collector requires; a device or a pipe is written to.
+
+    Raises OutputError.
+    """
     with explaining(OutputError, f"Metrics cannot be written to {path}", "choose another file"):
-        write_whole(path, text)
+        if is_stream(path):
+            handle = os.open(
+                path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK
+            )  # a pipe that nobody reads is not waited for
+            os.set_blocking(handle, True)
+            with os.fdopen(handle, "a", encoding="utf-8") as stream:
+                stream.write(text)
+        else:
+            write_whole(path, text)

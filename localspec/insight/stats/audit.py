@@ -19,6 +19,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from localspec.base.errors import LocalSpecError, OutputError, refused
+from localspec.base.shared_file import is_stream
 from localspec.engine.events import Event, Finished, Proposal, Round, Started, Token
 from localspec.engine.wire import event_to_dict
 from localspec.insight.stats.redaction import REPLACEMENT, Redaction, touches
@@ -73,7 +74,9 @@ class AuditLog:
         with self._lock:
             try:
                 self._rotate(len(lines.encode(errors="replace")))
-                handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+                # A pipe that nobody reads is not waited for.
+                handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600)
+                os.set_blocking(handle, True)
                 with os.fdopen(handle, "a", encoding="utf-8", errors="replace") as stream:
                     stream.write(lines)
                 self.trouble = None
@@ -82,7 +85,7 @@ class AuditLog:
                 self.trouble = OutputError(*refused(what, error, "name another file"))
 
     def _rotate(self, more_bytes: int) -> None:
-        size = self._path.stat().st_size if self._path.exists() else 0
+        size = self._path.stat().st_size if self._path.exists() and not is_stream(self._path) else 0
         if size and size + more_bytes > self._max_bytes:
             self._old(self._keep_n).unlink(missing_ok=True)
             for number in reversed(range(self._keep_n)):

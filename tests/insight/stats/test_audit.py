@@ -16,6 +16,7 @@ from localspec.base.errors import EngineError
 from localspec.engine.events import Event, Finished, FinishReason, Origin, Proposal, Round, Token, ToolCall
 from localspec.engine.tally import Tally
 from localspec.engine.wire import event_from_dict
+from localspec.insight.stats import audit
 from localspec.insight.stats.audit import AuditLog
 from localspec.insight.stats.redaction import Redaction
 from tests.store.support import START, events
@@ -48,6 +49,28 @@ def test_a_reply_is_logged_as_it_was(tmp_path: Path, redaction: Redaction | None
     assert found[0]["about"] == {"pair_id": "builtin"}
     assert found[4]["timings"]["predicted_n"] == 3
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_pipe_that_nobody_reads_is_not_waited_for(tmp_path: Path) -> None:
+    """It is told as a disk that refuses is; with a reader it has the lines."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    log = log_of(path)
+    log.write([{"event": "begin"}])
+    assert "cannot be written" in str(log.trouble)
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8") as reader:
+        log.write([{"event": "begin"}])
+        assert (log.trouble, json.loads(reader.read())["event"]) == (None, "begin")
+
+
+def test_a_stream_is_never_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file of a program's own output is no log of ours, however large it is."""
+    path = tmp_path / "output"
+    monkeypatch.setattr(audit, "is_stream", lambda each: each == path)
+    log = log_of(path, max_bytes=1)
+    for _ in range(2):
+        log.write([{"event": "begin"}])
+    assert (len(lines(path)), [*tmp_path.iterdir()]) == (2, [path])
 
 
 def test_rounds_are_there_at_once_without_rules(tmp_path: Path) -> None:
