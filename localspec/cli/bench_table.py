@@ -102,7 +102,13 @@ def comparison_text(found: Sequence[BenchComparison]) -> str:
     table = columns(rows, right=(3,), gap=_GAP)
     lines = [coloured(line, colours[each.change]) for line, each in zip(table, found, strict=True)]
     lost = losses(found)
-    sentence = f"{len(lost)} of {len(found)} speeds are lower than before." if lost else "No speed was lost."
+    open_n = sum(each.change is BenchChange.OPEN for each in found)
+    if lost:
+        sentence = f"{len(lost)} of {len(found)} speeds are lower than before."
+    elif open_n:
+        sentence = f"{open_n} of {len(found)} speeds have too few replies to tell; measure both with more --repeats."
+    else:
+        sentence = "No speed was lost."
     plain = [each for each in lost if each.way == "plain"]
     if plain:
         sentence += " Plain decoding is slower too, so it is not speculation alone: look at the machine, and its load."

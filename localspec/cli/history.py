@@ -106,7 +106,7 @@ def _nothing(text: str | None, *, archived: bool, deleted: bool) -> str:
         return "The archive is empty. `localspec history archive ID` puts a conversation there."
     if deleted:
         return f"No conversation{' of the archive' if archived else ''} was deleted in the last 30 days."
-    return "There are no conversations yet. `localspec` opens the chat, which stores its conversations."
+    return "There are no conversations outside the archive. `localspec` opens the chat, which stores its conversations."
 
 
 @history.command(short_help="Show a conversation.")

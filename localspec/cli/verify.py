@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from localspec.base.errors import INTERRUPTED_EXIT_CODE, CheckFailedError
+from localspec.base.errors import INTERRUPTED_EXIT_CODE, CheckFailedError, UsageError
 from localspec.cli.borrowed import LOADING, SAMPLING, borrow, resolve_options
 from localspec.cli.options import param_of
 from localspec.cli.sections import SectionedCommand
@@ -82,6 +82,8 @@ def verify(
     from localspec.insight.losslessness.check import CheckOutcome
     from localspec.insight.prompt_sets import read_prompts, shipped_prompts
 
+    if given["spec"] == ():
+        raise UsageError("--spec off leaves nothing to check.", "Leave it out, or name drafters.")
     if given["temperature"] is None and given["preset"] is None:
         given["temperature"] = _DEFAULT_TEMPERATURE
     chat_config = resolve_options(given, (*LOADING, *SAMPLING, "pair", "spec"))

@@ -86,6 +86,10 @@ def test_an_earlier_result_is_compared_with(localspec: Localspec, prompts: Path,
     assert worse.code == 12
     assert "slower" in worse.out
     assert worse.err.startswith("localspec: Slower than before: pair + draft auto at 3 on ")
+    few = bench(localspec, *orders, "--repeats", "1", "--compare", kept)
+    assert few.code == 0
+    assert "too few replies to tell" in " ".join(few.out.split())
+    assert "No speed was lost." not in few.out
 
 
 def test_ctrl_c_prints_what_there_is(localspec: Localspec, prompts: Path, tmp_path: Path) -> None:

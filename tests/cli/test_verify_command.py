@@ -179,7 +179,7 @@ def test_a_file_that_cannot_be_written_costs_no_report(
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
-        (("--spec", "off"), 2, "--spec off"),
+        (("--spec", "off"), 2, "--spec off leaves nothing to check."),
         (("--depth", "17"), 2, "0 to 16"),
         (("--samples", "3"), 2, "--samples"),
         (("--prompts", "none.jsonl"), 4, "none.jsonl cannot be read"),
