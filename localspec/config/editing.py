@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
 
 from localspec.config.kinds import Value, literal
 from localspec.config.statements import NOT_TOML, Path, Statement, dotted, statements, values
@@ -84,17 +83,17 @@ def _check(before: str, after: str, path: Path, value: Value | None) -> None:
     expected, got = _readings(before), _readings(after)
     expected.pop(path, None)
     if value is not None:
-        expected[path] = list(value) if isinstance(value, tuple) else value
+        expected[path] = literal(value)
     if got != expected or (_is_toml(before) and not _is_toml(after)):
         raise NotSafelyChanged
 
 
-def _readings(text: str) -> dict[Path, object]:
-    readings: dict[Path, object] = {}
+def _readings(text: str) -> dict[Path, str]:
+    """The values by their paths, as literals: as numbers ``nan`` is not equal to itself, and 1 is ``true``."""
+    readings: dict[Path, str] = {}
     for entry in statements(text):
         if isinstance(entry, Statement) and entry.key:
-            settled: Mapping[Path, object] = values(text, entry)
-            readings |= {path: value for path, value in settled.items() if path not in readings}
+            readings |= {path: literal(value) for path, value in values(text, entry).items() if path not in readings}
     return readings
 
 

@@ -111,10 +111,11 @@ def test_what_is_not_understood_is_not_changed(text: str) -> None:
         with_value(text, ("sampling", "seed"), 3)
 
 
-def test_mistakes_elsewhere_are_left_where_they_are() -> None:
-    """A line that is no TOML does not keep another value from being changed."""
-    text = "[sampling]\nwhat is this\ntop_k = 1\n"
-    assert with_value(text, ("sampling", "top_k"), 2) == text.replace("1", "2")
+@pytest.mark.parametrize("mistake", ["what is this", "min_p = nan", "x = { y = [1, { z = -nan }] }"])
+def test_mistakes_elsewhere_are_left_where_they_are(mistake: str) -> None:
+    """A line that is no TOML, or a number that equals nothing, does not keep another value from being changed."""
+    text = f"[sampling]\n{mistake}\ntop_k = 1\n"
+    assert with_value(text, ("sampling", "top_k"), 2) == text.replace("top_k = 1", "top_k = 2")
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
