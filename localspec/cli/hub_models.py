@@ -207,5 +207,5 @@ def _print(page: ModelPage) -> None:
     print()
     name = f"{page.model.name}:{(page.best or page.quantisations[0]).label}"
     speed = [] if timed else [SPEED_UNKNOWN]
-    for line in (best_line(page), FIT_MEANING, *speed, f"`localspec pairs pull {name}` fetches it."):
+    for line in (best_line(page), FIT_MEANING, *speed, f"`localspec pairs pull {shlex.quote(name)}` fetches it."):
         print(paragraph(visible_line(line)))

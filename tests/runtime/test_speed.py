@@ -201,10 +201,31 @@ def test_a_pair_that_ran_shows_its_own_figures() -> None:
 
     expected, measured = expect_pair(pair, MACHINE), expect_pair(pair, machine)
 
+    projector = ModelFile(file="mmproj.gguf", path=None, repo="o/n", about_bytes=GB)
+    assert expect_pair(replace(pair, projector=projector), machine) == measured, "images are none of it"
     assert expected is not None
     assert (expected.source, expected.with_draft_per_second) == (EXPECTED, None)
     assert measured is not None
     assert (measured.source, measured.plain_per_second, measured.per_second) == (MEASURED, 4.0, 6.0)
+
+
+def test_figures_are_not_those_of_another_file_of_the_same_name(tmp_path: Path) -> None:
+    """Jan calls every file ``model.gguf``."""
+    shapes = {"large": header_tensors(tied=False), "small": header_tensors(tied=True)}
+    files = {
+        name: write(tmp_path / name / "model.gguf", model(tensors=tensors, metadata={"llama.block_count": 2}))
+        for name, tensors in shapes.items()
+    }
+    large, small = (Pair(id=n, title=n, target=ModelFile(file=str(p), path=p)) for n, p in files.items())
+    machine = MACHINE.with_run("model.gguf", run_of(9, token_work([read_header(files["small"])])), {})
+    machine = machine.with_run("model.gguf", run_of(3, token_work([read_header(files["large"])])), {})
+
+    measured, other = expect_pair(large, machine), expect_pair(small, machine)
+
+    assert measured is not None
+    assert (measured.source, measured.plain_per_second) == (MEASURED, 3)
+    assert other is not None
+    assert other.source == EXPECTED
 
 
 def test_figures_follow_the_latest_replies() -> None:
@@ -227,6 +248,15 @@ def test_a_run_corrects_what_is_expected_of_its_type_alone() -> None:
     assert plain_of(other, half) == pytest.approx(plain_of(other) / 2)
     assert plain_of(eight, half) == plain_of(eight)
     assert plain_of(other, wild) == pytest.approx(plain_of(other) / 4), "bounded: a run can be disturbed"
+
+
+def test_a_toy_shows_its_own_figures_and_teaches_nothing() -> None:
+    """After an hour with the built-in pair a real one is not promised what only a toy gains."""
+    toy = replace(TARGET, dense={"Q4_K": 2 * 10**7})
+    machine = MACHINE.with_run("toy", run_of(200, toy), {"draft": (970, 971)})
+
+    assert machine.runs["toy"].expectation.plain_per_second == 200
+    assert expected_speed(TARGET, machine.corrected(), DRAFT) == expected_speed(TARGET, MACHINE, DRAFT)
 
 
 def test_old_pairs_make_room() -> None:

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice
 
 from localspec.base.errors import LocalSpecError
-from localspec.gguf import GgufHeader, read_header
+from localspec.gguf import GgufHeader
 from localspec.gguf.draft_heads import DRAFT, drafter_kind
 from localspec.models.compatibility import check_target
 from localspec.models.discovery.search import HubModel, HubQuery, search
@@ -96,7 +96,7 @@ def find_drafts(
             is_here=True,
             reason=each.reason,
             fits=each.fits,
-            expected=expect(target, read_header(each.path)) if each.fits else None,
+            expected=None if each.header is None else expect(target, each.header),
         )
     for repository, file in _remote(target, context):
         name = f"{repository.name}:{file}"
@@ -148,7 +148,10 @@ def _name(target: Resolved) -> str:
 
 def _smaller(target: Resolved, found: Iterable[HubModel]) -> Iterator[HubModel]:
     """Models with the number of parameters of a draft, each once however many have made files of it."""
-    whole = sum(tensor.n_elements for header in (target.header, *target.later_parts) for tensor in header.tensors)
+    parts = (target.header, *target.later_parts)
+    counted = sum(tensor.n_elements for header in parts for tensor in header.tensors)
+    # Of a split model on the Hub only the first header is read.
+    whole = counted * target.size_bytes / sum(header.size_bytes for header in parts)
     seen = set[str]()
     for model in islice(found, _LOOKED_AT):
         share = (model.parameters or 0) / max(1, whole)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from localspec.base.errors import UsageError
 from localspec.models.download.context import DownloadContext
 from localspec.models.download.model_header import resolve
-from localspec.models.pairs.addition import add_pair, free_id, name_of
+from localspec.models.pairs.addition import add_pair
 from localspec.models.pairs.catalogue import load_catalogue
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.references import Resolved
@@ -28,7 +28,7 @@ def take(name: str, context: DownloadContext, draft: str | None = None) -> Pair:
         return known
     projector = _projector(target, context)
     try:
-        pair, _ = add_pair(target, small, projector, pair_id=free_id(name_of(target)))
+        pair, _ = add_pair(target, small, projector)
     except UsageError:
         known = _known(files)  # another program has just added it
         if known is None:

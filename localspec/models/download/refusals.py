@@ -25,6 +25,7 @@ from localspec.base.errors import DownloadError, LocalSpecError, NotFoundError
 from localspec.models.download.remote_file import Repository
 from localspec.models.download.retry import TEMPORARY, asked_wait_s
 from localspec.models.pairs.hub_cache import CERTIFICATE
+from localspec.models.pairs.split_files import is_later_part
 
 _CONNECTION = "Check the connection; behind a proxy, check that HTTPS_PROXY names it."
 
@@ -238,7 +239,7 @@ def unusable(error: Exception) -> DownloadError:
 
 def missing_file(file: str | None, repository: Repository) -> NotFoundError:
     """The error for a file (None: any model) that is not in a repository, with similar names."""
-    ggufs = [name for name in repository.sizes if name.lower().endswith(".gguf")]
+    ggufs = [name for name in repository.sizes if name.lower().endswith(".gguf") and not is_later_part(name)]
     close = get_close_matches(file or "", ggufs, n=3, cutoff=0.5)
     if close:
         hint = f"Did you mean {' or '.join(close)}?"

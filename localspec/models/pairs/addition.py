@@ -40,9 +40,14 @@ class Suggestion:
     share: float
     """The draft's size over the target's."""
     reason: str
-    kind: str = DRAFT
+    kind: str
     """The kind of drafter."""
-    fits: bool = True
+    header: GgufHeader | None
+    """Its header; None if it does not fit."""
+
+    @property
+    def fits(self) -> bool:
+        return self.header is not None
 
     @property
     def is_head(self) -> bool:
@@ -70,7 +75,7 @@ def add_pair(
     if projector is not None:
         check_projector(target.header, projector.header)
     pair = Pair(
-        id=pair_id or _slug(name_of(target)),
+        id=pair_id or free_id(name_of(target)),
         title=title or _title(files),
         target=target.model,
         draft=draft.model if draft else None,
@@ -136,26 +141,30 @@ def judge_draft(target: Resolved, draft: GgufHeader, share: float) -> tuple[bool
     verdict = judge_match(target.header, draft, target.here)
     if not verdict.fits:
         return False, verdict.reason
-    same = "the same vocabulary" if draft.fingerprint == target.header.fingerprint else "a vocabulary that fits"
+    ours, theirs = target.header.vocabulary, draft.vocabulary  # their fingerprints would take a tenth of a second each
+    is_same = (ours.kind, ours.tokens) == (theirs.kind, theirs.tokens)
+    same = "the same vocabulary" if is_same else "a vocabulary that fits"
     what = same if drafter_kind(draft) == DRAFT else f"{drafter_in_words(draft)} that fits"
     return True, "; ".join((f"{what}, {share:.0%} of the target's size", *verdict.warnings))
 
 
 def _judged(target: Resolved, found: Found) -> Suggestion:
-    size, share, kind, fits = 0, 0.0, DRAFT, False
+    size, share, kind = 0, 0.0, DRAFT
+    header = None
     try:
         size = sum(part.stat().st_size for part in parts_of(found.path))
         share = size / max(1, target.size_bytes)
         reason = f"{share:.0%} of the target's size; a draft has {SMALLEST:.0%} to {LARGEST:.0%} of it"
         # Sizes are cheap and rule out most files before their headers are read.
         if share <= LARGEST:
-            kind = drafter_kind(header := read_header(found.path))
+            kind = drafter_kind(read := read_header(found.path))
             if kind != DRAFT or is_draft_size(size, target.size_bytes):
-                fits, reason = judge_draft(target, header, share)
+                fits, reason = judge_draft(target, read, share)
+                header = read if fits else None
     except (LocalSpecError, OSError) as error:
         reason = error.message.rstrip(".") if isinstance(error, LocalSpecError) else f"not readable: {reason_of(error)}"
     name = str(found.path) if found.store == FOLDER else found.name
-    return Suggestion(name, found.path, size, share, reason, kind, fits)
+    return Suggestion(name, found.path, size, share, reason, kind, header)
 
 
 def _check_context(resolved: Resolved) -> None:

@@ -18,6 +18,7 @@ from localspec.models.memory_estimate import ContextShape, Share, footprint
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.split_files import parts_of, read_parts
 from localspec.models.projectors import ENCODING_BYTES
+from localspec.models.token_work import TokenWork, mtp_work, token_work
 
 N_CTX = 8192
 """The context of an estimate, in tokens: the default one."""
@@ -28,7 +29,7 @@ _READ_LAYERS = 3
 _CACHE_SHARE = 0.25
 _COMPUTE_SHARE, _COMPUTE_BYTES = 0.03, 30_000_000
 _KEPT_N = 500
-"""Models whose memory is kept."""
+"""Models whose costs are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +40,31 @@ class Estimate(Share):
     """True if counted from the files' headers, False if from their sizes."""
 
 
-def estimate(pair: Pair, n_ctx: int = N_CTX) -> Estimate | None:
+@dataclass(frozen=True, slots=True)
+class ModelCosts:
+    """The memory and the work of a model that is here, from its headers."""
+
+    ram: Share
+    work: TokenWork
+    mtp: TokenWork | None
+    """The work of its MTP layers; None unless they draft."""
+
+
+def estimate(pair: Pair) -> Estimate | None:
     """The memory of all models of a pair; None if the size of a file is unknown."""
-    n_ctx = min(n_ctx, pair.target.context_length or n_ctx)
-    shares = [
-        _of_projector(model) if model is pair.projector else _of_model(model, _shape(pair, model, n_ctx))
-        for model in pair.models
-    ]
+    shares = [_of_projector(model) if model is pair.projector else _of_model(pair, model) for model in pair.models]
     known = [share for share in shares if share is not None]
     return _sum(known) if len(known) == len(shares) else None
 
 
-def _shape(pair: Pair, model: ModelFile, n_ctx: int) -> ContextShape:
+def model_costs(pair: Pair, model: ModelFile) -> ModelCosts:
+    """The costs of a model of a pair. Raises NotFoundError or ModelFileError."""
+    path = model.locate()
+    return _read(path, tuple(map(file_stamp, parts_of(path))), _shape(pair, model))
+
+
+def _shape(pair: Pair, model: ModelFile) -> ContextShape:
+    n_ctx = min(N_CTX, pair.target.context_length or N_CTX)
     if model is not pair.target:
         return ContextShape(n_ctx, flash_attn=False, short_fused=True)
     mtp = pair.drafter == MTP and pair.draft is None
@@ -86,28 +100,21 @@ def _of_projector(model: ModelFile) -> Estimate | None:
     return None if size is None else Estimate(size, 0, ENCODING_BYTES, from_headers=True)
 
 
-def _of_model(model: ModelFile, shape: ContextShape) -> Estimate | None:
-    return _from_headers(model, shape) or _from_size(model, shape.n_ctx)
-
-
-def _from_headers(model: ModelFile, shape: ContextShape) -> Estimate | None:
+def _of_model(pair: Pair, model: ModelFile) -> Estimate | None:
     try:
-        path = model.locate()
-        ram = _ram(path, tuple(map(file_stamp, parts_of(path))), shape)
+        ram = model_costs(pair, model).ram
     except LocalSpecError:
-        return None
+        return _from_size(model, _shape(pair, model).n_ctx)
     return Estimate(ram.weights, ram.cache, ram.compute, from_headers=True)
 
 
 @lru_cache(_KEPT_N)
-def _ram(path: Path, stamps: tuple[object, ...], shape: ContextShape) -> Share:
-    """The memory of the model at ``path``, kept until a stamp of its files changes: a header takes long to read.
-
-    Raises NotFoundError or ModelFileError.
-    """
+def _read(path: Path, stamps: tuple[object, ...], shape: ContextShape) -> ModelCosts:
+    """The costs of the model at ``path``, kept until a stamp of its files changes: a header takes long to read."""
     headers = read_parts(path)
     trained = headers[0].context_length or shape.n_ctx
-    return footprint(headers, replace(shape, n_ctx=min(shape.n_ctx, trained))).ram
+    ram = footprint(headers, replace(shape, n_ctx=min(shape.n_ctx, trained))).ram
+    return ModelCosts(ram, token_work(headers), mtp_work(headers) if shape.mtp else None)
 
 
 def _from_size(model: ModelFile, n_ctx: int) -> Estimate | None:

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.base.paths import expanded
 from localspec.gguf import GgufHeader
-from localspec.models.pairs.disk import may_exist
+from localspec.models.pairs.disk import is_link, may_exist
 from localspec.models.pairs.hub_cache import commit_of
 from localspec.models.pairs.pair import ModelFile
 from localspec.models.pairs.scan import find_names
@@ -64,7 +64,7 @@ def resolve_file(text: str) -> Resolved:
     Raises NotFoundError, UsageError if several files match, ModelFileError.
     """
     path = expanded(text)
-    if may_exist(path):
+    if may_exist(path) or is_link(path):
         return _resolved(path.absolute())
     entries = list(find_names())
     named = [found for found in entries if found.name == text]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path, PurePath
 
-from localspec.base.errors import ModelFileError
+from localspec.base.errors import ModelFileError, NotFoundError
 from localspec.gguf import GgufHeader, read_header
 
 _SPLIT = re.compile(r"-(\d{5})(-of-(\d{5})\.gguf)$", re.IGNORECASE)
@@ -30,7 +30,12 @@ def names_of(file: str) -> list[str]:
 
 def read_parts(path: Path) -> list[GgufHeader]:
     """The headers of all files of the model whose first is ``path``. Raises NotFoundError or ModelFileError."""
-    headers = [read_header(part) for part in parts_of(path)]
+    first, *later = parts_of(path)
+    headers = [read_header(first)]
+    try:
+        headers += map(read_header, later)
+    except NotFoundError as error:
+        raise NotFoundError(error.message, f"It is a part of {first.name}; copy or download it there.") from error
     _check_name(headers[0], len(headers))
     return headers
 

@@ -110,11 +110,11 @@ def pair_verdict(pair: Pair) -> Compatibility | None:
     try:
         all_files = [pair.files(), *(pair.files([name]) for name in pair.heads)]
         path = all_files[0].target
-        target = read_header(path)
+        target, *_ = parts = read_parts(path)
         drafts = [read_header(files.draft) for files in all_files if files.draft is not None]
         verdicts = [judge_match(target, draft, path) for draft in drafts]
         if pair.drafter == MTP and pair.draft is None:
-            verdicts.append(Compatibility(mtp_fault(read_parts(path))))
+            verdicts.append(Compatibility(mtp_fault(parts)))
     except ModelFileError as error:
         return Compatibility(error.message.rstrip("."))
     except LocalSpecError:

@@ -13,14 +13,13 @@ from localspec.engine.costs import Costs, QueryCost
 from localspec.gguf import GgufHeader
 from localspec.gguf.draft_heads import DFLASH, EAGLE3, MTP, drafter_kind
 from localspec.models.pairs.draft_size import BEST
-from localspec.models.pairs.estimate import known_size
+from localspec.models.pairs.estimate import known_size, model_costs
 from localspec.models.pairs.expectation import Expectation
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.references import Resolved
-from localspec.models.pairs.split_files import read_parts
-from localspec.models.token_work import TokenWork, mtp_work, token_work, work_of_size
+from localspec.models.token_work import TokenWork, token_work, work_of_size
 from localspec.runtime.speed.kernels import KernelSpeeds
-from localspec.runtime.speed.speed_file import MachineSpeed, run_key
+from localspec.runtime.speed.speed_file import MachineSpeed, PairRun, run_key
 
 _HEAD_CHANCES = {MTP: 0.75, EAGLE3: 0.65, DFLASH: 0.72}
 """The chance of a head's proposal before any was seen here: an estimate, which replies of the pair replace."""
@@ -77,39 +76,53 @@ def _costs(target: TokenWork, draft: DraftWork, kernels: KernelSpeeds) -> Costs:
 
 def expect_pair(pair: Pair, machine: MachineSpeed) -> Expectation | None:
     """The speed of a pair: as its replies here had it, else expected; None if neither is known."""
-    run = machine.runs.get(run_key(*(Path(model.file).name for model in pair.models)))
-    if run is not None and run.replies_n:
+    files = [Path(model.file).name for model in (pair.target, pair.draft) if model is not None]
+    run = machine.runs.get(run_key(*files))
+    if run is not None and run.replies_n and _is_of(run, pair):
         return run.expectation
     if pair.tour:
         return None  # in a toy, all that is not a matrix takes most of the time
-    target = _work(pair.target)
+    target = _work(pair, pair.target)
     return None if target is None else expected_speed(target, machine, _draft_work(pair, target))
+
+
+def _is_of(run: PairRun, pair: Pair) -> bool:
+    """False for the run of another target of the same name: Jan calls every file ``model.gguf``."""
+    try:
+        return model_costs(pair, pair.target).work == run.work
+    except LocalSpecError:
+        return True  # it is not here now
 
 
 def expect_with(target: Resolved, draft: GgufHeader, machine: MachineSpeed) -> Expectation | None:
     """The speed of a target with a draft or a head that is not its pair's, from their headers."""
-    work = token_work([target.header, *target.later_parts])
+    parts = [target.header, *target.later_parts]
+    # Of a split model on the Hub only the first header is read.
+    is_whole = len(parts) >= target.header.split_count
+    work = token_work(parts) if is_whole else work_of_size(target.size_bytes, target.model.file)
     return expected_speed(work, machine, DraftWork(drafter_kind(draft), token_work([draft])))
 
 
 def _draft_work(pair: Pair, target: TokenWork) -> DraftWork | None:
     if pair.draft is not None:
-        work = _work(pair.draft, _HEAD_LAYERS.get(pair.drafter))
+        work = _work(pair, pair.draft, _HEAD_LAYERS.get(pair.drafter))
         return None if work is None else DraftWork(pair.drafter, work)
     if pair.drafter != MTP:
         return None
     try:
-        return DraftWork(MTP, mtp_work(read_parts(pair.target.locate())))
+        work = model_costs(pair, pair.target).mtp
     except LocalSpecError:
+        work = None
+    if work is None:
         # One layer, and the output, which is about as large as two.
-        layer = {kind: 3 * size // target.n_layers for kind, size in target.dense.items()}
-        return DraftWork(MTP, TokenWork(layer, n_layers=1))
+        work = TokenWork({kind: 3 * size // target.n_layers for kind, size in target.dense.items()}, n_layers=1)
+    return DraftWork(MTP, work)
 
 
-def _work(model: ModelFile, n_layers: int | None = None) -> TokenWork | None:
+def _work(pair: Pair, model: ModelFile, n_layers: int | None = None) -> TokenWork | None:
     """The work of a file, from its header if it is here, else from its size; ``n_layers`` of a head."""
     try:
-        return token_work(read_parts(model.locate()))
+        return model_costs(pair, model).work
     except LocalSpecError:
         size = known_size(model)
     if size is None:

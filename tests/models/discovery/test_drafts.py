@@ -16,6 +16,10 @@ from localspec.models.download.model_header import resolve
 from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.collecting import remember_opened
 from localspec.models.pairs.user_pairs import own_file, own_pairs
+from localspec.models.token_work import work_of_size
+from localspec.runtime.speed.expectation import expect_with
+from localspec.runtime.speed.kernels import KernelSpeeds
+from localspec.runtime.speed.speed_file import MachineSpeed
 from tests.cli.conftest import Localspec
 from tests.gguf_files import model, write
 from tests.hub import HubServer, Refuse
@@ -54,6 +58,25 @@ def test_drafts_are_proved_by_their_headers_alone(family: HubServer, world: Worl
     assert "token 11" in found[1].reason
     assert all("range" in headers for headers in family.byte_requests())
     assert not list(world.cache.rglob("*.gguf")), "nothing is downloaded"
+
+
+def test_a_model_in_parts_is_as_large_as_all_of_them(family: HubServer, world: World) -> None:
+    """Of one on the Hub only the first header is read, and it may list a tenth of the weights."""
+    repo = family.repos["Maker/Fam-8B-GGUF"]
+    repo.files.clear()
+    for n, rows in ((1, 400), (2, 3600)):
+        data = model_bytes(rows, metadata={"split.count": 2, "split.no": n - 1})
+        family.add("Maker/Fam-8B-GGUF", f"Fam-8B-Q4_0-0000{n}-of-00002.gguf", data)
+    target = resolve("Maker/Fam-8B-GGUF", world.context())
+    kernels = KernelSpeeds(byte_s={"F16": {1: 1e-9, 16: 2e-9}}, layer_s={1: 1e-9, 16: 2e-9})
+    machine = MachineSpeed("this one", kernels)
+
+    found = find_drafts(target, world.context(), lambda target, draft: expect_with(target, draft, machine))
+    best = next(each for each in found if each.fits)
+
+    assert best.name.startswith("Maker/Fam-1B-GGUF")
+    assert best.expected is not None
+    assert best.expected.plain_per_second < 1 / KernelSpeeds.round_s(kernels, work_of_size(9 * len(SMALL), "F16"))
 
 
 def test_the_command_hides_what_cannot_run_until_it_is_asked_for(family: HubServer, localspec: Localspec) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -292,6 +293,15 @@ def test_hostile_names_do_not_reach_the_terminal(server: HubServer, localspec: L
     out = localspec("pairs", "show", REPO).out + localspec("pairs", "search", "qwen3").out
     assert "Q4_0" in out
     assert not set(out) & set("\x1b\x07\u202e")
+
+
+def test_the_command_that_is_shown_can_be_run_as_it_is(server: HubServer, localspec: Localspec) -> None:
+    """A name may have a space."""
+    server.add("Owner/Solo-GGUF", "my solo.gguf", BIG, about=about())
+    shown = localspec("pairs", "show", "Owner/Solo-GGUF").out
+    command = shown.rpartition("`localspec ")[2].partition("`")[0]
+
+    assert localspec(*shlex.split(command)).code == 0
 
 
 def test_a_model_of_the_hub_is_pulled_by_its_name(server: HubServer, localspec: Localspec) -> None:

@@ -121,6 +121,7 @@ FILES = repository(
     "N-Q4_K_M.gguf", "N-UD-Q4_K_M.gguf", "N-Q8_0-00001-of-00002.gguf", "N-Q8_0-00002-of-00002.gguf",
     "mmproj-N-F16.gguf", "sub/N-F16.gguf", "N.UD-Q2_K_XL.gguf", "README.md",
 )  # fmt: skip
+PARTS = repository("N-00001-of-00002.gguf", "N-00002-of-00002.gguf")
 
 
 @pytest.mark.parametrize(
@@ -154,6 +155,7 @@ def test_a_repository_stands_for_the_only_model_in_it() -> None:
         (repository("README.md"), None, NotFoundError, "no GGUF files at all"),
         (FILES, "Q6_K", NotFoundError, "It has F16, Q4_K_M, Q8_0, UD-Q2_K_XL, UD-Q4_K_M."),
         (FILES, "M-Q4_K_M.gguf", NotFoundError, "Did you mean N-Q4_K_M.gguf"),
+        (PARTS, "N-00001-of-00003.gguf", NotFoundError, "Did you mean N-00001-of-00002.gguf?"),
         (repository("README.md"), "Q4_0", NotFoundError, "no GGUF files at all"),
         (repository("a-Q4_0.gguf", "b-Q4_0.gguf"), "Q4_0", UsageError, "a-Q4_0.gguf, b-Q4_0.gguf"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,11 @@ from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.recommendation import reads_quickly, recommend
 from localspec.models.pairs.split_files import read_parts
 from localspec.models.pairs.suitability import AMBER, GREEN, RED, UNKNOWN, Suitability, judge_fit
+from localspec.runtime.speed.expectation import expect_pair
+from localspec.runtime.speed.kernels import KernelSpeeds
+from localspec.runtime.speed.speed_file import MachineSpeed
 from tests.gguf_files import write
-from tests.models.pairs.support import BIG, SMALL
+from tests.models.pairs.support import BIG, SMALL, model_bytes
 
 GB = 10**9
 NEED = Estimate(6 * GB, 2 * GB, 1 * GB, from_headers=False)
@@ -121,6 +125,35 @@ def test_files_that_are_here_are_counted_from_their_headers(tmp_path: Path) -> N
     assert need is not None
     assert need.from_headers
     assert need.weights == 4000 * 8 * 4
+
+
+def test_memory_and_speed_take_one_reading_of_each_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A header of a real model has hundreds of thousands of strings: a second listing reads none."""
+    mtp = model_bytes(4000, metadata={"llama.nextn_predict_layers": 1})
+    big, small = (ModelFile(file=n, path=write(tmp_path / n, data)) for n, data in (("big", mtp), ("small", SMALL)))
+    pairs = [Pair(id="two", title="two", target=big, draft=small), Pair(id="mtp", title="x", target=big, drafter="mtp")]
+    kernels = KernelSpeeds(byte_s={"F16": {1: 1e-9, 16: 2e-9}}, layer_s={1: 1e-5, 16: 2e-5})
+    machine = MachineSpeed("this one", kernels)
+    read: list[Path] = []
+
+    def noted(path: Path) -> list[GgufHeader]:
+        read.append(path)
+        return read_parts(path)
+
+    monkeypatch.setattr(estimate_module, "read_parts", noted)
+
+    def listed() -> list[Expectation | None]:
+        return [pair.speed for pair in describe_all(pairs, ram(GB, GB), lambda pair: expect_pair(pair, machine))]
+
+    first = listed()
+
+    assert None not in first
+    assert Counter(path.name for path in read) == {"big": 2, "small": 1}, "once for each way to use it"
+    assert listed() == first
+    assert len(read) == 3
+    write(tmp_path / "big", BIG)
+    listed()
+    assert len(read) == 5, "the file has changed"
 
 
 def test_heads_are_counted_beside_their_target() -> None:

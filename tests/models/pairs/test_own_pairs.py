@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from localspec.base.errors import ConfigError, InputError, ModelFileError, NotFoundError, PairMismatchError, UsageError
 from localspec.models.pairs import ModelFile, Pair, load_catalogue
 from localspec.models.pairs.addition import add_pair, relatives, suggest_drafts
+from localspec.models.pairs.collecting import remember_opened
 from localspec.models.pairs.references import resolve_file
 from localspec.models.pairs.scan import FOLDER, find_files, scan
 from localspec.models.pairs.stores import Found
@@ -152,6 +153,21 @@ def test_an_id_that_is_taken_is_refused(big: Path) -> None:
         assert "--id" in caught.value.hint
     with pytest.raises(UsageError, match="cannot be an id"):
         add_pair(resolve_file(str(big)), None, pair_id="My Pair")
+
+
+def test_a_target_that_is_a_pair_without_a_draft_becomes_one_with_it(big: Path, small: Path) -> None:
+    """As when its file was opened before: an id that nobody asked for is no reason to refuse."""
+    remember_opened(big, None)
+
+    assert add_pair(resolve_file(str(big)), resolve_file(str(small)))[0].id == "big-model-q4_k_m-2"
+
+
+def test_a_link_to_nowhere_is_told_from_a_wrong_name(tmp_path: Path) -> None:
+    (tmp_path / "x.gguf").symlink_to("gone")
+
+    with pytest.raises(NotFoundError) as caught:
+        resolve_file(str(tmp_path / "x.gguf"))
+    assert "a link to a missing file" in caught.value.hint
 
 
 def test_the_same_files_twice_are_refused(big: Path, small: Path) -> None:

@@ -11,7 +11,7 @@ from typing import NoReturn
 import pytest
 
 from localspec.base.bounded_file import read_beginning
-from localspec.base.errors import ModelFileError
+from localspec.base.errors import ModelFileError, NotFoundError
 from localspec.gguf import read_header
 from localspec.models.compatibility import check_target, judge_match
 from localspec.models.pairs.collecting import collect
@@ -302,10 +302,14 @@ def test_a_model_in_parts_is_known_by_the_names_of_its_files(tmp_path: Path) -> 
 
     with pytest.raises(ModelFileError, match="a later part of a split model"):
         read_parts(second)
+    second.rename(tmp_path / "second")
+    with pytest.raises(NotFoundError, match=second.name) as caught:
+        read_parts(first)
+    assert caught.value.hint.startswith(f"It is a part of {first.name}")
     renamed = first.rename(tmp_path / "renamed.gguf")
-    with pytest.raises(ModelFileError, match=r"renamed\.gguf is the first of 2 files") as caught:
+    with pytest.raises(ModelFileError, match=r"renamed\.gguf is the first of 2 files") as refused:
         read_parts(renamed)
-    assert "NAME-00001-of-00002.gguf" in caught.value.hint
+    assert "NAME-00001-of-00002.gguf" in refused.value.hint
 
 
 def test_a_model_in_parts_may_have_a_name_in_capitals(tmp_path: Path) -> None:
