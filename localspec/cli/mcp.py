@@ -146,6 +146,7 @@ def test(name: str, as_json: bool) -> None:
 
     check_server(name)
     toolbox = Toolbox()
+    toolbox.late = remark
     with closing(toolbox):
         patience = read_config().values.get("tools.call_timeout", 60.0)
         toolbox.choose(ToolChoice(mcp=(name,), call_timeout=float(str(patience))), read_config().servers)

@@ -216,6 +216,7 @@ def _reply_with_tools(
     settings, lines = chat.chat_config.settings, PipedLines(invited=True)
     asks = for_people and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
     chat.tool_use.rule = rule_of(settings.overrides if settings is not None else {}, asks=asks)
+    chat.tool_use.toolbox.late = remark
     with closing(chat.store), closing(chat.tool_use):
         turn: Turn | None = chat.ask(prompt)
         while turn is not None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from localspec.base.errors import INTERRUPTED_EXIT_CODE, EngineError, NotFoundError
+from localspec.chat.tools import toolbox
 from localspec.config import config_file, read_config
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, Started
@@ -74,7 +75,19 @@ def test_what_a_server_writes_beside_its_messages_is_not_shown(localspec: Locals
     assert localspec("mcp", "add", "tests", "--", sys.executable, str(SCRIPT), "chatty").code == 0
     command = [sys.executable, "-m", "localspec", "mcp", "test", "tests"]
     tried = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert re.fullmatch(r"localspec: tests offers \d+ tools\.\n", tried.stderr)
+    slow = r"localspec: Waiting for the MCP server tests to start, for at most 60 s\.\n"
+    assert re.fullmatch(rf"({slow})?localspec: tests offers \d+ tools\.\n", tried.stderr)
+
+
+def test_a_server_that_is_tried_and_hangs_is_waited_for_with_a_word(
+    localspec: Localspec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolbox, "LATE_S", 0.0)
+    assert localspec("mcp", "add", "slow", "--", sys.executable, str(SCRIPT), "hang").code == 0
+    config_file().write_text(f"{config_file().read_text()}[tools]\ncall_timeout = 1\n")
+    tried = localspec("mcp", "test", "slow")
+    assert tried.code == EngineError.exit_code
+    assert "Waiting for the MCP server slow to start, for at most 1 s." in tried.err
 
 
 def test_a_file_below_the_home_of_nobody_is_not_there(localspec: Localspec) -> None:

@@ -289,18 +289,24 @@ def test_a_server_says_how_many_of_its_tools_are_on() -> None:
     one = '[mcp.notes]\ncommand = "uvx"\n[tools]\ntool = ["notes.read"]\n'
     configure(one)
     for toolbox, note in ((Known(), "1 of 2 tools"), (Toolbox(), "not reached yet; each message tries again")):
+        toolbox.choose(ToolChoice(tool=("notes.read",)), read_config().servers)
         rows = ToolBrowser(ToolUse(toolbox), read_config(), "").rows
         assert next(row.note for row in rows if row.id == "notes") == note
 
 
 def test_the_list_tells_what_the_command_line_has_switched_on() -> None:
     """The switches are those of the file."""
-    configure('[mcp.notes]\ncommand = "uvx"\n')
-    use, config = ToolUse(), read_config()
-    for chosen, note in ((("notes",), "on from the command line"), ((), "")):
+    notes = '[mcp.notes]\ncommand = "uvx"\n'
+    for on, chosen, note in (
+        (False, ("notes",), "on from the command line"),
+        (False, (), ""),
+        (True, ("other",), "not in this chat: the command line chose others"),
+    ):
+        configure(notes + '[tools]\nmcp = ["notes"]\n' * on)
+        use, config = ToolUse(), read_config()
         use.toolbox.choose(ToolChoice(mcp=chosen), config.servers)
         row = ToolBrowser(use, config, "").rows[-1]
-        assert (row.id, row.on, row.note) == ("notes", False, note)
+        assert (row.id, row.on, row.note) == ("notes", on, note)
 
 
 class Leaving(Known):
@@ -340,6 +346,31 @@ async def test_a_server_that_cannot_be_reached_is_told() -> None:
         await wait_until(pilot, lambda: engine.prompts)
         await wait_until(pilot, lambda: "no MCP server lost" in notice_text(pilot))
         assert engine.prompts[-1].options.tools == ()
+
+
+class Starting(Toolbox):
+    """A server that starts, and another that could not be started."""
+
+    awaited = ("slow",)
+    troubles = ("The server lost could not be started.",)
+
+    def prepare(self) -> None:
+        """Nothing is started."""
+
+
+async def test_the_list_opens_while_servers_start_and_names_them() -> None:
+    """It says as well which have failed by then."""
+    engine = FakeEngine()
+    app = settings_app(engine, "")
+    app.session.tool_use.toolbox = Starting()
+    async with app.run_test(size=(100, 30)) as pilot:
+        engine.load()
+        await send(pilot, "/tools")
+        await wait_until(pilot, lambda: isinstance(app.screen, ToolsScreen))
+        note = str(app.screen.query_one("#tools-note", Static).render())
+        assert note.splitlines()[1:] == ["Waiting for slow …", "The server lost could not be started."]
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: not isinstance(app.screen, ToolsScreen))
 
 
 class Box(Toolbox):

@@ -54,6 +54,11 @@ class ToolBrowser:
         return [*self._own(), *(row for server in self._config.servers.values() for row in self._of(server))]
 
     @property
+    def awaited(self) -> Sequence[str]:
+        """The servers that have neither answered nor failed yet."""
+        return self._use.toolbox.awaited
+
+    @property
     def troubles(self) -> Sequence[str]:
         """Sentences about servers that could not be reached."""
         return self._use.toolbox.troubles
@@ -106,12 +111,16 @@ class ToolBrowser:
         on = {tool.full_name for tool in tools if whole or tool.full_name in chosen}
         in_file = whole or any(name.startswith(f"{server.name}.") for name in chosen)
         some = f"{len(on)} of " if 0 < len(on) < len(tools) else ""
-        note = f"{some}{number_of(len(tools), 'tool')}" if tools else ""
+        runs = bool(tools) or self._use.toolbox.runs(server.name)
+        note = f"{some}{number_of(len(tools), 'tool')}" if runs else ""
         if left_out_n := self._use.toolbox.left_out_n(server.name):
             note = ", ".join(filter(None, (note, f"{left_out_n} left out for name, length or number")))
-        if not in_file and server.name in self._use.toolbox.wanted_servers:
+        wanted = server.name in self._use.toolbox.wanted_servers
+        if wanted and not in_file:
             note = " · ".join(filter(None, ("on from the command line", note)))
-        elif in_file and not tools:
+        elif in_file and not wanted:
+            note = "not in this chat: the command line chose others"
+        elif in_file and not runs:
             note = "not reached yet; each message tries again"
         yield ToolRow(server.name, whole, server.place, note)
         for tool in tools:

@@ -36,6 +36,7 @@ from localspec.runtime.messages import Tool
 
 if TYPE_CHECKING:
     import httpx2
+    from anyio import CancelScope
     from mcp import Client, MCPError
 
 MOST_TOOLS = 200
@@ -85,7 +86,8 @@ class ServerConnection:
         self._refusal: int | None = None
         """The HTTP status of the latest answer, if that is an error; the SDK does not name it."""
         self._task: asyncio.Task[None] | None = None
-        self._ready: asyncio.Future[None] | None = None
+        self._scope: CancelScope | None = None
+        """Of the task. Cancelled it gives a start up and ends the program yet; a cancelled task could leave it."""
         self._closing = asyncio.Event()
 
     async def prepare(self) -> None:
@@ -101,8 +103,9 @@ class ServerConnection:
             except TimeoutError as error:
                 await self.close()
                 raise await self._trouble("no longer answers", error) from None
-            except Exception:  # noqa: BLE001 -- the SDK raises whatever its transports do
-                await self.close()
+            except Exception:  # noqa: BLE001, S110 -- the SDK raises whatever its transports do
+                pass
+        await self.close()
         await self._start()
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
@@ -145,42 +148,39 @@ class ServerConnection:
 
     async def close(self) -> None:
         """End the server; it may be started again."""
-        task, self._task, self.client = self._task, None, None
+        (task, client), self._task, self.client = (self._task, self.client), None, None
         if task is None:
             return
         self._closing.set()
-        for _ in range(_CLOSING_S):
-            if self._ready is not None and not self._ready.done():
-                task.cancel()  # it waits for the server to start; the SDK may have taken an earlier one for its own
-            if (await asyncio.wait({task}, timeout=1.0))[0]:
-                return
+        if client is None and self._scope is not None:
+            self._scope.cancel()
+        await asyncio.wait({task}, timeout=_CLOSING_S)
         task.cancel()
 
     async def _start(self) -> None:
-        self._closing = asyncio.Event()
-        self._ready = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._live(self._ready))
+        self._closing, self._scope = asyncio.Event(), (scope := _scope())
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._live(scope, ready))
         try:
             async with asyncio.timeout(self.timeout_s):
-                await asyncio.shield(self._ready)
+                await asyncio.shield(ready)
         except UsageError:
             raise
         except Exception as error:  # noqa: BLE001 -- as above
-            task, self._task = self._task, None
-            if task is not None:
-                task.cancel()
+            scope.cancel()
             raise await self._trouble("could not be started", error) from None
 
-    async def _live(self, ready: asyncio.Future[None]) -> None:
+    async def _live(self, scope: CancelScope, ready: asyncio.Future[None]) -> None:
         """Hold the connection until it is closed or breaks."""
         try:
-            async with self._connected() as client:
-                # A result is text for a model, with or against the tool's output schema, whose patterns can take hours.
-                client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
-                await self._list(client)
-                self.client = client
-                ready.set_result(None)
-                await self._closing.wait()
+            with scope:
+                async with self._connected() as client:
+                    # A result is text for a model, whatever the tool's output schema, whose patterns can take hours.
+                    client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
+                    await self._list(client)
+                    self.client = client
+                    ready.set_result(None)
+                    await self._closing.wait()
         except BaseException as error:
             if not ready.done():
                 ready.set_exception(_innermost(error))
@@ -189,17 +189,14 @@ class ServerConnection:
                 raise
         finally:
             self.client = None
+            if not ready.done():
+                ready.set_exception(ServerTrouble("it was stopped"))
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Client]:
-        try:
-            from mcp import Client, StdioServerParameters, stdio_client
-            from mcp.client.streamable_http import streamable_http_client
-        except ImportError:
-            raise UsageError(
-                "Tools of MCP servers need the MCP SDK, which is not installed.",
-                f"{install_extra('tools')} installs it.",
-            ) from None
+        from mcp import Client, StdioServerParameters, stdio_client
+        from mcp.client.streamable_http import streamable_http_client
+
         server = self.server
         _check_command(server)
         if server.url is not None:
@@ -312,6 +309,19 @@ class _Complaints:
         with os.fdopen(descriptor, "rb", buffering=0) as stream:
             while data := stream.read(65536):
                 self._end = (self._end + data)[-_MOST_COMPLAINT:]
+
+
+def _scope() -> CancelScope:
+    """The scope of a connection. Raises UsageError without the SDK."""
+    try:
+        import mcp  # noqa: F401
+        from anyio import CancelScope
+    except ImportError:
+        raise UsageError(
+            "Tools of MCP servers need the MCP SDK, which is not installed.",
+            f"{install_extra('tools')} installs it.",
+        ) from None
+    return CancelScope()
 
 
 def _check_command(server: McpServer) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from localspec.base.errors import LocalSpecError
+from localspec.base.visible import is_text
 from localspec.chat.tools.offered import OfferedTool, Resource, ServerPrompt, named
 from localspec.chat.tools.own import OWN_TOOLS
 from localspec.chat.tools.servers import ServerConnection
@@ -44,16 +45,20 @@ class Toolbox:
     def __init__(self) -> None:
         self.offered: tuple[OfferedTool, ...] = ()
         """The tools of the servers that were reached last, and our own."""
-        self.troubles: tuple[str, ...] = ()
-        """Sentences about servers that could not be reached, and names that nothing has."""
         self.late: Callable[[str], object] = lambda _: None
         """Told in a sentence which servers are waited for, if that takes long."""
         self._choice = ToolChoice()
         self._servers: Mapping[str, McpServer] = {}
         self._connections: dict[str, ServerConnection] = {}
+        self._reached: dict[str, str] = {}
+        """The servers that answered or failed since ``prepare``, each with a sentence if it failed, else empty."""
+        self._lost: tuple[str, ...] = ()
+        """Sentences about names that nothing has."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._preparing: Future[None] | None = None
+        self._done: object = None
+        """The choice for which servers were reached; None if one of them was ended meanwhile."""
         self._reaching: asyncio.Task[Any] | None = None
         """The same, as a task of the loop."""
 
@@ -68,6 +73,16 @@ class Toolbox:
         return self._preparing is None or self._preparing.done()
 
     @property
+    def awaited(self) -> tuple[str, ...]:
+        """The servers that are being reached and have neither answered nor failed yet."""
+        return () if self.ready else tuple(name for name in self.wanted_servers if name not in self._reached)
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """Sentences about servers that could not be reached, and names that nothing has."""
+        return (*(said for name in self.wanted_servers if (said := self._reached.get(name))), *self._lost)
+
+    @property
     def known(self) -> tuple[OfferedTool, ...]:
         """All tools of the servers that run, chosen or not, under their own names."""
         return tuple(
@@ -76,6 +91,11 @@ class Toolbox:
             if connection.client is not None
             for tool in connection.tools
         )
+
+    def runs(self, server: str) -> bool:
+        """True if a server was reached, and has not ended."""
+        connection = self._connections.get(server)
+        return connection is not None and connection.client is not None
 
     def left_out_n(self, server: str) -> int:
         """The number of a server's tools that are not among those known, see ``ServerConnection``."""
@@ -106,7 +126,7 @@ class Toolbox:
         """Offer these tools from the next ``prepare`` on; ``servers`` are those of the file, by name."""
         self._choice, self._servers = choice, servers
         if not self.wanted_servers:
-            self._offer([])
+            self._offer()
 
     @property
     def wanted_servers(self) -> tuple[str, ...]:
@@ -121,21 +141,28 @@ class Toolbox:
         return (*self._choice.mcp, *named)
 
     def prepare(self) -> None:
-        """Begin to start the servers that are needed and do not run, and to list their tools; see ``ready``."""
-        if self.ready and (self.wanted_servers or self._connections):
+        """Begin to start the servers that are needed and do not run, and to list their tools; see ``ready``.
+
+        Those that are being started and needed no more are ended, so that nobody waits for them.
+        """
+        if not self.ready:
+            self._submit(self._close_others())
+        elif self.wanted_servers or self._connections:
             self._preparing = self._submit(self._prepare())
 
-    def wait(self) -> None:
-        """Wait until the servers are ready. KeyboardInterrupt leaves them be."""
+    def wait(self, *, patiently: bool = True) -> None:
+        """Wait until the servers are ready, or else for ``LATE_S`` at most. KeyboardInterrupt leaves them be."""
         if self._preparing is None:
             return
         with suppress(LocalSpecError, CancelledError):
             try:
                 self._preparing.result(LATE_S)
             except TimeoutError:
-                late = ", ".join(name for name in self.wanted_servers if not self._runs(name))
-                longest = f"{self._choice.call_timeout:g} s"
-                self.late(f"Waiting for the MCP server {late} to start, for at most {longest}.")
+                if not patiently:
+                    return
+                if late := ", ".join(self.awaited):
+                    longest = f"{self._choice.call_timeout:g} s"
+                    self.late(f"Waiting for the MCP server {late} to start, for at most {longest}.")
                 self._preparing.result()
 
     def call(self, tool: OfferedTool, call: ToolCall) -> Future[CallResult]:
@@ -156,22 +183,27 @@ class Toolbox:
 
     async def _prepare(self) -> None:
         self._reaching = asyncio.current_task()
-        done: object = None
-        while done != (chosen := (self.wanted_servers, self._servers)):  # others may be chosen meanwhile
-            done, wanted = chosen, chosen[0]
-            for name in [name for name in self._connections if name not in wanted or self._changed(name)]:
-                await self._connections.pop(name).close()
-            troubles = await asyncio.gather(*(self._reach(name) for name in wanted))
-            self._offer([trouble for trouble in troubles if trouble])
+        self._done = None
+        while self._done != (chosen := (self.wanted_servers, self._servers)):  # others may be chosen meanwhile
+            self._reached = {}
+            await self._close_others()
+            self._done = chosen
+            await asyncio.gather(*map(self._reach, self.wanted_servers))
+            self._offer()
 
-    def _runs(self, name: str) -> bool:
-        connection = self._connections.get(name)
-        return connection is not None and connection.client is not None
+    async def _close_others(self) -> None:
+        """End the servers that are not wanted, or not as they are described now."""
+        wanted = {name: self._servers.get(name) for name in self.wanted_servers}
+        others = [name for name, connection in self._connections.items() if connection.server != wanted.get(name)]
+        if others:
+            self._done = None
+        await asyncio.gather(*(self._connections.pop(name).close() for name in others))
 
-    def _changed(self, name: str) -> bool:
-        return self._connections[name].server != self._servers.get(name)
+    async def _reach(self, name: str) -> None:
+        """Reach a server, and note its trouble."""
+        self._reached[name] = await self._trouble_of(name)
 
-    async def _reach(self, name: str) -> str:
+    async def _trouble_of(self, name: str) -> str:
         """Reach a server; a sentence if that fails, else empty."""
         server = self._servers.get(name)
         if server is None:
@@ -184,19 +216,20 @@ class Toolbox:
             return str(error)
         return ""
 
-    def _offer(self, troubles: list[str]) -> None:
+    def _offer(self) -> None:
         whole = self._whole
         chosen = [OWN_TOOLS[name].offered for name in dict.fromkeys(self._choice.tool) if name in OWN_TOOLS]
         chosen += [each for each in self.known if each.server in whole or each.full_name in self._choice.tool]
+        lost = []
         for wanted in self._choice.tool:
             known = wanted in OWN_TOOLS or wanted in whole or any(each.full_name == wanted for each in chosen)
-            if not known and ("." not in wanted or self._runs(wanted.partition(".")[0])):
-                troubles.append(f"There is no tool {wanted}; `localspec mcp list` and /tools list those there are.")
-        self.offered, self.troubles = tuple(named(chosen)), tuple(troubles)
+            if not known and ("." not in wanted or self.runs(wanted.partition(".")[0])):
+                lost.append(f"There is no tool {wanted}; `localspec mcp list` and /tools list those there are.")
+        self.offered, self._lost = tuple(named(chosen)), tuple(lost)
 
     async def _call(self, tool: OfferedTool, call: ToolCall) -> CallResult:
         arguments, connection = json_object(call.arguments or "{}"), self._connections.get(tool.server)
-        if arguments is None or not _is_text(arguments):
+        if arguments is None or not is_text(json.dumps(arguments, ensure_ascii=False)):
             return CallResult("The arguments of a call are a JSON object.", failed=True)
         if tool.server and connection is None:
             return CallResult(f"The server {tool.server} does not run any more.", failed=True)
@@ -233,15 +266,6 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
     with suppress(RuntimeError):
         loop.run_until_complete(loop.shutdown_asyncgens())
     loop.close()
-
-
-def _is_text(arguments: Mapping[str, Any]) -> bool:
-    """False if there is half a character in a text, which no server can be sent."""
-    try:
-        json.dumps(arguments, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _cut(text: str) -> str:

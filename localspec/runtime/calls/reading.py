@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from localspec.base.visible import visible_line
+from localspec.base.visible import is_text, visible_line
 from localspec.runtime.calls.arguments import SPACE, after, json_value, nested_value, typed, types_of
 from localspec.runtime.calls.syntax import MESSAGE, CallSyntax, Markers
 from localspec.runtime.messages import Tool
@@ -265,10 +265,8 @@ def _object(arguments: Any) -> dict[str, Any]:
         return {}
     if not isinstance(arguments, dict):
         raise ValueError("its arguments are no JSON object")
-    try:
-        json.dumps(arguments, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # half a character, or the stand-in of a control token
-        raise ValueError("what it says is no text") from None
+    if not is_text(json.dumps(arguments, ensure_ascii=False)):  # half a character, or the stand-in of a control token
+        raise ValueError("what it says is no text")
     return arguments
 
 

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import OptionList, Static
 
@@ -19,7 +18,7 @@ from localspec.chat.tools.use import ToolUse
 from localspec.config import Config
 from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.keys.handling import handles
-from localspec.tui.screens.layouts import DialogScreen
+from localspec.tui.screens.layouts import DialogBox, DialogScreen
 from localspec.tui.widgets.key_row import KeyRow, titled
 from localspec.tui.widgets.row_list import RowList
 
@@ -34,6 +33,7 @@ class ToolsScreen(DialogScreen[None]):
     DEFAULT_CSS = """
     ToolsScreen RowList {
         height: auto; max-height: 40vh; background: $surface; text-wrap: nowrap; text-overflow: ellipsis;
+        scrollbar-gutter: auto;
     }
     ToolsScreen .dialog-quiet { margin: 1 0 0 0; }
     """
@@ -41,14 +41,13 @@ class ToolsScreen(DialogScreen[None]):
     def __init__(self, use: ToolUse, config: Config, conversation: str, apply: Callable[[Config], None]) -> None:
         """``apply`` makes changed settings count, and has the servers reached that are switched on."""
         super().__init__()
-        self._use = use
         self._apply = apply
         self._browser = ToolBrowser(use, config, conversation)
         self._list: RowList[ToolRow] = RowList(_drawn)
         self._said = ""
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="tools"):
+        with DialogBox(id="tools"):
             yield Static("Tools", classes="dialog-title")
             yield self._list
             yield Static("", classes="dialog-quiet", id="tools-note", markup=False)
@@ -100,7 +99,8 @@ class ToolsScreen(DialogScreen[None]):
         self._list.fill(rows, marked := self._list.marked or rows[0].id)
         row = next((row for row in rows if row.id == marked), None)
         about = " · ".join(filter(None, (row.note, row.about))) if row is not None else ""
-        reaching = "" if self._use.toolbox.ready else "Reaching the servers …"
+        awaited = self._browser.awaited
+        reaching = f"Waiting for {', '.join(awaited)} …" if awaited else ""
         note = "\n".join(filter(None, (about, reaching, self._said, *self._browser.troubles)))
         self.query_one("#tools-note", Static).update(Content("\n".join(map(visible_line, note.split("\n")))))
 

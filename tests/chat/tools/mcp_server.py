@@ -6,8 +6,10 @@ Some modes are hostile: each tool says in its name what it does.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
+import signal
 import sys
 from base64 import b64decode
 from pathlib import Path
@@ -27,6 +29,14 @@ if MODE == "hang":
     note("begun")
     sys.stdin.read()
     sys.exit()
+if MODE == "deaf" and NOTES is not None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    with NOTES.open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        held.write("begun\n")
+        held.flush()
+        while True:
+            signal.pause()
 while MODE == "endless":
     os.write(1, b"x" * 65536)
 if MODE == "nonsense":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import re
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import closing, suppress
@@ -21,6 +23,7 @@ import pytest
 from localspec.chat.tools.approvals import Approval, Approvals
 from localspec.chat.tools.browser import ToolBrowser
 from localspec.chat.tools.offered import OfferedTool
+from localspec.chat.tools.own import OWN_TOOLS
 from localspec.chat.tools.servers import ServerTrouble
 from localspec.chat.tools.toolbox import MOST_RESULT, CallResult, Toolbox
 from localspec.chat.tools.use import ToolUse
@@ -261,6 +264,27 @@ def test_whoever_waits_for_a_server_does_not_wait_on_when_all_are_ended(tmp_path
         toolbox.wait()
 
 
+@pytest.mark.parametrize("timeout_s", [600.0, 3.0], ids=["while it starts", "after it was given up on"])
+def test_a_server_that_will_not_end_is_ended_by_force(timeout_s: float, tmp_path: Path) -> None:
+    """No process of it is left when the toolbox is closed."""
+    notes = tmp_path / "notes"
+    with closing(Toolbox()) as toolbox:
+        toolbox.choose(ToolChoice(mcp=("tests",), call_timeout=timeout_s), {"tests": server("deaf", notes)})
+        toolbox.prepare()
+        while not notes.exists() or not notes.read_text():
+            assert not toolbox.ready
+        if timeout_s < 600:
+            toolbox.wait()
+            assert "it gave no answer in time" in toolbox.troubles[0]
+    with notes.open() as held:
+        deadline_s = time.monotonic() + 60
+        while time.monotonic() < deadline_s:
+            with suppress(BlockingIOError):
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+        pytest.fail("it holds its file still")
+
+
 def test_a_server_that_is_chosen_while_another_starts_is_there_with_it() -> None:
     first, second = server("odd"), replace(server("odd"), name="others")
     both = {first.name: first, second.name: second}
@@ -270,6 +294,46 @@ def test_a_server_that_is_chosen_while_another_starts_is_there_with_it() -> None
             toolbox.prepare()
         toolbox.wait()
         assert {each.server for each in toolbox.offered} == both.keys()
+
+
+def test_a_server_that_is_switched_off_while_it_starts_is_not_waited_for(tmp_path: Path) -> None:
+    """And one that is switched on again at once is started anew."""
+    notes = tmp_path / "notes"
+    hung, other = server("hang", notes), replace(server("odd"), name="others")
+    both = {hung.name: hung, other.name: other}
+    with closing(Toolbox()) as toolbox:
+        toolbox.choose(ToolChoice(mcp=tuple(both), call_timeout=600), both)
+        toolbox.prepare()
+        while not notes.exists() or not toolbox.runs(other.name):
+            assert not toolbox.ready
+        toolbox.choose(ToolChoice(mcp=(other.name,), call_timeout=600), both)
+        toolbox.prepare()
+        toolbox.call(OWN_TOOLS["get_time"].offered, ToolCall("1", "get_time", "{}")).result(60)  # it is being ended
+        toolbox.choose(ToolChoice(mcp=tuple(both), call_timeout=600), both)
+        toolbox.prepare()
+        while notes.read_text() != "begun\nbegun\n":
+            assert not toolbox.ready
+        toolbox.choose(ToolChoice(mcp=(other.name,), call_timeout=600), both)
+        toolbox.prepare()
+        toolbox.wait()
+        assert (toolbox.troubles, {each.server for each in toolbox.offered}) == ((), {other.name})
+
+
+def test_each_server_is_told_of_as_soon_as_it_answers_or_fails(tmp_path: Path) -> None:
+    """Whatever another does, which is said to be awaited."""
+    hung, other = server("hang"), replace(server("odd"), name="others")
+    lost = McpServer("lost", "nonexistent-program")
+    servers = {each.name: each for each in (hung, other, lost)}
+    with closing(Toolbox()) as toolbox:
+        toolbox.choose(ToolChoice(mcp=tuple(servers), call_timeout=600), servers)
+        toolbox.prepare()
+        while toolbox.awaited != (hung.name,):
+            assert not toolbox.ready
+        config = Config(tmp_path / "config.toml", servers=servers)
+        rows = {row.id for row in ToolBrowser(ToolUse(toolbox), config, "").rows}
+        assert {"tests", "others.plain", "lost"} <= rows
+        (trouble,) = toolbox.troubles
+        assert "nonexistent-program" in trouble
 
 
 def test_servers_that_cannot_be_used_are_told(box: Open) -> None:
