@@ -163,14 +163,15 @@ def _check(access: AccessRules, key_file: Path | None) -> None:
 
 
 def _serve(chat_config: ChatConfig, options: ServerOptions, host: str, port: int) -> None:
-    from localspec.base.listening import listen
+    from localspec.base.listening import listen, url_of
     from localspec.cli.streams import Status
-    from localspec.server.http_server import url_of
     from localspec.server.serving import serve as serve_requests
 
     listening = listen(host, port)
     with closing(Status()) as status:
-        operator = _Terminal(status, f"LocalSpec serves {chat_config.title} at {url_of(listening)} (Ctrl-C ends it)")
+        operator = _Terminal(
+            status, f"LocalSpec serves {chat_config.title} at {url_of(host, listening)} (Ctrl-C ends it)"
+        )
         asyncio.run(serve_requests(chat_config, options, listening, operator))
 
 

@@ -76,7 +76,7 @@ class AccessRules:
 
     def _check_host(self, request: Request) -> None:
         """Refuse other host names than those of this machine where no key protects the server."""
-        host = without_port(request.headers.get("host", ""))
+        host = without_port(request.headers.get("host", "localhost"))  # without one it is no browser that asks
         if not self.keys and is_loopback(self.host) and host not in (*LOOPBACK_NAMES, self.host.lower()):
             hint = "Use localhost; with --api-key-file the server has any name, as behind a proxy."
             raise HttpError(HTTPStatus.FORBIDDEN, "This server is not known under that host name.", hint)

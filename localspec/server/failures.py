@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 from http import HTTPStatus
@@ -22,6 +23,8 @@ from localspec.base.errors import (
 )
 from localspec.server.service import BusyError, NoRoomError, RateLimitError
 
+logger = logging.getLogger("localspec.server")
+
 STATUSES: dict[type[LocalSpecError], HTTPStatus] = {
     UsageError: HTTPStatus.BAD_REQUEST,
     DrafterUnavailableError: HTTPStatus.BAD_REQUEST,
@@ -35,6 +38,8 @@ STATUSES: dict[type[LocalSpecError], HTTPStatus] = {
 }
 """By the error's class, or else that of its nearest parent. Every other error is the server's own: 500."""
 
+_FOLDERS = re.compile(r"(?<![^\s\"'(])(?<!GET )(?:/[^/\s]+)+/(?=[^/\s])")
+"""The folders before the name of a file; endpoints of the server, which hints name, are none."""
 _OPTION = re.compile(r"--([a-z][a-z-]*)")
 
 Shape = Callable[[LocalSpecError], dict[str, Any]]
@@ -78,9 +83,19 @@ def shape_of(path: str) -> Shape:
     return next(found, openai_error)
 
 
+def for_clients(error: LocalSpecError, text: str) -> str:
+    """A text of the error without the folders of this machine, which its log keeps."""
+    if isinstance(error, UsageError | HttpError | InvalidFieldError | ReplyStoppedError):
+        return text  # of what a client or the owner's check said, which is none of the log's business
+    told = _FOLDERS.sub("", text)
+    if told != text:
+        logger.warning("%s", text)
+    return told
+
+
 def sentence_of(error: LocalSpecError) -> str:
     """The message and the hint; options are spelt as fields where they are the request's own."""
-    told = str(error)
+    told = for_clients(error, str(error))
     return _OPTION.sub(lambda found: found[1].replace("-", "_"), told) if type(error) is UsageError else told
 
 
@@ -137,8 +152,8 @@ def native_error(error: LocalSpecError) -> dict[str, Any]:
         "kind": "Failed",
         "request_id": None,
         "exit_code": error.exit_code,
-        "message": error.message,
-        "hint": error.hint,
+        "message": for_clients(error, error.message),
+        "hint": for_clients(error, error.hint),
         "died": False,
     }
 

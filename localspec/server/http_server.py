@@ -7,7 +7,6 @@ import logging
 import re
 import resource
 import signal
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -232,13 +231,6 @@ def connections_for(waiting_n: int) -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         return max(1, soft - _OTHER_FILES)
     return wanted
-
-
-def url_of(listening: socket.socket) -> str:
-    """The address that a client on this machine uses."""
-    host, port = listening.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 -- compared, not bound
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 @contextmanager

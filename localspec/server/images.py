@@ -49,4 +49,4 @@ def _kept(content: bytes) -> str:
     with TemporaryDirectory(prefix="localspec-") as folder:
         path = Path(folder) / _NAME
         path.write_bytes(content)
-        return image_block(_NAME, read_image(path, _NAME))
+        return image_block(_NAME, read_image(path, "The image"))

@@ -53,6 +53,7 @@ from localspec.runtime.worker.messages import (
     Weighed,
     Write,
 )
+from localspec.server.failures import for_clients
 from localspec.server.fields import check_values
 from localspec.server.openai.options import MOST_STOPS
 from localspec.server.service import Endpoints, ReplyRequest, ServedModel, Service
@@ -92,7 +93,8 @@ async def _keep(service: Service, request: Request) -> Response:
 
 
 def _failed(error: LocalSpecError, request_id: int | None) -> Failed:
-    return Failed(request_id, error.exit_code, error.message, error.hint)
+    message, hint = for_clients(error, error.message), for_clients(error, error.hint)
+    return Failed(request_id, error.exit_code, message, hint)
 
 
 def _pair(model: ServedModel) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from threading import Lock, Thread
 
 from localspec.base.errors import LocalSpecError
@@ -17,6 +18,8 @@ from localspec.models.pairs.state import HERE, state_of
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.options import LoadOptions
 from localspec.server.service import ServedModel
+
+logger = logging.getLogger("localspec.server")
 
 _LISTED_S = 5.0
 """The age at which the list of pairs is made anew, in a thread: with thousands of pairs it takes seconds."""
@@ -78,12 +81,12 @@ class ServedPairs:
             return
         self._stamp = stamp
         self._known.clear()
-        with suppress(LocalSpecError):  # the file is being written, or wrong: what counted before still does
+        with _unless_wrong():
             self._own = self._resolved(self._own.pair_id)
         self._read_names()
 
     def _read_names(self) -> None:
-        with suppress(LocalSpecError):
+        with _unless_wrong():
             self._names = frozenset(pair.id for pair in load_catalogue().pairs)
 
     def _resolved(self, pair_id: str | None) -> ChatConfig:
@@ -91,7 +94,10 @@ class ServedPairs:
         assert settings is not None
         if pair_id is not None:
             settings = settings.for_pair(pair_id)
-        return settings.resolve(read_config())
+        resolved = settings.resolve(read_config())
+        for problem in settings.problems:
+            logger.warning("%s", problem)
+        return resolved
 
     def _list_anew(self) -> None:
         try:
@@ -113,6 +119,15 @@ class ServedPairs:
         created = int(target.stat().st_mtime) if target.is_file() else 0
         size = size_of(self._own.load)
         return ServedModel(self.own_id, self._own.title, created, size, loaded=False, target=target)
+
+
+@contextmanager
+def _unless_wrong() -> Iterator[None]:
+    """Where a file is being written, or wrong, what counted before still does, and the log says why."""
+    try:
+        yield
+    except LocalSpecError as error:
+        logger.warning("%s", error)
 
 
 def size_of(load: LoadOptions) -> int:

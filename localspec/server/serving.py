@@ -57,13 +57,13 @@ class Operator(Protocol):
         ...
 
 
-async def serve(chat_config: ChatConfig, options: ServerOptions, listening: socket, operator: Operator) -> None:
+async def serve(chat_config: ChatConfig, options: ServerOptions, listening: list[socket], operator: Operator) -> None:
     """Load the pair of ``chat_config``, and answer requests until a signal. Raises LocalSpecError.
 
-    ``listening`` is bound already, so that requests that come during the load wait.
+    ``listening`` are bound already, so that requests that come during the load wait; they are closed at the end.
     """
     metering = Metering()
-    with listening, logged(user_paths().logs / "serve.log"), closing(Observers([metering])) as observers:
+    with logged(user_paths().logs / "serve.log"), closing(Observers([metering])) as observers:
         observers.use(chat_config)
         rates = RateLimits(options.access.keys)
         vectors = Embeddings(rates)
@@ -86,9 +86,11 @@ async def serve(chat_config: ChatConfig, options: ServerOptions, listening: sock
                 middleware=options.access.middleware(),
             )
             connections = connections_for(options.limits.queue)
-            await HttpServer(app, engines, operator.stopping, connections=connections).serve([listening])
+            await HttpServer(app, engines, operator.stopping, connections=connections).serve(listening)
             tending.cancel()
         finally:
+            for each in listening:
+                each.close()
             await vectors.close()
             await engines.close()
 

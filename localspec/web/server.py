@@ -16,7 +16,7 @@ from aiohttp import web
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
-from localspec.base.listening import listen
+from localspec.base.listening import listen, url_of
 
 _SECRET_BYTES = 18
 _GRACE_S = 5.0
@@ -25,8 +25,9 @@ _END_S = 30.0
 """The time for apps to end when the server does."""
 _HEADERS = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
 _FONT_SIZE = 16
-TOO_MANY = "LocalSpec is already open in the largest number of tabs; each has its own models in memory. Close one, or "
-TOO_MANY += "start it with a larger --tabs."
+TOO_MANY = "LocalSpec is already open in the largest number of tabs; each has its own models in memory. Close one, and "
+TOO_MANY += "the chat opens here; or start it with a larger --tabs."
+_TRY_AGAIN = {**_HEADERS, "Refresh": "2"}
 
 
 class ChatServer(Server):
@@ -37,22 +38,18 @@ class ChatServer(Server):
 
         ``on_ready`` is called with the address once the page can be opened.
         """
-        self._socket = listen(host, port)
-        super().__init__(command, host=host, port=int(self._socket.getsockname()[1]), title="LocalSpec")
+        self._sockets = listen(host, port)
+        super().__init__(command, host=host, port=int(self._sockets[0].getsockname()[1]), title="LocalSpec")
         self._secret = secrets.token_urlsafe(_SECRET_BYTES)
+        self.url = f"{url_of(host, self._sockets)}/{self._secret}/"
+        """The address of the chat."""
         self._tabs = asyncio.Semaphore(tabs)
         self._on_ready = on_ready
         self._open: dict[asyncio.Task[object], web.WebSocketResponse | None] = {}
 
-    @property
-    def url(self) -> str:
-        """The address of the chat."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}/{self._secret}/"
-
     def serve(self, debug: bool = False) -> None:
         """Serve until an interrupt."""
-        web.run_app(self.make_app(), sock=self._socket, print=None, access_log=None, shutdown_timeout=_END_S)
+        web.run_app(self.make_app(), sock=self._sockets, print=None, access_log=None, shutdown_timeout=_END_S)
 
     async def make_app(self) -> web.Application:
         """The application, with all paths below the secret."""
@@ -66,9 +63,9 @@ class ChatServer(Server):
         """Suppress the message of the base class."""
 
     async def handle_index(self, request: web.Request) -> web.StreamResponse:
-        """Serve the page, or status 503 if too many tabs are open."""
+        """Serve the page, or while too many tabs are open status 503, which the browser asks again after."""
         if not await self._takes_place():
-            return web.Response(text=TOO_MANY, status=503, headers=_HEADERS)
+            return web.Response(text=TOO_MANY, status=503, headers=_TRY_AGAIN)
         self._tabs.release()
         page = Template(files("localspec.web").joinpath("page.html").read_text(encoding="utf-8"))
         text = page.substitute(

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import httpx2
 import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from localspec.base.errors import ALL_ERRORS, CapacityError, EngineError, LocalSpecError, NotFoundError, UsageError
+from localspec.base.errors import (
+    ALL_ERRORS,
+    CapacityError,
+    EngineError,
+    LocalSpecError,
+    NotFoundError,
+    ReplyStoppedError,
+    UsageError,
+)
+from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.remote.protocol import ASK
+from localspec.runtime.worker.codec import encode
+from localspec.runtime.worker.messages import Generate
 from localspec.server.app import make_app
 from localspec.server.failures import STATUSES, InvalidFieldError, sentence_of, status_of
 from localspec.server.service import BusyError, RateLimitError
-from tests.server.fakes import FakeService, served
+from tests.server.fakes import FakeService, said, served
 
 
 @pytest.mark.parametrize(
@@ -63,6 +78,15 @@ def test_a_request_has_fields_where_the_command_line_has_options() -> None:
     assert sentence_of(CapacityError("Too long.", "Start it with --ctx 300.")) == "Too long. Start it with --ctx 300."
 
 
+@pytest.mark.parametrize("kind", [UsageError, InvalidFieldError, ReplyStoppedError])
+def test_what_clients_and_the_owners_check_said_is_told_whole_and_not_logged(
+    kind: type[LocalSpecError], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A path in it is none of this machine."""
+    assert sentence_of(kind("It names /home/of/theirs.")) == "It names /home/of/theirs."
+    assert caplog.text == ""
+
+
 def test_every_error_has_a_status() -> None:
     """Those that are not in the table are the server's own."""
     own = {kind.__name__ for kind in ALL_ERRORS if status_of(kind("It failed.")) == 500}
@@ -71,3 +95,28 @@ def test_every_error_has_a_status() -> None:
         *("DownloadError", "StoreError", "CheckFailedError", "OutputError", "RequestsFailedError"),
     }
     assert set(STATUSES) >= {BusyError, RateLimitError}
+
+
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/chat/completions", {"stream": True, "messages": [{"role": "user", "content": "Hello"}]}),
+        ("/v1/messages", {"stream": True, "max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}]}),
+        ("/api/chat", {"messages": [{"role": "user", "content": "Hello"}]}),
+        (ASK, json.loads(encode(Generate(1, (), ReplyOptions())))),
+    ],
+)
+async def test_clients_read_names_of_files_and_the_log_their_folders(
+    path: str, body: dict[str, Any], begun: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In every API, before an answer has begun and in the middle of it."""
+    failure = NotFoundError("There is no file /srv/secret/My Models/a.gguf.", "See /var/log/b.log; GET /v1/models.")
+    reply = [*said("Hello", " there")[:2], failure] if begun else [failure]
+    async with served(make_app(FakeService([reply]))) as url, httpx2.AsyncClient() as client:
+        told = (await client.post(url + path, json=body)).text
+    assert "/srv" not in told
+    assert "/var" not in told
+    for words in ("There is no file My Models/a.gguf.", "See b.log; GET /v1/models."):
+        assert words in told
+    assert "/srv/secret/My Models/a.gguf" in caplog.text

@@ -439,6 +439,18 @@ async def test_settings_count_when_they_change(tmp_path: Path) -> None:
         assert [engines.settings(model).reply.max_tokens for model in ("", "small")] == [7, 7]
 
 
+async def test_what_is_wrong_in_a_file_of_settings_changes_nothing_and_the_log_says_why(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also where pairs are named in it: their names go on being known."""
+    async with service(tmp_path, "small") as engines:
+        for name in ("config.toml", "pairs.toml"):
+            (user_paths().config / name).write_text("nonsense", encoding="utf-8")
+            assert [engines.answering(model) for model in ("own", "small")] == ["own", "small"]
+            assert engines.settings("").reply.max_tokens is None
+            assert str(user_paths().config / name) in caplog.text
+
+
 async def test_a_name_that_no_pair_has_is_answered_by_the_servers_own(tmp_path: Path) -> None:
     """Names of pairs are those of the catalogue as it is now, whether their files are here or not."""
     async with service(tmp_path, "small") as engines:

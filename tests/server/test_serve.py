@@ -121,7 +121,7 @@ async def test_a_stop_during_the_load_is_quiet(monkeypatch: pytest.MonkeyPatch) 
     options = ServerOptions(AccessRules("127.0.0.1"))
     chat_config = SettingsResolver({"pair": "builtin"}).resolve(read_config())
     listening = socket.create_server(("127.0.0.1", 0))
-    running = asyncio.create_task(serving.serve(chat_config, options, listening, Silent()))
+    running = asyncio.create_task(serving.serve(chat_config, options, [listening], Silent()))
     await loading.wait()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -73,7 +73,7 @@ async def browser(tmp_path: Path, tabs: int = 1) -> AsyncIterator[Browser]:
     log.touch()
     command = shlex.join([sys.executable, "-c", APP, str(log)])
     chat = ChatServer(command, "127.0.0.1", 0, tabs=tabs, on_ready=lambda url: None)
-    chat._socket.close()
+    chat._sockets[0].close()
     async with TestClient(RealServer(await chat.make_app())) as client:
         yield Browser(client, chat, log)
 
@@ -111,12 +111,12 @@ async def test_a_page_of_another_site_cannot_connect(tmp_path: Path) -> None:
 
 
 async def test_a_tab_too_many_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And has its place as soon as another goes."""
+    """And has its place as soon as another goes, also one whose page was loaded in vain: that asks again by itself."""
     monkeypatch.setattr(web_server, "_GRACE_S", 0.05)
     async with browser(tmp_path) as world:
         first = await world.tab()
         page = await world.client.get(world.path)
-        assert page.status == 503
+        assert (page.status, page.headers["Refresh"]) == (503, "2")
         assert "--tabs" in await page.text()
         with pytest.raises(aiohttp.WSServerHandshakeError):
             await world.tab()
@@ -197,7 +197,7 @@ def test_a_port_that_is_taken_is_refused() -> None:
     first = ChatServer("true", "127.0.0.1", 0, tabs=1, on_ready=lambda url: None)
     with pytest.raises(UsageError, match="--port"):
         ChatServer("true", "127.0.0.1", first.port, tabs=1, on_ready=lambda url: None)
-    first._socket.close()
+    first._sockets[0].close()
 
 
 @pytest.mark.parametrize(
