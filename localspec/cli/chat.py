@@ -85,8 +85,9 @@ def chat(services: Services, /, **given: Any) -> None:
     in plain text; /help lists the commands. Replies go to standard output, everything else to standard error. The
     conversation is stored, as on the screen.
 
-    Unless the input is a terminal, the first error ends the chat with its exit code. With --json errors are records,
-    a message is a line or an object {"text": "..."}, and the chat goes on.
+    Unless the input is a terminal, the first error ends the chat with its exit code; a line that is no command, though
+    it begins like one, is only reported. With --json errors are records, a message is a line or an object
+    {"text": "..."}, and the chat goes on.
     """
     open_chat(services, **given)
 

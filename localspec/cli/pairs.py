@@ -33,6 +33,7 @@ from localspec.cli.tables import AMBER, DIM, GREEN, RED, Column, coloured, fitte
 from localspec.gguf.draft_heads import DRAFT
 from localspec.models.pairs import Pair, PairDescription, describe_all, load_catalogue
 from localspec.models.pairs.embedder import find_embedder, passages_found_by
+from localspec.models.pairs.expectation import EXPECTED
 from localspec.models.pairs.state import MISSING, disk_bytes, pair_verdict
 from localspec.runtime.figures import size
 
@@ -82,8 +83,10 @@ def list_pairs(services: Services, /, text: str | None, as_json: bool) -> None:
     held = disk_bytes(load_catalogue().pairs)
     disk = f"On disk: {size(held)}, files that several pairs share counted once."
     print()
-    speeds = SPEED_MEANING if any(pair.speed for pair in everything) else SPEED_UNKNOWN
-    for line in (_recommendation(everything), FIT_MEANING, speeds, _MORE, disk):
+    speeds = [SPEED_MEANING] if _timed(shown) else []
+    if not any(pair.speed and pair.speed.source == EXPECTED for pair in everything):
+        speeds.append(SPEED_UNKNOWN)
+    for line in (_recommendation(everything), FIT_MEANING, *speeds, _MORE, disk):
         print(paragraph(line))
 
 
@@ -137,8 +140,7 @@ def _described(services: Services) -> list[PairDescription]:
 
 def _print(shown: Sequence[PairDescription]) -> None:
     """A row for each pair, with its drawbacks behind or below it."""
-    timed = width() >= _SPEED_FROM and any(pair.speed for pair in shown)
-    columns = (*_COLUMNS[:4], _SPEED, *_COLUMNS[4:]) if timed else _COLUMNS
+    columns = (*_COLUMNS[:4], _SPEED, *_COLUMNS[4:]) if _timed(shown) else _COLUMNS
     header, *lines = fitted(columns, shown)
     reasons = ["; ".join(drawbacks(pair)) for pair in shown]
     longest = max(map(len, [header, *lines]))
@@ -148,6 +150,10 @@ def _print(shown: Sequence[PairDescription]) -> None:
         print(coloured(f"{line:<{longest}}  {reason}".rstrip() if beside else line, _colour(pair)))
         if reason and not beside:
             print(coloured(paragraph(reason, indent="  "), DIM))
+
+
+def _timed(shown: Sequence[PairDescription]) -> bool:
+    return width() >= _SPEED_FROM and any(pair.speed for pair in shown)
 
 
 def _recommendation(described: Sequence[PairDescription]) -> str:

@@ -58,13 +58,21 @@ def from_click(error: click.ClickException, command: str = "localspec") -> Local
     command = context.command_path if context else command
     hint = f"{command} --help lists what there is."
     message = error.format_message()
-    if isinstance(error, click.NoSuchCommand):
-        hint = f'To ask something, quote it: localspec run "..."; {hint}'
+    if isinstance(error, click.NoSuchCommand) and context is not None and context.parent is None:
+        hint = f"{_meant(error.command_name, context)}; {hint}"
     return UsageError(_sentence(message), hint)
 
 
+def _meant(name: str, context: click.Context) -> str:
+    """The commands of that name in the groups, as other programs have them outside; without any, how to ask."""
+    assert isinstance(context.command, click.Group)
+    groups = (each for each in context.command.commands.values() if isinstance(each, click.Group))
+    found = [f"{context.command_path} {group.name} {name}" for group in groups if name in group.commands]
+    return f"Try {' or '.join(found)}" if found else f'To ask something, quote it: {context.command_path} run "..."'
+
+
 def _sentence(message: str) -> str:
-    return message if message.endswith((".", "?")) else f"{message}."
+    return message if message.endswith((".", "?", "?)")) else f"{message}."
 
 
 def show_unexpected(error: Exception) -> int:

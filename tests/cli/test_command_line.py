@@ -275,6 +275,24 @@ def test_what_click_says_is_a_sentence(localspec: Localspec) -> None:
     """The hint after it begins anew."""
     assert "(extra). localspec chat --help" in localspec("chat", "extra").err
 
+    assert "?) localspec run --help" in localspec("run", "--model", "m.gguf", "hello").err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("what is a draft",), 'To ask something, quote it: localspec run "..."; localspec --help'),
+        (("pull", "qwen3-8b"), "'pull'. Try localspec pairs pull; localspec --help"),
+        (("import",), "'import'. Try localspec mcp import or localspec history import; localspec --help"),
+        (("pairs", "get"), "'get'. localspec pairs --help"),
+    ],
+)
+def test_an_unknown_command_leads_to_what_was_meant(
+    localspec: Localspec, arguments: tuple[str, ...], hint: str
+) -> None:
+    """A command of a group that another program has outside, a question, or the help of the group."""
+    assert hint in localspec(*arguments).err
+
 
 def test_an_unknown_pair(localspec: Localspec) -> None:
     """Exit code 4, and the way to the list of those there are."""

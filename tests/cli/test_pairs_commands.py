@@ -17,9 +17,11 @@ from localspec.config import read_config
 from localspec.config.file import config_file
 from localspec.doctor.native_probe import NativeReport, ProbedDevice, speed_file_of
 from localspec.models.pairs import load_catalogue
+from localspec.models.pairs.estimate import model_costs
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.user_pairs import own_file
 from localspec.runtime.speed.kernels import KernelSpeeds
+from localspec.runtime.speed.speed_file import PairRun, run_key
 from tests.builtin import DRAFT, TARGET
 from tests.cli.conftest import Localspec
 from tests.cli.support import Done, FakeWorld
@@ -102,8 +104,14 @@ def test_speeds_are_listed_once_the_machine_is_measured(
     monkeypatch.setenv("COLUMNS", str(columns))
     kernels = KernelSpeeds({kind: {1: 3e-11, 16: 9e-11} for kind in ("F16", "Q4_K")}, {1: 1e-5, 16: 2e-5})
     services = dataclasses.replace(on(), measure_kernels=lambda threads: pytest.fail("a list measured"))
-    assert "not measured yet: `localspec doctor`" in " ".join(localspec("pairs", services=services).out.split())
-    speed_file_of(services.probe_native()).keep_kernels(kernels, steady=True)
+    builtin, speeds = load_catalogue().find("builtin"), speed_file_of(services.probe_native())
+    assert builtin.draft is not None
+    replied = PairRun(model_costs(builtin, builtin.target).work, 60.0, 111.0, drafted=True)
+    speeds.keep_run(run_key(*(Path(model.file).name for model in (builtin.target, builtin.draft))), replied, {})
+    before = " ".join(localspec("pairs", services=services).out.split())
+    assert ("Tokens/s is" in before) == (" 111 " in before) == (columns >= 80)
+    assert "not measured yet: `localspec doctor`" in before
+    speeds.keep_kernels(kernels, steady=True)
 
     out = localspec("pairs", "list", services=services).out
     (row,) = [line for line in out.splitlines() if line.startswith("qwen3-8b *")]
@@ -112,7 +120,8 @@ def test_speeds_are_listed_once_the_machine_is_measured(
     info = " ".join(localspec("pairs", "info", "qwen3-8b", services=services).out.split())
 
     assert max(map(len, out.splitlines())) <= columns
-    assert ("TOKENS/S" in out) == (columns >= 80) == ("~" in row.rpartition("GB")[2])
+    assert "not measured yet" not in out
+    assert ("TOKENS/S" in out) == ("Tokens/s is" in out) == (columns >= 80) == ("~" in row.rpartition("GB")[2])
     assert "fast enough to read along: about" in " ".join(out.split())
     assert 3 < speed["plain_per_second"] < speed["with_draft_per_second"] < 40
     assert "tokens/s with its drafts" in info
