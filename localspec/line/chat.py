@@ -36,8 +36,10 @@ class LineChat:
         state.chat.tool_use.toolbox.late = state.output.remark
         self._warned = ""
         self._warned_to_stay = False
+        self._leaving = False
+        """True if Ctrl-C came, and no line was typed since."""
         if self._typed:
-            state.ask = self._lines.next
+            state.ask = self.next
         else:
             named = state.chat.chat_config.settings.overrides if state.chat.chat_config.settings else {}
             state.chat.tool_use.rule = rule_of(named, asks=False)
@@ -51,23 +53,26 @@ class LineChat:
         offered = partial(values, self._state)
         keys = editing_keys(self._history, names(), file_commands(), offered) if self._edited else nullcontext()
         with keys, closing(self._state.meaning):
-            leaving = False
             while True:
                 try:
                     if not self._turn():
                         return
                 except KeyboardInterrupt:
-                    if not self._typed or leaving:
+                    if not self._typed or self._leaving:
                         raise
-                    leaving = True
+                    self._leaving = True
                     print("\nCtrl-C once more leaves; so does /quit.", file=sys.stderr, flush=True)
-                else:
-                    leaving = False
+
+    def next(self, invitation: str, begin: str = "") -> str | None:
+        """The next line; see ``Lines``."""
+        line = self._lines.next(invitation, begin)
+        self._leaving = False
+        return line
 
     def _turn(self) -> bool:
         """Read and answer one message or command; False to leave."""
         try:
-            line = read_message(self._lines, objects=self._state.output.lasting)
+            line = read_message(self, objects=self._state.output.lasting)
             if line is None or (line.text and not self._obey(line)):
                 return not self._may_leave()
         except LocalSpecError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,6 +39,9 @@ def editing_keys(
     readline.set_completer(_Completer(commands, file_commands, values).offer)
     libedit = "libedit" in (readline.__doc__ or "")
     readline.parse_and_bind("bind ^I rl_complete" if libedit else "tab: complete")
+    if not libedit and os.environ.get("TERM") != "dumb":
+        # Several lines that are pasted are one message; Python switches this off.
+        readline.parse_and_bind("set enable-bracketed-paste on")
     try:
         yield
     finally:

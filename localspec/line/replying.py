@@ -73,7 +73,11 @@ def answer(state: State, turn: Turn) -> None:
 
 def _answer_once(state: State, turn: Turn) -> None:
     chat, output = state.chat, state.output
-    active = chat.begin(turn)
+    try:
+        active = chat.begin(turn)
+    except KeyboardInterrupt:  # servers are waited for
+        output.remark("Stopped; /continue goes on.")
+        raise
     for trouble in chat.tool_use.toolbox.troubles if turn.prompt else ():
         output.remark(visible_line(trouble))
     ids = {"conversation": chat.stored.id, "question": turn.question or "", "reply": turn.answer or ""}

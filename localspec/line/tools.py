@@ -72,7 +72,7 @@ def tools(state: State, argument: str) -> None:
         said.append(visible_line(browser.sentence(argument)))
     chat.adopt(settings.resolve(config, chat.stored.settings), keep_system=True)
     chat.tool_use.reach(chat.chat_config)
-    chat.tool_use.toolbox.wait()
+    chat.tool_use.toolbox.wait(patiently=state.ask is None)
     said += [
         visible_line(
             f"{'  ' if row.within else ''}{'on ' if row.on else 'off'}  {row.id}: {row.about}"
@@ -81,6 +81,8 @@ def tools(state: State, argument: str) -> None:
         for row in browser.rows
         if not argument or row.id.startswith(f"{argument}.")
     ]
+    if awaited := ", ".join(browser.awaited):
+        said.append(f"Waiting for {awaited}; /tools shows later what came of it.")
     state.output.say(
         "\n".join([*said, *map(visible_line, browser.troubles)]),
         tools=[{"name": row.id, "on": row.on, "about": row.about, "note": row.note} for row in browser.rows],

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from localspec.base.errors import INTERRUPTED_EXIT_CODE
 from localspec.chat import active_reply
 from localspec.chat.reply_check import CheckedEvents
 from localspec.chat.tools import toolbox
@@ -17,6 +18,8 @@ from tests.cli.conftest import Localspec
 from tests.cli.test_mcp import SCRIPT
 from tests.config.support import configure
 from tests.line.test_conversations import PLAIN, lines
+from tests.line.test_terminal import PATIENCE_S, ended, path, press
+from tests.terminal import Terminal
 
 
 def answers(localspec: Localspec, *said: str, options: tuple[str, ...] = ()) -> list[dict[str, object]]:
@@ -73,6 +76,37 @@ def test_a_server_that_is_waited_for_is_named(localspec: Localspec, monkeypatch:
     waiting, trouble = done.err.splitlines()[:2]
     assert waiting == "Waiting for the MCP server slow to start, for at most 0.5 s."
     assert "it gave no answer in time" in trouble
+
+
+AT_TERMINAL = """
+from localspec.chat.tools import toolbox
+from localspec.cli import main
+from tests.cli.support import FakeWorld
+toolbox.LATE_S = 0.0
+main(services=FakeWorld().services())
+"""
+
+
+def test_nobody_at_a_keyboard_is_held_up_by_a_server_that_hangs() -> None:
+    """/tools lists what there is, and Ctrl-C ends the wait of a message; twice in a row at the prompt it leaves."""
+    configure(f"[mcp.slow]\ncommand = '{sys.executable}'\nargs = ['{SCRIPT}', 'hang']\n")
+    command = [sys.executable, "-c", AT_TERMINAL, "chat", "--plain", "--mcp", "slow", "--call-timeout", "600"]
+    terminal = Terminal(command, {"TERM": "dumb"}, columns=200)
+    try:
+        terminal.wait_for("> ", PATIENCE_S)
+        terminal.type("/tools\n")
+        terminal.wait_for("Waiting for slow; /tools shows later what came of it.", PATIENCE_S)
+        for said in ("hello\n", "/continue\n"):
+            press(terminal, said)
+            terminal.wait_for("Waiting for the MCP server slow to start", PATIENCE_S)
+            terminal.type("\x03")
+            terminal.wait_for("Ctrl-C once more leaves", PATIENCE_S)
+        assert terminal.painted.count(b"Stopped; /continue goes on.") == 2
+        press(terminal, "\x03")
+        assert ended(terminal) == INTERRUPTED_EXIT_CODE
+    finally:
+        terminal.close()
+    assert [node.content for node in path()] == ["hello"]
 
 
 class Interrupted(CheckedEvents):

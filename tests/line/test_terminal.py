@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import readline
 import sqlite3
 import sys
 import time
@@ -117,10 +118,26 @@ def test_mistakes_end_nothing(start: Start, tmp_path: Path) -> None:
     for _ in range(2):
         press(terminal, "\x03")
         terminal.wait_for("Ctrl-C once more leaves", PATIENCE_S)
+        terminal.type('"""half a message\n')
+        terminal.wait_for("... ", PATIENCE_S)
+        terminal.type("\x03")
+        terminal.wait_for("Ctrl-C once more leaves", PATIENCE_S)
         terminal.type("/stop\n")
         terminal.wait_for("No reply is being written", PATIENCE_S)
     press(terminal, "\x04")
     assert ended(terminal) == 0
+
+
+@pytest.mark.skipif("libedit" in (readline.__doc__ or ""), reason="libedit knows no bracketed paste")
+def test_several_lines_that_are_pasted_are_one_message(start: Start) -> None:
+    """The terminal is asked to say what is pasted."""
+    terminal = start(term="xterm")
+    assert b"\x1b[?2004h" in terminal.painted
+    press(terminal, "\x1b[200~def one():\n    return 1\x1b[201~\n")
+    terminal.wait_for("guesses accepted", PATIENCE_S)
+    press(terminal, "/quit\n")
+    assert ended(terminal) == 0
+    assert [node.content for node in path() if node.role is Role.USER] == ["def one():\n    return 1"]
 
 
 def test_what_was_sent_comes_back_with_up(start: Start) -> None:
