@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from localspec.base.errors import UsageError
 from localspec.base.visible import visible, visible_line
+from localspec.chat.compose.completing import pairs_here
 from localspec.chat.marks import Marks
 from localspec.chat.settings.conversation import Changed
 from localspec.chat.tools.use import ToolUse
@@ -17,9 +18,6 @@ from localspec.line.replying import answer, say
 from localspec.line.state import State
 from localspec.runtime.chat_config import ChatConfig, Settings
 from localspec.store import StoredConversation
-
-if TYPE_CHECKING:
-    from localspec.models.pairs import Pair
 
 
 class LineFrontEnd:
@@ -106,17 +104,9 @@ def settings_of(state: State) -> Settings:
     return settings
 
 
-def pairs_here() -> Sequence[Pair]:
-    """The pairs whose files are here. Raises LocalSpecError."""
-    from localspec.models.pairs import load_catalogue
-    from localspec.models.pairs.state import HERE, state_of
-
-    return [each for each in load_catalogue().pairs if state_of(each).state == HERE]
-
-
 def _pairs(now: ChatConfig) -> str:
     """A list of the pairs whose files are here."""
     lines = [
-        visible_line(f"{each.id}: {each.title}{', in use' if each.id == now.pair_id else ''}") for each in pairs_here()
+        visible_line(f"{id_}: {title}{', in use' if id_ == now.pair_id else ''}") for id_, title in pairs_here().items()
     ]
     return "\n".join([*lines, "/pair ID changes to one. `localspec pairs list` shows those that can be fetched."])

@@ -17,11 +17,9 @@ from localspec.chat.commands.slash import AS_A_MESSAGE, command_parts, is_comman
 from localspec.chat.commands.turns import AGAIN, COMPACT, CONTINUE, DELETE, EDIT, UNDO
 from localspec.chat.commands.watching import COMPARE, MARKS, STOP
 from localspec.chat.commands.writing import ATTACH
+from localspec.chat.compose.completing import argument_values
 from localspec.chat.marks import Marks
 from localspec.chat.settings.conversation import suggest_set
-from localspec.config import SETTINGS
-from localspec.config.kinds import NONE
-from localspec.config.text_folder import PERSONAS, PROMPTS
 from localspec.line import choices, comparing, conversations, figures, tools, turns
 from localspec.line.choices import LineFrontEnd
 from localspec.line.output import LEGENDS
@@ -156,15 +154,8 @@ def values(state: State, name: str) -> list[str]:
             return names()
         case "marks":
             return list(Marks)
-        case "pair" | "compare":
-            return [pair.id for pair in choices.pairs_here()]
-        case "persona":
-            return [NONE, *PERSONAS.names()]
-        case "prompt":
-            return [*PROMPTS.names(), *(each.full_name for each in state.chat.tool_use.toolbox.prompts)]
-        case "set" | "unset":
-            return [setting.key for setting in SETTINGS if setting.per_conversation]
-    return []
+        case own:
+            return list(argument_values(own, state.chat.tool_use.toolbox))
 
 
 def no_such_command(word: str, argument: str = "") -> UsageError:

@@ -7,6 +7,9 @@ import pytest
 from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.command import Command
 from localspec.chat.commands.slash import command_parts, find_command, is_command, matching_commands, refusal
+from localspec.chat.compose.completing import argument_values
+from localspec.chat.tools.toolbox import Toolbox
+from localspec.config.text_folder import PERSONAS
 from localspec.line.commands import LineCommand, commands
 
 COMMANDED = [action for action in CHAT.commands if action.slash]
@@ -47,6 +50,21 @@ def test_what_others_call_a_command_is_understood(name: str, action: Command) ->
     """It does what the command does, and stands in for none of ours."""
     assert find_command(f"/{name}") is action
     assert name not in {each.slash for each in CHAT.commands}
+
+
+def test_a_command_takes_the_same_values_in_every_front_end() -> None:
+    """Whatever it is called there."""
+    PERSONAS.write("pirate", "Speak as a pirate.")
+    tools = Toolbox()
+    for command in COMMANDED:
+        if command.line is not None:
+            assert argument_values(command.line.name, tools) == argument_values(command.slash, tools)
+    known = {command.slash: list(argument_values(command.slash, tools)) for command in COMMANDED}
+    assert "builtin" in known["pairs"]
+    assert known["persona"] == ["none", "pirate"]
+    assert "temperature" in known["set"]
+    assert "nord" in known["theme"]
+    assert known["new"] == []
 
 
 def test_no_two_actions_are_called_the_same() -> None:

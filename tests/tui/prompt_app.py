@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,11 @@ from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from localspec.base.errors import LocalSpecError
+from localspec.chat.compose.completing import argument_values
 from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.papers.meaning import Meaning
+from localspec.chat.tools.toolbox import Toolbox
 from localspec.tui.prompt.completion import CompletionList
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.theme import OWN_THEMES
@@ -34,9 +38,24 @@ class PromptApp(App[None]):
             self.register_theme(theme)
         self.theme = OWN_THEMES[0].name
         self.meaning = meaning
+        self.pairs: dict[str, str] | None = {"one": "The first", "one-more": "", "two": ""}
+        """The pairs that are here; None where that cannot be found out."""
         self.prompt = Prompt(
-            "Ask", ask=self.ask, withdraw=self.withdraw, paused=self.paused, meaning=meaning, data_folder=folder
+            "Ask",
+            ask=self.ask,
+            withdraw=self.withdraw,
+            paused=self.paused,
+            values=self.values,
+            meaning=meaning,
+            data_folder=folder,
         )
+
+    def values(self, command: str) -> Mapping[str, str]:
+        if command not in ("pairs", "compare"):
+            return argument_values(command, Toolbox())
+        if self.pairs is None:
+            raise LocalSpecError("The list of pairs cannot be read.", "Mend it.")
+        return self.pairs
 
     def ask(self, text: str) -> bool:
         if self.free:

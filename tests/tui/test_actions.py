@@ -17,6 +17,7 @@ from localspec.config import SETTINGS, read_config
 from localspec.tui.keys.bindings import prompt_bindings, screen_bindings
 from localspec.tui.keys.handling import marked_methods
 from localspec.tui.prompt.area import PromptArea
+from localspec.tui.prompt.completion import CompletionList
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.approval import ApprovalScreen
 from localspec.tui.screens.chat import ChatScreen
@@ -181,6 +182,21 @@ async def test_another_mistake_of_the_search_ends_the_app(monkeypatch: pytest.Mo
     assert isinstance(app.failure, ValueError)
 
 
+@pytest.mark.parametrize("size", [(80, 24), (60, 16), (40, 10)])
+async def test_the_highlighted_command_stays_on_the_screen(size: tuple[int, int]) -> None:
+    """However low that is, and however far down the list it is."""
+    app = make_app(FakeEngine())
+    async with app.run_test(size=size) as pilot:
+        app.action_command_palette()
+        await wait_until(pilot, lambda: len(app.screen.query(CommandList)) == 1)
+        found = app.screen.query_one(CommandList)
+        await wait_until(pilot, lambda: found.option_count > size[1])
+        for keys in (["down"] * 12, ["pagedown"] * 2, ["ctrl+end"]):
+            await pilot.press(*keys)
+            await pilot.pause()
+            assert app.screen.region.contains_region(found.region)
+
+
 @pytest.mark.parametrize(
     ("typed", "title"),
     [
@@ -254,7 +270,9 @@ async def test_a_theme_is_chosen_by_command() -> None:
         await send(pilot, "/theme high-contrast")
         await wait_until(pilot, lambda: app.theme == "localspec-high-contrast")
         assert read_config().values["screen.theme"] == "high-contrast"
-        await send(pilot, "/theme nord")
+        await pilot.press(*"/theme n")
+        await wait_until(pilot, lambda: chat(pilot).query_one(CompletionList).display)
+        await pilot.press("enter")
         await wait_until(pilot, lambda: app.theme == "nord")
         assert read_config().values["screen.theme"] == "nord"
         await send(pilot, "/theme nonsense")

@@ -12,7 +12,7 @@ import pytest
 from textual.pilot import Pilot
 
 from localspec.chat.compose.message import WrittenMessage
-from localspec.tui.prompt.completion import CompletionList
+from localspec.tui.prompt.completion import MAX_ROWS, CompletionList
 from tests.tui.prompt_app import PromptApp, app_among_files, listed, paste
 from tests.tui.support import wait_until
 
@@ -150,6 +150,77 @@ async def test_commands_are_listed_chosen_and_run(app: PromptApp) -> None:
         assert len(app.sent) == 1
         await pilot.press("ctrl+u", *"/qu", "tab")
         assert app.prompt.text == "/quit"
+
+
+async def test_values_behind_a_command_are_listed_and_taken(app: PromptApp) -> None:
+    """Enter takes the highlighted one once a letter of it is written; without one the command goes as it is."""
+    async with app.run_test(size=(80, 24)) as pilot:
+
+        async def sent(*keys: str) -> str:
+            await pilot.press(*"/theme ")
+            await wait_until(pilot, lambda: "nord" in listed(app))
+            await pilot.press(*keys, "enter")
+            await pilot.pause()
+            return app.sent[-1].text
+
+        assert await sent() == "/theme "
+        assert await sent(*"NO") == "/theme nord"
+        assert await sent(*"nord") == "/theme nord"
+        assert await sent("n", "tab") == "/theme nord"
+        assert await sent("down") == "/theme dark"
+        assert await sent("n", "escape") == "/theme n"
+        assert await sent(*"nord or not") == "/theme nord or not"
+        assert await sent(*"mine") == "/theme mine"
+
+
+async def test_where_more_follows_a_value_it_is_waited_for(app: PromptApp) -> None:
+    """Of several pairs each is listed, until a message begins."""
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"/set ")
+        await wait_until(pilot, lambda: "temperature" in listed(app))
+        await pilot.press(*"tem", "enter")
+        assert app.prompt.text == "/set temperature "
+        assert listed(app) == []
+        await pilot.press("ctrl+u", *"/compare ")
+        await wait_until(pilot, lambda: listed(app) == ["one", "one-more", "two"])
+        await pilot.press(*"one")
+        assert listed(app) == ["one", "one-more"]
+        await pilot.press("tab")
+        assert app.prompt.text == "/compare one "
+        assert listed(app) == ["one-more", "two"]
+        await pilot.press(*"tw", "enter", *"Why ")
+        assert listed(app) == []
+        await pilot.press("enter")
+        await pilot.pause()
+        assert [written.text for written in app.sent] == ["/compare one two Why "]
+
+
+async def test_values_are_looked_for_anew_for_the_next_command(app: PromptApp) -> None:
+    """What there is may have changed; what cannot be read is as none."""
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"/compare ")
+        await wait_until(pilot, lambda: bool(listed(app)))
+        app.pairs = None
+        await pilot.press("x", "enter", *"/compare ")
+        await pilot.app.workers.wait_for_complete()
+        assert listed(app) == []
+        app.pairs = {"three": ""}
+        await pilot.press("ctrl+u", *"/pairs ")
+        await wait_until(pilot, lambda: listed(app) == ["three"])
+
+
+async def test_an_open_list_takes_no_more_room_than_there_is_now(app: PromptApp) -> None:
+    """The prompt may have moved up since it opened, as on a screen that was made lower; the mark stays."""
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("/", *["down"] * 6)
+        found = app.query_one(CompletionList)
+        offer, marked = found.offer, found.choice
+        assert marked is not None
+        for room in (4, MAX_ROWS + 1):
+            found.show(offer, room)
+            await wait_until(pilot, lambda room=room: found.region.height == room)  # type: ignore[misc]
+            assert found.choice == marked
+            assert f"› {marked.label}" in str(found.render())
 
 
 async def test_escape_closes_a_list_and_it_stays_closed(app: PromptApp) -> None:

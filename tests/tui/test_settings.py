@@ -382,7 +382,7 @@ async def test_personas_by_command() -> None:
         engine.load()
         await send(pilot, "/persona")
         await wait_until(pilot, lambda: "pirate" in notice_text(pilot))
-        await send(pilot, "/persona pirat")
+        await send(pilot, "/persona pyrate")
         await wait_until(pilot, lambda: "There is no persona" in notice_text(pilot))
         await send(pilot, "/persona pirate")
         await wait_until(pilot, lambda: "pirate speaks" in notice_text(pilot))

@@ -36,6 +36,10 @@ RACE_AGAIN = IN_RACE.add("race-again", "r", "side by side", "Replay both side by
 RACE_END = IN_RACE.add("race-end", "space,end", "to the end", "Skip to the end of the replay.")
 RACE_LEFT = IN_RACE.add("race-left", "left,h", "before", "Go to the column before, in a comparison of pairs.")
 RACE_RIGHT = IN_RACE.add("race-right", "right,l", "next", "Go to the next column, in a comparison of pairs.")
+RACE_PAGE_UP = IN_RACE.add(
+    "race-page-up", "pageup", "scroll up", "Scroll the replies up; of a comparison the chosen one."
+)
+RACE_PAGE_DOWN = IN_RACE.add("race-page-down", "pagedown", "scroll down", "Scroll them down.")
 RACE_KEEP = IN_RACE.add(
     "race-keep", "enter,k", "keep this reply", "Keep the column's reply in the conversation, and return to it."
 )

@@ -1,4 +1,4 @@
-"""Completion: the commands, files or sent messages that the list above the prompt offers. Knows no widgets.
+"""Completion: commands, their arguments, files and messages sent before, as front ends offer them. Knows no widgets.
 
 A list is about a place in the text: accepting a choice replaces what stands between ``start`` and the cursor.
 """
@@ -10,17 +10,28 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from localspec.base.fuzzy import fuzzy
-from localspec.chat.commands.slash import find_command, matching_commands
+from localspec.chat.commands.command import Command
+from localspec.chat.commands.slash import command_parts, find_command, matching_commands
 from localspec.chat.compose.file_tree import Listing, list_files, list_folder
 from localspec.chat.compose.history import search
 from localspec.chat.compose.mentions import Mention, written
 from localspec.chat.compose.message import WrittenMessage
+from localspec.config import SETTINGS, setting
+from localspec.config.kinds import NONE, Choice
+from localspec.config.text_folder import PERSONAS, PROMPTS
+
+if TYPE_CHECKING:
+    from localspec.chat.tools.toolbox import Toolbox
 
 MAX_CHOICES = 50
 PATHS = ("FILE", "PATH")
 """The arguments of commands that are paths."""
+_SEVERAL = "PAIRS"
+_MORE_FOLLOWS = (_SEVERAL, "NAME VALUE")
+"""The arguments of commands that a value only begins."""
 ABOVE = ("/", "~", "..", "./")
 """Beginnings of paths that do not lie below the current folder, or are meant exactly."""
 
@@ -31,6 +42,7 @@ class CompletionKind(Enum):
     """The kind of the choices."""
 
     COMMAND = auto()
+    """A command, or one with its argument: all of the line."""
     FILE = auto()
     """A file to be attached."""
     PATH = auto()
@@ -74,6 +86,55 @@ def command_offer(text: str) -> CompletionOffer | None:
             final=not command.argument,
         )
         for command in matching_commands(text)
+    )
+    return CompletionOffer(CompletionKind.COMMAND, choices) if choices else None
+
+
+def argument_values(command: str, tools: Toolbox) -> Mapping[str, str]:
+    """The values that the argument of a command may begin with, and notes; none where it is free text.
+
+    Reads files. Raises LocalSpecError.
+    """
+    match command:
+        case "pair" | "pairs" | "compare":
+            return pairs_here()
+        case "persona":
+            return dict.fromkeys((NONE, *PERSONAS.names()), "")
+        case "prompt":
+            return dict.fromkeys(PROMPTS.names(), "") | {each.full_name: each.about for each in tools.prompts}
+        case "set" | "unset":
+            return {each.key: each.help for each in SETTINGS if each.per_conversation}
+        case "theme":
+            kind = setting("theme").kind
+            assert isinstance(kind, Choice)
+            return dict.fromkeys(kind.all_words, "")
+    return {}
+
+
+def pairs_here() -> Mapping[str, str]:
+    """The titles of the pairs whose files are here, by their ids. Raises LocalSpecError."""
+    from localspec.models.pairs import load_catalogue
+    from localspec.models.pairs.state import HERE, state_of
+
+    return {pair.id: pair.title for pair in load_catalogue().pairs if state_of(pair).state == HERE}
+
+
+def command_with_argument(text: str) -> Command | None:
+    """The command whose argument ``text`` goes on with; None if that has not begun."""
+    return find_command(text) if " " in text else None
+
+
+def value_offer(command: Command, text: str, values: Mapping[str, str]) -> CompletionOffer | None:
+    """The values that may stand at the end of ``text``, a command with its argument."""
+    lead, _, typed = text.rpartition(" ")
+    named = command_parts(lead)[1].split()
+    if named and not (command.argument == _SEVERAL and values.keys() >= set(named)):
+        return None
+    more = command.argument in _MORE_FOLLOWS
+    fitting = [value for value in values if value.lower().startswith(typed.lower()) and value not in named]
+    choices = tuple(
+        Completion(f"{lead} {value}{' ' if more else ''}", value, values[value], final=not more)
+        for value in sorted(fitting, key=lambda value: value != typed)
     )
     return CompletionOffer(CompletionKind.COMMAND, choices) if choices else None
 

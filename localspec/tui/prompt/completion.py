@@ -47,7 +47,7 @@ class CompletionList(Static):
         """Open the list with at most ``room`` rows, or close it if there is nothing to say."""
         if offer is not None and not offer.choices and not offer.empty:
             offer = None
-        if offer == self.offer:
+        if (offer, room) == (self.offer, self._room):
             return
         same = offer is not None and self.offer is not None and offer.choices == self.offer.choices
         self.offer = offer

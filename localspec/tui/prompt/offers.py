@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
+from localspec.base.errors import LocalSpecError
 from localspec.chat.commands.writing import COMPLETE, SEND
 from localspec.chat.compose.completing import (
     Completion,
@@ -13,11 +15,13 @@ from localspec.chat.compose.completing import (
     CompletionOffer,
     CompletionPlace,
     command_offer,
+    command_with_argument,
     file_offer,
     path_argument,
     path_offer,
     place_of,
     sent_offer,
+    value_offer,
 )
 from localspec.chat.compose.file_tree import Listing
 from localspec.chat.compose.mentions import unfinished
@@ -33,14 +37,19 @@ NamesOf = Callable[[Callable[[], object]], Mapping[str, str]]
 class Offers:
     """Opens, moves and closes the list. While sent messages are searched, the line holds the query."""
 
-    def __init__(self, prompt: PromptParts, leave: Callable[[WrittenMessage], None]) -> None:
-        """``leave`` keeps a message that a sent one takes the place of."""
+    def __init__(
+        self, prompt: PromptParts, leave: Callable[[WrittenMessage], None], values: Callable[[str], Mapping[str, str]]
+    ) -> None:
+        """``leave`` keeps a message that a sent one takes the place of; ``values`` is ``argument_values``."""
         self.list = CompletionList()
         self.others: NamesOf = lambda _: {}
         self.aside: WrittenMessage | None = None
         """The message that was being written when a search began; None while there is no search."""
         self._prompt = prompt
         self._leave = leave
+        self._values_of = values
+        self._values: dict[str, Mapping[str, str]] = {}
+        """The values of the command that is written, once they are known."""
         self._listings: dict[str, Listing] = {}
         self._looking: str | None = None
         self._dismissed: tuple[CompletionKind, int] | None = None
@@ -121,10 +130,12 @@ class Offers:
         return True
 
     def _take_command(self, choice: Completion, *, into: bool) -> bool:
-        whole = self._prompt.text == choice.value.strip()
-        if not whole or into:
-            self._prompt.set_text(choice.value)
-        return into or not (whole or choice.final)
+        """Enter sends what is whole: a row's own text, or a command of whose argument there is no letter yet."""
+        text = self._prompt.text
+        if not into and (text == choice.value.strip() or (text.endswith(" ") and not self.list.gone_to)):
+            return False
+        self._prompt.set_text(choice.value)
+        return into or not choice.final
 
     def _take_file(self, offer: CompletionOffer, choice: Completion, *, into: bool) -> None:
         area = self._prompt.area
@@ -158,6 +169,10 @@ class Offers:
         sought = told if commands else unfinished(line[:column])
         if sought is None:
             self._listings.clear()
+            command = command_with_argument(prompt.text) if commands else None
+            if command is not None:
+                return value_offer(command, prompt.text, self._values_behind(command.slash))
+            self._values.clear()
             return command_offer(prompt.text) if commands else None
         place = place_of(sought, self._listings.get(""))
         if place.folder not in self._listings:
@@ -166,6 +181,17 @@ class Offers:
         if told is not None:
             return path_offer(told, place, listing, complete)
         return file_offer(sought, place, listing, (key_of(prompt.area, SEND), complete), self.others(self.refresh))
+
+    def _values_behind(self, command: str) -> Mapping[str, str]:
+        """The values of the argument, as far as they are known."""
+        if command not in self._values:
+            self._prompt.area.run_worker(self._find_values(command), group="values", exclusive=True)
+        return self._values.setdefault(command, {})
+
+    async def _find_values(self, command: str) -> None:
+        with suppress(LocalSpecError):  # the command itself says why
+            self._values = {command: await asyncio.to_thread(self._values_of, command)}
+            self.refresh()
 
     def _look(self, place: CompletionPlace) -> None:
         if self._looking != place.folder:

@@ -7,7 +7,7 @@ This widget brings them together with the text area, and keeps what is unsent on
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from textual import on
@@ -113,14 +113,15 @@ class Prompt(VerticalGroup):
         waiting: Callable[[], Sequence[WrittenMessage]] = tuple,
         paused: Callable[[WrittenMessage], object] = lambda written: None,
         examples: Callable[[], Sequence[str]] = tuple,
+        values: Callable[[str], Mapping[str, str]] = lambda command: {},
         meaning: Meaning | None = None,
         data_folder: Path | None = None,
         key: str = "",
     ) -> None:
         """``ask`` has the engine count a text, if it is free; ``withdraw`` takes back the last message that waits, and
         ``waiting`` gives all of them; ``paused`` is told the message when the user pauses; ``examples`` are messages to
-        try that the screen shows; ``meaning`` ranks passages of what is attached; ``key`` is the conversation whose
-        unsent message is loaded, empty for a new one.
+        try that the screen shows; ``values`` is ``argument_values``; ``meaning`` ranks passages of what is attached;
+        ``key`` is the conversation whose unsent message is loaded, empty for a new one.
         """
         super().__init__()
         folder = data_folder or user_paths().data
@@ -141,7 +142,7 @@ class Prompt(VerticalGroup):
         self._trouble = Static("", id="trouble")
         self._mark = Static("› ")
         self._recall = Recall(self.history, examples)
-        self._offers = Offers(self, self._recall.leave)
+        self._offers = Offers(self, self._recall.leave, values)
         self._put = False
         """True while the next change of the text is one that was made all at once."""
         self._aside: WrittenMessage | None = None

@@ -23,6 +23,7 @@ from localspec.chat.commands.moving import READ
 from localspec.chat.commands.slash import command_parts, find_command, is_command, refusal
 from localspec.chat.commands.watching import STOP
 from localspec.chat.commands.writing import LATER, SEND
+from localspec.chat.compose.completing import argument_values
 from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.importing import Importing
 from localspec.chat.papers.meaning import Meaning
@@ -113,6 +114,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
             waiting=lambda: self._pending.waiting,
             paused=self._read_ahead,
             examples=lambda: [example for welcome in self.query(Welcome) for example in welcome.examples],
+            values=partial(argument_values, tools=session.tool_use.toolbox),
             meaning=self._meaning,
             key=session.chat_config.conversation or "",
         )
