@@ -17,7 +17,7 @@ from tests.tui.support import FakeEngine, make_app, wait_until
 WORDS = ("word " * MOST_DESCRIPTION)[:MOST_DESCRIPTION]
 
 
-@pytest.mark.parametrize("size", [(80, 24), (60, 15)])
+@pytest.mark.parametrize("size", [(80, 24), (60, 15), (60, 10), (40, 8)])
 async def test_a_long_description_leaves_room_for_arguments_and_answers(size: tuple[int, int]) -> None:
     """It is cut; what stands below it is on the screen."""
     tool = OfferedTool(Tool("read", WORDS, "{}"), "notes", "uvx " + "x" * 300, "read")

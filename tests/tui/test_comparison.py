@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 
 from localspec.base.errors import UsageError
@@ -109,6 +110,20 @@ async def test_replies_begin_on_one_row(engine: FakeEngine, app: ChatApp) -> Non
         await pilot.pause()
         tops = {view.query_one(TokenView).region.y for view in screen.query(LaneView)}
         assert len(tops) == 1
+
+
+async def test_the_chosen_reply_is_scrolled_by_keys(engine: FakeEngine, app: ChatApp) -> None:
+    """The other stays where it is."""
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, f"/compare {HERE.id} Why?")
+        screen = await compared(pilot, engine, "one two " * 200, "three four " * 200)
+        scrolls = list(screen.query(VerticalScroll))
+        await wait_until(pilot, lambda: all(each.max_scroll_y and each.is_vertical_scroll_end for each in scrolls))
+        await wait_until(pilot, lambda: "Page Up scroll" in str(screen.query_one("#race-hints").render()))
+        await pilot.press("right", "pageup")
+        await wait_until(pilot, lambda: not scrolls[1].is_vertical_scroll_end)
+        assert scrolls[0].is_vertical_scroll_end
 
 
 async def test_a_new_message_and_a_pair_that_cannot_be_loaded(engine: FakeEngine, app: ChatApp) -> None:

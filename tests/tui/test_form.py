@@ -38,15 +38,17 @@ async def test_the_field_that_is_written_in_and_the_keys_are_on_the_screen(
     async with app.run_test(size=size) as pilot:
         await app.push_screen(form("A long text. " * 200, fields_n, []))
         await wait_until(pilot, lambda: isinstance(app.focused, FormArea))
-        for _ in range(fields_n):
-            await pilot.press("tab", "x")
+        for n in range(2 * fields_n):
+            await pilot.press("tab" if n < fields_n else "shift+tab", "x")
+            await pilot.pause()
             await pilot.pause()
             keys, fields = (app.screen.query_one(f"#form-{part}") for part in ("keys", "fields"))
             for widget in (keys, fields):
                 assert widget.region.height
                 assert app.screen.region.contains_region(widget.region), widget
-            assert app.focused is not None
+            assert isinstance(app.focused, FormArea)
             assert app.focused.region.y in fields.region.line_range
+            assert app.focused.above.region.y in fields.region.line_range
 
 
 @pytest.mark.parametrize(("key", "text", "left"), [("", "one\ntwo", "one\ntwo"), ("ctrl+j", "", "\n")])

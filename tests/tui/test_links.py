@@ -85,6 +85,22 @@ async def test_the_terminal_is_told_of_links(store: Store) -> None:
         assert {segment.style.link for strip in strips for segment in strip if segment.style} >= set(addresses)
 
 
+@pytest.mark.parametrize("size", [(80, 24), (60, 16), (40, 8)])
+@pytest.mark.parametrize("links_n", [2, 60])
+async def test_the_keys_of_the_list_are_on_the_screen(size: tuple[int, int], links_n: int) -> None:
+    """However many links there are, and however long they are; the box is as high as what is in it."""
+    links = [Link(f"page {n}", f"https://a.org/{n}/{'x' * 70}") for n in range(links_n)]
+    app = make_app(FakeEngine())
+    async with app.run_test(size=size) as pilot:
+        await app.push_screen(LinksScreen(links))
+        await pilot.pause()
+        keys, box = app.screen.query_one("#links-keys"), app.screen.query_one("#links")
+        assert keys.region.height
+        assert box.region.contains_region(keys.region)
+        assert box.region.bottom - keys.region.bottom == box.styles.padding.bottom, "no row of the box is empty"
+        assert app.screen.region.contains_region(keys.region)
+
+
 def test_a_line_without_links_stays_as_it_is() -> None:
     content = Content.assemble(("bold", "bold"), " and not")
     assert linked(content) == content

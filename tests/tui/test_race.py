@@ -17,6 +17,7 @@ from localspec.engine.tally import Tally
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.worker.messages import Cancel, Generate, Request
 from localspec.tui.screens.race import LaneView, RaceScreen
+from localspec.tui.widgets.key_row import KeyRow
 from tests.tui.support import FakeEngine, make_app, make_round, notice_text, send, session, wait_until
 from tests.tui.test_chat import answered, begin
 
@@ -219,6 +220,31 @@ async def test_on_a_low_screen_there_is_room_for_the_replies() -> None:
         for view in screen.query(LaneView):
             assert view.query_one(".lane-line").size.height == 1
             assert view.query_one(VerticalScroll).size.height >= 4
+
+
+async def test_long_replies_are_scrolled_by_keys() -> None:
+    """Both of a race. The row of keys says so where it is of use; more text moves nothing that is read."""
+    rounds = [replace(make_round(["word "] * 8), total_s=0.7)] * 300
+    race = Race(lambda request: None, count(1).__next__, PROMPT, ReplyOptions(), seed=1)
+    async with make_app(FakeEngine()).run_test(size=(80, 24)) as pilot:
+        screen = RaceScreen(race, pilot.app._palette)  # type: ignore[attr-defined]
+        pilot.app.push_screen(screen)
+        await wait_until(pilot, lambda: len(list(screen.query(VerticalScroll))) == 2)
+        keys, scrolls = screen.query_one(KeyRow), list(screen.query(VerticalScroll))
+        await wait_until(pilot, lambda: "Esc back" in str(keys.render()))
+        assert "scroll" not in str(keys.render())
+        race.speculative.rounds = race.plain.rounds = rounds[:200]
+        await wait_until(pilot, lambda: "Page Up scroll" in str(keys.render()))
+        await wait_until(pilot, lambda: all(each.max_scroll_y and each.is_vertical_scroll_end for each in scrolls))
+        await pilot.press("pageup", "pageup")
+        await pilot.pause()
+        read = [(each.scroll_y, each.max_scroll_y) for each in scrolls]
+        assert all(0 < at < end for at, end in read)
+        race.speculative.rounds = race.plain.rounds = rounds
+        await wait_until(pilot, lambda: all(scrolls[n].max_scroll_y > end for n, (_, end) in enumerate(read)))
+        assert [each.scroll_y for each in scrolls] == [at for at, _ in read]
+        await pilot.press(*["pagedown"] * 30)
+        await wait_until(pilot, lambda: all(each.is_vertical_scroll_end for each in scrolls))
 
 
 def drawn(screen: RaceScreen, n: int) -> str:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import OptionList, Static
 
@@ -17,7 +17,7 @@ from localspec.chat.tools.approvals import Approval
 from localspec.chat.tools.chain import ActiveCall
 from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.keys.handling import handles
-from localspec.tui.screens.layouts import ChoiceList, DialogScreen
+from localspec.tui.screens.layouts import ChoiceList, DialogBox, DialogScreen
 from localspec.tui.widgets.key_row import KeyRow, titled
 
 _CHOICES = (
@@ -42,7 +42,8 @@ class ApprovalScreen(DialogScreen[Approval | None]):
         height: auto; max-height: 20vh; margin: 1 0; scrollbar-size-vertical: 1; scrollbar-background: $surface;
     }
     ApprovalScreen.-short .dialog-title, ApprovalScreen.-short .dialog-quiet { max-height: 1; }
-    ApprovalScreen.-short #approval-arguments { max-height: 4; margin: 0; }
+    ApprovalScreen.-short #approval-arguments { margin: 0; }
+    ApprovalScreen.-short ChoiceList { max-height: 40vh; }
     """
 
     def __init__(self, call: ActiveCall) -> None:
@@ -55,7 +56,7 @@ class ApprovalScreen(DialogScreen[Approval | None]):
         tool = self._call.tool
         assert tool is not None, "a tool that does not exist is not asked about"
         of = f" of the server {tool.server} ({tool.place})" if tool.server else ""
-        with Vertical(id="approval"):
+        with DialogBox(id="approval"):
             yield Static(Content(visible_line(f"The model calls {self._call.call.name}")), classes="dialog-title")
             about = shorten(f"A tool{of}: {tool.tool.description}", _LONGEST_ABOUT, placeholder=" …")
             yield Static(Content(visible_line(about)), classes="dialog-quiet")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
-from textual.command import CommandInput, CommandList, CommandPalette, DiscoveryHit, Hit, Hits
+from textual.command import CommandInput, CommandList, CommandPalette, DiscoveryHit, Hit, Hits, SearchIcon
 from textual.css.query import NoMatches
 from textual.errors import NoWidget
 from textual.events import Click, Mount
@@ -109,8 +109,24 @@ class CommandSearch(CommandPalette, CommandTarget):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_PALETTE.commands)
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
+    DEFAULT_CSS = """
+    CommandSearch > Vertical { width: 90%; max-width: 92; height: 1fr; margin: 2 0; }
+    CommandSearch > Vertical:dark { background: $surface; }
+    CommandSearch.-short > Vertical { margin: 0; }
+    CommandSearch #--input, CommandSearch #--input.--list-visible { height: auto; border: none; padding: 1 2; }
+    CommandSearch.-short #--input { padding: 0 2; }
+    CommandSearch SearchIcon { color: $accent; margin: 0; }
+    CommandSearch CommandInput, CommandSearch CommandInput:focus { height: 1; border: none; padding: 0; }
+    CommandSearch #--results { overlay: none; height: 1fr; }
+    CommandSearch CommandList { max-height: 100%; border: none; scrollbar-size-vertical: 1; }
+    CommandSearch:ansi > .command-palette--help-text { text-style: not bold; }
+    CommandSearch #--input:ansi { outline-left: solid $quiet; outline-right: solid $quiet; }
+    CommandSearch CommandList:ansi { outline-left: solid $quiet; }
+    """
 
     def on_mount(self, _: Mount) -> None:
+        self.query_one(SearchIcon).icon = "›"
         self.query_one(CommandInput).max_length = _LONGEST_QUERY
 
     def compose(self) -> ComposeResult:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
@@ -21,16 +21,20 @@ from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.keys.handling import handles
 from localspec.tui.prompt.area import BoundArea
 from localspec.tui.prompt.editor import edit_in
-from localspec.tui.screens.layouts import DialogScreen
+from localspec.tui.screens.layouts import DialogBox, DialogScreen
 from localspec.tui.widgets.key_row import KeyRow, titled
 
 _ABOUT_ROWS_N = 5
 
 
 class FormArea(BoundArea):
-    """The text of one field."""
+    """The text of one field, below its name."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_FORM.commands)
+
+    def __init__(self, called: str, text: str) -> None:
+        super().__init__(text)
+        self.above = Static(visible_line(called), classes="form-name quiet", markup=False)
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
@@ -41,6 +45,7 @@ class FormArea(BoundArea):
 class FormScreen(DialogScreen[None]):
     """Closes once the texts have been taken; if they are refused, says why and stays."""
 
+    AUTO_FOCUS = ""
     DEFAULT_CSS = """
     FormScreen > Vertical { max-height: 100%; }
     FormScreen .dialog-title { height: 1; margin: 0; text-wrap: nowrap; text-overflow: ellipsis; }
@@ -67,18 +72,18 @@ class FormScreen(DialogScreen[None]):
         super().__init__()
         self._title = title
         self._about = visible(about)
-        self._areas = {name: FormArea(text) for name, text in fields.items()}
+        self._areas = {name: FormArea(name, text) for name, text in fields.items()}
         self._then = then
         self._refused = Static("", id="form-refused", markup=False)
         self._keys = KeyRow(id="form-keys")
 
     def compose(self) -> ComposeResult:
-        with Vertical():
+        with DialogBox():
             yield Static(visible_line(self._title), classes="dialog-title", markup=False)
             yield Static(_shortened(self._about), id="form-about", classes="quiet", markup=False)
             with VerticalScroll(id="form-fields", can_focus=False):
-                for name, area in self._areas.items():
-                    yield Static(visible_line(name), classes="form-name quiet", markup=False)
+                for area in self._areas.values():
+                    yield area.above
                     yield area
             yield self._refused
             yield self._keys
@@ -88,7 +93,7 @@ class FormScreen(DialogScreen[None]):
         areas[0].set_class(len(areas) == 1, "-alone")
         for area in areas:
             area.move_cursor(area.document.end)
-        self.set_focus(next((area for area in areas if not area.text), areas[0]))
+        self._go_to(next((area for area in areas if not area.text), areas[0]))
 
     def on_resize(self) -> None:
         alone = len(self._areas) == 1
@@ -101,7 +106,7 @@ class FormScreen(DialogScreen[None]):
         areas = list(self._areas.values())
         at = next((n for n, area in enumerate(areas) if area is self.focused), len(areas))
         if empty := next((area for area in areas[at + 1 :] if not area.text.strip()), None):
-            self.set_focus(empty)  # at once: a letter may be on its way
+            self._go_to(empty)
             return
         try:
             self._then({name: area.text.strip() for name, area in self._areas.items()})
@@ -116,7 +121,7 @@ class FormScreen(DialogScreen[None]):
         """Go to the next field or the one before, from the last to the first."""
         areas = list(self._areas.values())
         at = next((n for n, area in enumerate(areas) if area is self.focused), 0)
-        self.set_focus(areas[(at + step) % len(areas)])
+        self._go_to(areas[(at + step) % len(areas)])
 
     @handles(places.FORM_NEWLINE)
     def insert_newline(self) -> None:
@@ -136,6 +141,10 @@ class FormScreen(DialogScreen[None]):
     @handles(places.FORM_LEAVE)
     def leave(self) -> None:
         self.dismiss()
+
+    def _go_to(self, area: FormArea) -> None:
+        self.set_focus(area, scroll_visible=False)  # at once: a letter may be on its way
+        self.call_after_refresh(area.above.scroll_visible, top=True, animate=False)
 
     def _refuse(self, why: str) -> None:
         self._refused.update(Content(visible_line(why)))

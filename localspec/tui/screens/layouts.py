@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textual.containers import Vertical
+from textual.geometry import Size
 from textual.screen import ScreenResultType
 
 from localspec.tui.keys.handling import CommandTarget
@@ -24,8 +26,18 @@ class ColumnScreen(RowScreen[ScreenResultType], CommandTarget):
     """
 
 
+class DialogBox(Vertical):
+    """The box of a dialog, no higher than what is in it.
+
+    Textual's (8.2) takes a part that scrolls at its full height, unless the most of that is a number of cells.
+    """
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return self.arrange(Size(width, viewport.height)).total_region.height
+
+
 class DialogScreen(RowModal[ScreenResultType], CommandTarget):
-    """One box, a ``Vertical``, with a title and keys; on a low screen it takes all rows and has none that are empty."""
+    """A ``DialogBox`` with a title and keys; on a low screen it takes all rows and has none that are empty."""
 
     DEFAULT_CSS = """
     DialogScreen { align: center middle; }

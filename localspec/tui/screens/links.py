@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import OptionList, Static
 
@@ -18,7 +17,7 @@ from localspec.chat.markdown import Link
 from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.keys.handling import handles
 from localspec.tui.prompt.editor import deaf_to_interrupts
-from localspec.tui.screens.layouts import ChoiceList, DialogScreen
+from localspec.tui.screens.layouts import ChoiceList, DialogBox, DialogScreen
 from localspec.tui.terminal.clipboard import Arrival, copied, copy
 from localspec.tui.widgets.key_row import KeyRow, titled
 
@@ -30,8 +29,7 @@ class LinksScreen(DialogScreen[str]):
     """Returns a note about what was done; empty if nothing was."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_LINKS.commands)
-    VERTICAL_BREAKPOINTS = []  # noqa: RUF012 - it looks the same on a low screen
-    DEFAULT_CSS = "LinksScreen > Vertical { max-height: 80%; }"
+    DEFAULT_CSS = "LinksScreen ChoiceList { max-height: 50vh; }"
 
     def __init__(self, links: Sequence[Link], first: str = "") -> None:
         """``first`` is the address to begin at."""
@@ -41,7 +39,7 @@ class LinksScreen(DialogScreen[str]):
         self._first = next((n for n, link in enumerate(links) if link.url == first), 0)
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="links"):
+        with DialogBox(id="links"):
             yield Static("1 link" if len(self._links) == 1 else f"{len(self._links)} links", classes="dialog-title")
             yield self._list
             yield KeyRow(id="links-keys")

@@ -50,6 +50,7 @@ class LaneView(Container):
         self._rows = ""
         """The text of the line, in two rows."""
         self._scroll = VerticalScroll(can_focus=False)
+        self._follows = True
         self._begin()
 
     def _begin(self) -> None:
@@ -67,10 +68,20 @@ class LaneView(Container):
         """Rounds on screen."""
         return len(self._reply.rounds)
 
+    @property
+    def overflows(self) -> bool:
+        return self._scroll.max_scroll_y > 0
+
+    def page(self, direction: int) -> None:
+        to = self._scroll.scroll_y + direction * max(1, self._scroll.size.height - 1)
+        self._follows = to >= self._scroll.max_scroll_y
+        self._scroll.scroll_to(y=to, animate=False)
+
     async def rewind(self) -> None:
         await self._tokens.remove()
         self._begin()
         await self._scroll.mount(self._tokens)
+        self._follows = True
 
     def follow(self, running: Lane | None) -> None:
         """Show all rounds so far; ``running`` is the lane that is being generated."""
@@ -97,8 +108,9 @@ class LaneView(Container):
         self._show_end()
 
     def _show_end(self) -> None:
-        """Keep the latest rows in sight, whether some were added or room was taken."""
-        self._scroll.scroll_end(animate=False)
+        """Keep the latest rows in sight, whether some were added or room was taken, until the reader scrolls up."""
+        if self._follows:
+            self._scroll.scroll_end(animate=False)
 
     def _say(self, rows: str) -> None:
         """Write the figures: in one row where no lane is beside, whose text would begin elsewhere, and they fit.
@@ -145,6 +157,7 @@ class RaceScreen(RowScreen[Lane | None], CommandTarget):
         self._hints = KeyRow(id="race-hints")
         self._replayed_from: float | None = None
         """The time at which the replay began; None during the race itself."""
+        self._ended = False
 
     def compose(self) -> ComposeResult:
         yield self._head
@@ -156,10 +169,12 @@ class RaceScreen(RowScreen[Lane | None], CommandTarget):
     def on_mount(self) -> None:
         self._timer = self.set_interval(_FRAME_S, self._frame)
         self.choose(0)
-        self._hints.show(titled(places.RACE_CLOSE))
+        for scroll in self.query(VerticalScroll):
+            self.watch(scroll, "virtual_size", self._hint_soon)
 
     def on_resize(self) -> None:
         self.set_class(self.size.width < _COLUMN * len(self._lanes), "-stacked")
+        self._hint_soon()
 
     @handles(places.RACE_CLOSE)
     def leave(self) -> None:
@@ -173,6 +188,13 @@ class RaceScreen(RowScreen[Lane | None], CommandTarget):
             self._chosen = (self._chosen + step) % len(self._lanes)
             for number, view in enumerate(self._lanes):
                 view.set_class(number == self._chosen, "-chosen")
+
+    @handles(places.RACE_PAGE_UP, -1)
+    @handles(places.RACE_PAGE_DOWN, 1)
+    def page(self, direction: int) -> None:
+        for number, view in enumerate(self._lanes):
+            if self._chosen in (None, number):
+                view.page(direction)
 
     @handles(places.RACE_KEEP)
     def keep(self) -> None:
@@ -189,9 +211,10 @@ class RaceScreen(RowScreen[Lane | None], CommandTarget):
                 await lane.rewind()
             self._verdict.update("")
             self._head.update(REPLAY)
-            self._hints.show(titled(places.RACE_END, places.RACE_CLOSE))
+            self._ended = False
             self._replayed_from = time.monotonic()
             self._timer.resume()
+            self._hint()
 
     @handles(places.RACE_END)
     def finish(self) -> None:
@@ -214,10 +237,22 @@ class RaceScreen(RowScreen[Lane | None], CommandTarget):
     def _end(self, said: str) -> None:
         """Show the result, and stop drawing."""
         self._verdict.update(Content(said))
-        hints: KeyHints = {}
-        if self._chosen is not None:
-            hints |= {(places.RACE_LEFT, places.RACE_RIGHT): "choose", **titled(places.RACE_KEEP)}
-        if self._race.ready:
-            hints |= titled(places.RACE_AGAIN)
-        self._hints.show(hints | titled(places.RACE_CLOSE))
+        self._ended = True
         self._timer.pause()
+        self._hint()
+
+    def _hint_soon(self) -> None:
+        self.call_after_refresh(self._hint)
+
+    def _hint(self) -> None:
+        """Show the keys that count now, also that to scroll where a reply does not fit."""
+        hints: KeyHints = {}
+        if self._ended and self._chosen is not None:
+            hints |= {(places.RACE_LEFT, places.RACE_RIGHT): "choose", **titled(places.RACE_KEEP)}
+        if any(view.overflows for view in self._lanes):
+            hints |= {places.RACE_PAGE_UP: "scroll"}
+        if self._ended:
+            hints |= titled(places.RACE_AGAIN) if self._race.ready else {}
+        elif self._replayed_from is not None:
+            hints |= titled(places.RACE_END)
+        self._hints.show(hints | titled(places.RACE_CLOSE))
