@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from localspec.chat.pairs.source import LocalPairs
 from tests.syntax_tree import syntax_tree
+from tests.tui.fakes import NoPairs
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "localspec"
@@ -166,6 +168,12 @@ def test_the_screen_holds_what_needs_textual() -> None:
         text = path.read_text(encoding="utf-8")
         lines[bool(re.search(r"^\s*(?:from|import) textual\b", text, re.MULTILINE))] += len(text.splitlines())
     assert lines[False] / sum(lines.values()) <= MOST_WITHOUT_TEXTUAL, lines
+
+
+def test_fake_pairs_ask_nothing_of_this_machine() -> None:
+    """All of them derive from one that overrides every question, so that no test reads its disk or the Hub."""
+    questions = {name for name in vars(LocalPairs) if not name.startswith("_")}
+    assert not questions - vars(NoPairs).keys()
 
 
 def test_every_package_is_in_a_contract() -> None:

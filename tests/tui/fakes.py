@@ -47,7 +47,7 @@ def with_settings(chat_config: ChatConfig) -> ChatConfig:
 
 
 class NoPairs(LocalPairs):
-    """A source without pairs."""
+    """A source without pairs. It answers everything itself, so that nothing derived from it asks this machine."""
 
     def __init__(self) -> None:
         pass

@@ -12,7 +12,6 @@ from threading import Event
 from localspec.base.errors import DownloadError, LocalSpecError
 from localspec.chat.pairs.entry import Entry, Line
 from localspec.chat.pairs.library import PairLibrary
-from localspec.chat.pairs.source import LocalPairs
 from localspec.models.discovery.drafts import DraftCandidate
 from localspec.models.discovery.page import ModelPage, Quantisation
 from localspec.models.discovery.search import HubModel
@@ -26,6 +25,7 @@ from localspec.models.pairs.state import HERE, MISSING, NOT_HERE
 from localspec.models.pairs.suitability import AMBER, GREEN, RED, Suitability
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.options import LoadOptions
+from tests.tui.fakes import NoPairs
 
 GB = 10**9
 MB = 10**6
@@ -141,7 +141,7 @@ def at_once(work: Callable[[], None]) -> None:
 
 
 @dataclass
-class FakeWorld(LocalPairs):
+class FakeWorld(NoPairs):
     """What the app asks about pairs, answered from ``pairs``; downloads do as ``feed`` is told."""
 
     pairs: tuple[PairDescription, ...] = PAIRS
@@ -175,9 +175,6 @@ class FakeWorld(LocalPairs):
 
     def judged(self) -> tuple[PairDescription, ...]:
         return self.pairs
-
-    def measure(self, may_go_on: Callable[[], bool]) -> bool:
-        return False
 
     def fetch(self, pair_id: str, stop: Event) -> Generator[DownloadEvent, None, None]:
         self.stops.append(stop)
