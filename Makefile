@@ -89,7 +89,7 @@ contracts: $(VENV)/.dev ## Check that the arrows between modules point one way
 unit: $(VENV)/.dev $(VENV)/.tokenizers ## Run the tests
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-mutants: $(VENV)/.dev ## Plant errors in the modules that matter most, and see whether the tests notice (an hour)
+mutants: $(VENV)/.dev ## Plant errors, and see whether the tests notice them (an hour)
 	$(BIN)/python -m tests.mutants
 
 format: $(VENV)/.dev ## Format the code and mend what the linter can
@@ -99,7 +99,7 @@ format: $(VENV)/.dev ## Format the code and mend what the linter can
 snapshots: $(VENV)/.dev ## Accept the screens as they are now; look at the difference first
 	$(BIN)/python -m pytest tests/tui --snapshot-update
 
-docs: $(VENV)/.docs ## Write the generated parts of the pages anew, and build them as a site in build/site
+docs: $(VENV)/.docs ## Write the tables of the pages anew; build the site in build/site
 	$(BIN)/python -m tests.readme
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs . build/site
 	@echo "The site is in build/site/index.html."
