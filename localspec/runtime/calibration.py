@@ -43,7 +43,7 @@ Kernels take rows in groups of four, eight or sixteen, so the sizes just above a
 9, 12 and 15 the straight line from 8 to 16 makes those between look cheaper than they are. 15 can take longer than 16.
 """
 _BATCHES_S = 5.0
-"""Seconds for two passes over them."""
+"""Seconds for two passes. The second is over batches that take long, which each pass evaluates once."""
 _CATCH_UP_N = 16
 """Tokens of the batch by which catching up is priced."""
 _VERIFIED_N = 4
@@ -230,10 +230,11 @@ def measure_costs(
     batches = [batch for batch in _BATCHES if batch <= min(largest, len(prompt))]
     progress.plan(_batches_weight(batches, plain.total_s) + _rest_weight(len(drafters)))
     batches_s = _batches_s(target, prompt, batches, of if remote else _once_or_least_s, between, progress)
-    if not remote:
+    again = [batch for batch in batches if batches_s.get(batch, 0.0) >= _LONG_S]
+    if again and not remote:
         # A slow moment of the machine, which may last for seconds, makes no size look dear.
-        progress.plan(_passes_weight(batches_s) / 2 + _rest_weight(len(drafters)))
-        again_s = _batches_s(target, prompt, batches[: len(batches_s) - 1], _once_or_least_s, between, progress)
+        progress.plan(_passes_weight((1, *again)) / 2 + _rest_weight(len(drafters)))
+        again_s = _batches_s(target, prompt, again, _once_or_least_s, between, progress)
         batches_s = {batch: min(spent_s, again_s.get(batch, spent_s)) for batch, spent_s in batches_s.items()}
     rounds_s = {batch: plain.host_s + seconds for batch, seconds in batches_s.items()}
     rollback_s = 0.0
