@@ -123,7 +123,7 @@ class ServedPairs:
 
 @contextmanager
 def _unless_wrong() -> Iterator[None]:
-    """Where a file is being written, or wrong, what counted before still does, and the log says why."""
+    """Leave what counted before where a file is being written, or wrong; the log says why."""
     try:
         yield
     except LocalSpecError as error:

@@ -99,9 +99,8 @@ def write_page(path: Path, text: str) -> None:
     """
     with explaining(OutputError, f"Metrics cannot be written to {path}", "choose another file"):
         if is_stream(path):
-            handle = os.open(
-                path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK
-            )  # a pipe that nobody reads is not waited for
+            # A pipe that nobody reads is not waited for.
+            handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK)
             os.set_blocking(handle, True)
             with os.fdopen(handle, "a", encoding="utf-8") as stream:
                 stream.write(text)
