@@ -115,7 +115,8 @@ def read(model: TunableModel, prompt: Sequence[int], progress: MeasuringProgress
     """Evaluate all of the prompt but its last token, piece by piece. Raises Cancelled."""
     if not model.forgets_freely:
         return  # it could not go back to where measuring begins
-    for start, end in pairwise((0, *range(_FIRST_PIECE_N, len(prompt) - 1, _PIECE_N), len(prompt) - 1)):
+    last = len(prompt) - 1
+    for start, end in pairwise(sorted({0, *range(_FIRST_PIECE_N, last, _PIECE_N), last})):
         progress.begin("a test text", batch_weight(end - start))
         model.logits(prompt[:end], 0)
 

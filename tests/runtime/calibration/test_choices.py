@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from localspec.runtime.calibration import choose_context, choose_threads
+from localspec.runtime.calibration import choose_context, choose_threads, read
 from localspec.runtime.calibration_file import CalibrationFile
 from localspec.runtime.measuring_progress import MeasuringProgress
 from localspec.runtime.tuning import Tuning
@@ -93,6 +93,14 @@ def test_a_machine_whose_speed_wanders_hardly_chooses_the_context(clock: Clock, 
 @pytest.mark.parametrize("several_s", [0.95, 1.05])
 def test_a_near_tie_keeps_the_context_for_short_texts(clock: Clock, several_s: float) -> None:
     assert keeps_short_context(clock, several_s, repeat(0.1))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 24])
+def test_a_prompt_is_read_up_to_its_last_token(clock: Clock, n: int) -> None:
+    """What is left would be read by the first evaluation, which is timed."""
+    target = model(clock, stairs)
+    read(target, PROMPT[:n], MeasuringProgress())
+    assert target.evaluated_n == n - 1
 
 
 def test_a_slow_model_is_measured_once_in_each_context(clock: Clock) -> None:
