@@ -14,39 +14,27 @@ import localspec
 HEAVY = ("llama_cpp", "llguidance", "textual", "numpy", "huggingface_hub", "jinja2")
 
 
-def loaded_after(statement: str) -> set[str]:
-    """Which heavy packages a fresh interpreter has loaded after ``statement``."""
-    code = f"{statement}\nimport sys\nprint(*[name for name in {HEAVY!r} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
+LIGHT = (
+    "localspec, localspec.cli, localspec.models.pairs, localspec.runtime.load, localspec.runtime.messages, "
+    "localspec.runtime.worker.client"
+)
 
 
 @pytest.mark.parametrize(
-    ("statement", "allowed"),
-    [
-        ("import localspec", set()),
-        ("import localspec.cli", set()),
-        ("import localspec.models.pairs", set()),
-        ("import localspec.runtime.load", set()),
-        ("import localspec.runtime.worker.client", set()),
-        ("import localspec.engine.loop", {"numpy"}),
-        ("import localspec.tui.app", {"textual"}),
-    ],
+    ("modules", "allowed"),
+    [(LIGHT, set()), ("localspec.engine.loop", {"numpy"}), ("localspec.tui.app", {"textual"})],
+    ids=["light", "engine", "screen"],
 )
-def test_an_import_loads_no_more_than_it_needs(statement: str, allowed: set[str]) -> None:
-    """The native library above all stays out of every process that does not decode."""
-    assert loaded_after(statement) <= allowed
-
-
-def test_importing_changes_nothing(tmp_path: object) -> None:
-    """No file appears and no output is written when the package is imported."""
-    code = """if True:
-        import localspec.cli, localspec.runtime.load, localspec.runtime.messages
-        import localspec.models.pairs, localspec.runtime.worker.client
-    """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=str(tmp_path))
-    assert done.stdout == ""
+def test_an_import_loads_no_more_than_it_needs_and_changes_nothing(
+    modules: str, allowed: set[str], tmp_path: Path
+) -> None:
+    """The native library above all stays out of every process that does not decode. No file and no output appear."""
+    code = f"import {modules}, sys\nprint(*[name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    (loaded,) = done.stdout.splitlines()
+    assert set(loaded.split()) <= allowed
     assert done.stderr == ""
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_of_the_binding_only_these_modules_are_used() -> None:

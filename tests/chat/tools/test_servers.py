@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import re
@@ -10,9 +11,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
-from contextlib import closing, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -264,18 +265,49 @@ def test_whoever_waits_for_a_server_does_not_wait_on_when_all_are_ended(tmp_path
         toolbox.wait()
 
 
-@pytest.mark.parametrize("timeout_s", [600.0, 3.0], ids=["while it starts", "after it was given up on"])
-def test_a_server_that_will_not_end_is_ended_by_force(timeout_s: float, tmp_path: Path) -> None:
+def timeout_once(holds: Callable[[], object]) -> Callable[[float], AbstractAsyncContextManager[None]]:
+    """In place of ``asyncio.timeout``: time is up as soon as something holds, however many seconds are given."""
+
+    @asynccontextmanager
+    async def timeout(seconds: float) -> AsyncIterator[None]:
+        async def watch() -> None:
+            while not holds():
+                await asyncio.sleep(0.005)
+            limit.reschedule(0)
+
+        async with asyncio.timeout(None) as limit:
+            watching = asyncio.create_task(watch())
+            try:
+                yield
+            finally:
+                watching.cancel()
+
+    return timeout
+
+
+@pytest.mark.parametrize("given_up", [False, True], ids=["while it starts", "after it was given up on"])
+def test_a_server_that_will_not_end_is_ended_by_force(
+    given_up: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No process of it is left when the toolbox is closed."""
     notes = tmp_path / "notes"
+
+    def begun() -> bool:
+        return notes.exists() and bool(notes.read_text())
+
+    if given_up:
+        hurried = SimpleNamespace(**{**vars(asyncio), "timeout": timeout_once(begun)})
+        monkeypatch.setattr("localspec.chat.tools.servers.asyncio", hurried)
+        for name in ("PROCESS_TERMINATION_TIMEOUT", "FORCE_KILL_TIMEOUT"):
+            monkeypatch.setattr(f"mcp.client.stdio.{name}", 0.1)
     with closing(Toolbox()) as toolbox:
-        toolbox.choose(ToolChoice(mcp=("tests",), call_timeout=timeout_s), {"tests": server("deaf", notes)})
+        toolbox.choose(ToolChoice(mcp=("tests",), call_timeout=600.0), {"tests": server("deaf", notes)})
         toolbox.prepare()
-        while not notes.exists() or not notes.read_text():
-            assert not toolbox.ready
-        if timeout_s < 600:
+        if given_up:
             toolbox.wait()
             assert "it gave no answer in time" in toolbox.troubles[0]
+        while not begun():
+            assert not toolbox.ready
     with notes.open() as held:
         deadline_s = time.monotonic() + 60
         while time.monotonic() < deadline_s:
