@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
+from localspec.base.amounts import number_of
 from localspec.engine.costs import Costs
 from localspec.engine.drafter import CERTAIN, Favourite, NextProposal
 from localspec.engine.drafting import DrafterQuery, Plan
@@ -272,7 +273,8 @@ class _AdaptivePlan:
         """The proposals so far, the chance that all are accepted, and the reason why there are no more."""
         if not self._proposed_n:
             return f"no proposals: {self.reason}"
-        text = f"{self._proposed_n} proposals, all accepted with {self._survival:.0%}"
+        accepted = "accepted" if self._proposed_n == 1 else "all accepted"
+        text = f"{number_of(self._proposed_n, 'proposal')}, {accepted} with {self._survival:.0%}"
         return f"{text}: {self.reason}" if self.reason else text
 
     def should_query(self, drafter: str, lag: int, best: float) -> bool:

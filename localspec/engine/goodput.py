@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TypeAlias
 
+from localspec.base.amounts import number_of
 from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.drafter import CERTAIN, NextProposal
@@ -337,4 +338,4 @@ class SharedPlan:
 
     def _say(self, reason: str, share: Share) -> None:
         told = f": {reason}" if reason else ""
-        self.why = f"{self.proposed_n} proposals{told}, at {share.tokens_per_s:.0f} tokens a second of all"
+        self.why = f"{number_of(self.proposed_n, 'proposal')}{told}, at {share.tokens_per_s:.0f} tokens a second of all"

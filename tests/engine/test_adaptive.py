@@ -500,6 +500,18 @@ def test_every_plan_says_why() -> None:
         assert policy.explain()
 
 
+@pytest.mark.parametrize(
+    ("n", "said"), [(1, "1 proposal, accepted with 90%"), (2, "2 proposals, all accepted with 81%")]
+)
+def test_a_plan_says_how_many_proposals_it_has(n: int, said: str) -> None:
+    policy = World(FLAT, [0.9]).policy()
+    plan = policy.plan(n)
+    for _ in range(n):
+        assert plan.should_query("draft", 1, 0.0)
+        assert plan.should_propose(0.9)
+    assert policy.explain().partition(":")[0] == said
+
+
 def test_a_plan_is_as_deep_as_there_is_room_and_a_price() -> None:
     policy = World(FLAT, [0.9]).policy()
     assert [policy.plan(room).limit for room in (0, 3, DEEPEST, 100)] == [0, 3, DEEPEST, DEEPEST]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from localspec.base.amounts import number_of
 from localspec.engine.events import Origin, Round
 from localspec.insight.losslessness.check import Check, CheckOutcome
 from localspec.insight.losslessness.subject import Answer
@@ -62,7 +63,7 @@ def _fault(round_: Round, last: bool) -> str | None:
     if any(origin is not Origin.ACCEPTED for origin in origins[:-1]):
         return "a token of the target's own is not the last"
     if round_.proposed_n > round_.depth:
-        return f"{round_.proposed_n} proposals at depth {round_.depth}"
+        return f"{number_of(round_.proposed_n, 'proposal')} at depth {round_.depth}"
     if origins[-1] is Origin.ACCEPTED:
         return None if last else "no token of the target's own follows the accepted ones (bonus or correction)"
     expected = Origin.CORRECTED if round_.rejected else Origin.BONUS if round_.accepted_n else Origin.PLAIN
