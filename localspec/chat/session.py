@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import count
 
-from localspec.base.errors import LocalSpecError, ReplyStoppedError, error_from_code
+from localspec.base.errors import LocalSpecError, ReplyStoppedError, UsageError, error_from_code
 from localspec.chat.active_reply import ActiveReply
 from localspec.chat.changes import (
     Began,
@@ -269,6 +269,18 @@ class ChatSession(ChatCore):
         if self.tool_use.chain is not None:
             self.tool_use.chain.decide(approval)
             self._changes.append(Called(self.tool_use.chain.turn))
+
+    def check_runs(self, what: str) -> None:
+        """Raise UsageError if a race or a comparison, called ``what``, cannot be run now.
+
+        A check of replies would not see what it writes.
+        """
+        if self.phase is not Phase.IDLE or not self.free:
+            raise UsageError("The engine is busy.", f"Begin the {what} when it is done.")
+        if self.chat_config.outlets.reply_check is not None:
+            raise UsageError(
+                f"A {what} would show text that reply_check has not seen.", "Take that out of the settings first."
+            )
 
     def begin_race(self, prompt: tuple[Message, ...] | str, options: ReplyOptions, seed: int) -> Race:
         """Have a message answered twice, outside the conversation. The engine must be idle."""

@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 
 from localspec.base.errors import UsageError
 from localspec.chat.comparison import named_pairs
+from localspec.runtime.chat_config import Outlets
 from localspec.runtime.messages import Message, Role
 from localspec.runtime.worker.messages import Cancel, Failed, Loaded
 from localspec.tui.app import ChatApp
@@ -30,6 +31,7 @@ from tests.tui.support import (
     asked,
     chat,
     notice_text,
+    prompt_of,
     ready,
     rounds_of,
     send,
@@ -198,6 +200,27 @@ async def test_a_comparison_that_cannot_be(engine: FakeEngine, app: ChatApp, tex
         await ready(pilot, engine)
         await send(pilot, f"/compare {text}")
         await wait_until(pilot, lambda: why in notice_text(pilot))
+        assert not loads(engine)
+        assert prompt_of(pilot).text == f"/compare {text}".strip() * bool(text), "what was written is not lost"
+
+
+@pytest.mark.parametrize("command", ["/race", f"/compare {HERE.id}"])
+async def test_nothing_runs_beside_a_reply_or_past_its_check(engine: FakeEngine, app: ChatApp, command: str) -> None:
+    """A check of replies sees neither races nor comparisons. What was written stays in the prompt."""
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, "Why?")
+        await wait_until(pilot, lambda: engine.prompts)
+        await send(pilot, f"{command} And why not?")
+        await wait_until(pilot, lambda: "The engine is busy." in notice_text(pilot))
+        assert prompt_of(pilot).text == f"{command} And why not?"
+        await answer(pilot, engine, 0, "First.")
+        slot = session(pilot)._slot
+        slot.chat_config = replace(slot.chat_config, outlets=Outlets(reply_check="./check.sh"))
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: "text that reply_check has not seen" in notice_text(pilot))
+        assert prompt_of(pilot).text == f"{command} And why not?"
+        assert len(engine.prompts) == 1
         assert not loads(engine)
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from localspec.base.errors import CapacityError, NotFoundError
+from localspec.base.errors import CapacityError, NotFoundError, UsageError
 from localspec.chat.commands.watching import COMPARE
 from localspec.chat.comparison import named_pairs
-from localspec.chat.pair_slot import Phase
 from localspec.chat.race import Lane
 from localspec.chat.settings.controller import SettingsController
 from localspec.models.pairs.description import PairDescription
@@ -21,9 +20,6 @@ from localspec.tui.keys.handling import handles
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.race import RaceScreen
 from localspec.tui.tokens.palette import Palette
-
-_BUSY = "The engine is busy; compare when it is done."
-_NO_MESSAGE = "There is no message to compare with yet. Write one behind the pairs: /compare PAIR PAIR MESSAGE."
 
 
 class ComparisonController:
@@ -50,17 +46,19 @@ class ComparisonController:
         self._with_files = with_files
 
     @handles(COMPARE)
-    async def compare(self, text: str = "") -> str:
+    async def compare(self, text: str = "") -> None:
         """Answer a message with each of the named pairs. Raises LocalSpecError."""
         found = {pair.id: pair for pair in await asyncio.to_thread(self._pairs.library.world.judged)}
         ids, message = named_pairs(text, found, self._session.chat_config.pair_id)
         message = self._with_files(message) if message else ""
         chat_configs = [await self._config(found[each]) for each in ids]
-        if self._session.phase is not Phase.IDLE or not self._session.free:
-            return _BUSY
+        self._session.check_runs("comparison")
         prompt = self._to_answer(message)
         if prompt is None:
-            return _NO_MESSAGE
+            raise UsageError(
+                "There is no message to compare with yet.",
+                "Write one behind the pairs: /compare PAIR PAIR MESSAGE.",
+            )
         comparison = self._session.comparisons.begin(prompt, chat_configs)
 
         def close(lane: Lane | None) -> None:
@@ -74,7 +72,6 @@ class ComparisonController:
 
         self._turns.transcript.app.push_screen(RaceScreen(comparison, self._palette), close)
         self._wake()
-        return ""
 
     async def _config(self, pair: PairDescription) -> ChatConfig:
         """The configuration of a pair. Raises NotFoundError if it is not here, CapacityError if it is too large."""

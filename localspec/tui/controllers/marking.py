@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from textual.app import App
 
+from localspec.base.errors import UsageError
 from localspec.chat.changes import Change, Ended, TokensLearned, Wrote
 from localspec.chat.commands import watching
 from localspec.chat.commands.command import Command
-from localspec.chat.pair_slot import Phase
 from localspec.chat.status import format_note
 from localspec.chat.tokens.marking import GHOSTS, GhostMode, MarkMode, ReplyFormat
 from localspec.chat.turn import Turn
@@ -125,13 +125,10 @@ class MarkingController:
 
     @handles(watching.RACE)
     def race(self, text: str = "") -> str:
-        """Answer this text, or the latest message again, with speculation and without."""
-        if self._session.phase is not Phase.IDLE or self._session.current is not None:
-            return "The engine is busy; race when it is done."
-        if self._session.chat_config.outlets.reply_check is not None:
-            return "A race would show text that reply_check has not seen; take that out of the settings to race."
+        """Answer this text, or the latest message again, with speculation and without. Raises UsageError."""
+        self._session.check_runs("race")
         if (unable := self._text_alone()) is not None:
-            return f"{unable}, and cannot be asked for it without guesses, so there is no race."
+            raise UsageError(f"{unable}, and cannot be asked for it without guesses, so there is no race.")
         last, chat_config = self._session.last, self._session.chat_config
         prompt: tuple[Message, ...] | str
         if text:
