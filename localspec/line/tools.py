@@ -69,7 +69,7 @@ def tools(state: State, argument: str) -> None:
     said = []
     if argument:
         config = browser.switch(argument)
-        said.append(visible_line(browser.sentence(argument)))
+        said.append(visible_line(browser.sentence(argument, settings.overrides)))
     chat.adopt(settings.resolve(config, chat.stored.settings), keep_system=True)
     chat.tool_use.reach(chat.chat_config)
     chat.tool_use.toolbox.wait(patiently=state.ask is None)

@@ -212,6 +212,7 @@ def test_run_makes_the_calls_of_tools_that_the_command_line_names(localspec: Loc
     named = localspec("run", "--tool", "list_files", "--tool-folder", str(tmp_path), "x", world=CallingWorld())
     assert named.code == 0, named.err
     assert "Call of list_files, with" in named.err
+    assert "Call of get_time, without arguments" in named.err
     assert "Done: " in named.err
     assert "Failed: There is no tool get_time." in named.err
     assert named.out == "I look.\nWell then.\n"
@@ -265,6 +266,7 @@ def test_the_line_mode_makes_calls_and_lists_tools(localspec: Localspec) -> None
     found = events(ran.out)
     assert [event["event"] for event in found].count("tool_result") == 2
     assert read_config().values["tools.tool"] == ("get_time",)
+    assert "get_time is on in the settings file; this chat has the tools" in str(found[0]["text"])
     assert found[-1]["event"] == "error"
     assert "There is no tool nothing." in str(found[-1]["message"])
 

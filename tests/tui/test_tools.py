@@ -307,6 +307,11 @@ def test_the_list_tells_what_the_command_line_has_switched_on() -> None:
         use.toolbox.choose(ToolChoice(mcp=chosen), config.servers)
         row = ToolBrowser(use, config, "").rows[-1]
         assert (row.id, row.on, row.note) == ("notes", on, note)
+    use.toolbox.choose(ToolChoice(tool=("get_time",)), config.servers)
+    configure('[tools]\ntool = ["calculate"]\n')
+    time, _, calculate, *_ = ToolBrowser(use, read_config(), "").rows
+    assert (time.on, time.note) == (False, "on from the command line · needs no approval")
+    assert (calculate.on, calculate.note.partition(" · ")[0]) == (True, note)
 
 
 class Leaving(Known):

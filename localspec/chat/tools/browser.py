@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from localspec.base.amounts import number_of
@@ -11,7 +11,7 @@ from localspec.chat.tools.approvals import Approval
 from localspec.chat.tools.offered import OfferedTool
 from localspec.chat.tools.own import OWN_TOOLS
 from localspec.chat.tools.use import ToolUse
-from localspec.config import Config, setting
+from localspec.config import Config, Setting, setting
 from localspec.config.file import write_value
 from localspec.config.servers import McpServer
 
@@ -68,7 +68,7 @@ class ToolBrowser:
         row = next((row for row in self.rows if row.id == name), None)
         if row is None:
             raise NotFoundError(f"There is no tool {name}.", "/tools lists all; `localspec mcp add` adds servers.")
-        tools, servers = set(self._chosen("tool")), set(self._chosen("mcp"))
+        tools, servers = set(self._chosen(_TOOL)), set(self._chosen(_MCP))
         server = name.partition(".")[0] if row.within else ""
         if name in self._config.servers:
             servers ^= {name}
@@ -82,13 +82,16 @@ class ToolBrowser:
         self._config = write_value(_TOOL, tuple(sorted(tools)) or None)
         return self._config
 
-    def sentence(self, name: str) -> str:
+    def sentence(self, name: str, overrides: Collection[str]) -> str:
         """A sentence about the switch of a tool or a server, to be made before the servers are reached again.
 
         A server ends when the last of its tools is switched off, and its tools then have no rows any more.
+        ``overrides`` are the keys of the settings that the command line beats.
         """
-        on = any(row.on for row in self.rows if row.id == name)
-        return f"{name} is {'on' if on else 'off'} from the next message on."
+        on = "on" if any(row.on for row in self.rows if row.id == name) else "off"
+        if (_MCP if name in self._config.servers else _TOOL).key in overrides:
+            return f"{name} is {on} in the settings file; this chat has the tools that the command line names."
+        return f"{name} is {on} from the next message on."
 
     def ask_again(self, name: str) -> None:
         """Forget the approval of a tool, or of all tools of a server."""
@@ -96,17 +99,20 @@ class ToolBrowser:
             if name in (tool.full_name, tool.server):
                 self._use.approvals.forget(tool)
 
-    def _chosen(self, key: str) -> tuple[str, ...]:
-        value = self._config.values.get(setting(key).name, ())
+    def _chosen(self, named: Setting) -> tuple[str, ...]:
+        value = self._config.values.get(named.name, ())
         return value if isinstance(value, tuple) else (str(value),)
 
     def _own(self) -> Iterator[ToolRow]:
-        chosen = self._chosen("tool")
+        chosen, wanted = self._chosen(_TOOL), self._use.toolbox.wanted_tools
         for tool in (own.offered for own in OWN_TOOLS.values()):
-            yield ToolRow(tool.full_name, tool.full_name in chosen, _on_one_line(tool), self._note(tool))
+            name = tool.full_name
+            elsewhere = _elsewhere(name in chosen, name in wanted) if name not in self._use.lent else ""
+            note = " · ".join(filter(None, (elsewhere, self._note(tool))))
+            yield ToolRow(name, name in chosen, _on_one_line(tool), note)
 
     def _of(self, server: McpServer) -> Iterator[ToolRow]:
-        whole, chosen = server.name in self._chosen("mcp"), self._chosen("tool")
+        whole, chosen = server.name in self._chosen(_MCP), self._chosen(_TOOL)
         tools = [tool for tool in self._use.toolbox.known if tool.server == server.name]
         on = {tool.full_name for tool in tools if whole or tool.full_name in chosen}
         in_file = whole or any(name.startswith(f"{server.name}.") for name in chosen)
@@ -115,13 +121,10 @@ class ToolBrowser:
         note = f"{some}{number_of(len(tools), 'tool')}" if runs else ""
         if left_out_n := self._use.toolbox.left_out_n(server.name):
             note = ", ".join(filter(None, (note, f"{left_out_n} left out for name, length or number")))
-        wanted = server.name in self._use.toolbox.wanted_servers
-        if wanted and not in_file:
-            note = " · ".join(filter(None, ("on from the command line", note)))
-        elif in_file and not wanted:
-            note = "not in this chat: the command line chose others"
-        elif in_file and not runs:
+        elsewhere = _elsewhere(in_file, server.name in self._use.toolbox.wanted_servers)
+        if in_file and not (elsewhere or runs):
             note = "not reached yet; each message tries again"
+        note = " · ".join(filter(None, (elsewhere, note)))
         yield ToolRow(server.name, whole, server.place, note)
         for tool in tools:
             yield ToolRow(tool.full_name, tool.full_name in on, _on_one_line(tool), self._note(tool), within=True)
@@ -129,6 +132,13 @@ class ToolBrowser:
     def _note(self, tool: OfferedTool) -> str:
         approval = self._use.approvals.approval(tool, self._conversation)
         return _FREE if tool.harmless and approval is Approval.ALWAYS else _WORDS[approval]
+
+
+def _elsewhere(in_file: bool, wanted: bool) -> str:
+    """A note where the tools of this chat are not those of the settings file."""
+    if wanted and not in_file:
+        return "on from the command line"
+    return "not in this chat: the command line chose others" if in_file and not wanted else ""
 
 
 def _on_one_line(tool: OfferedTool) -> str:

@@ -129,6 +129,11 @@ class Toolbox:
             self._offer()
 
     @property
+    def wanted_tools(self) -> tuple[str, ...]:
+        """The tools that were chosen by name."""
+        return self._choice.tool
+
+    @property
     def wanted_servers(self) -> tuple[str, ...]:
         """The servers that the chosen tools come from."""
         of_tools = (name.partition(".")[0] for name in self._choice.tool if "." in name)

@@ -8,6 +8,7 @@ from typing import Any
 from localspec.base.visible import visible, visible_line
 from localspec.chat.compose.attachment import without_files
 from localspec.chat.tools.chain import ActiveCall, CallState
+from localspec.runtime.messages import ToolCall
 
 _SHOWN_CHARS = 600
 """The longest part of a result that is shown; the conversation has all of it."""
@@ -27,7 +28,13 @@ def called(call: ActiveCall) -> str:
     if not call.call.name:
         return UNREADABLE
     server = f" of the server {call.tool.server}" if call.tool is not None and call.tool.server else ""
-    return visible_line(f"Call of {call.call.name}{server}, with {call.call.arguments}")
+    given = arguments_of(call.call)
+    return visible_line(f"Call of {call.call.name}{server}, {f'with {given}' if given else 'without arguments'}")
+
+
+def arguments_of(call: ToolCall) -> str:
+    """The arguments of a call as the model wrote them; empty if there are none."""
+    return call.arguments if "".join(call.arguments.split()) != "{}" else ""
 
 
 def result_text(result: str) -> str:

@@ -144,7 +144,7 @@ class CallController:
         if name:
             browser = ToolBrowser(self._session.tool_use, read_config(), conversation)
             config = browser.switch(name)
-            said = browser.sentence(name)
+            said = browser.sentence(name, self._settings.settings.overrides)
             self._apply(config)
             self._turns.say(said)
             return

@@ -10,7 +10,7 @@ from textual.widgets import Static
 
 from localspec.base.visible import shortened, visible, visible_line
 from localspec.chat.tools.chain import ActiveCall
-from localspec.chat.tools.wording import STATES, UNREADABLE, result_text
+from localspec.chat.tools.wording import STATES, UNREADABLE, arguments_of, result_text
 from localspec.store import Node
 
 _SHOWN_CHARS = 4_000
@@ -39,7 +39,7 @@ class CallsView(Static):
     def show(self, calls: Sequence[ActiveCall]) -> None:
         """Draw the calls as far as they are."""
         self._rows = [
-            (each.call.name, each.call.arguments, STATES.get(each.state, ""), result_text(each.result))
+            (each.call.name, arguments_of(each.call), STATES.get(each.state, ""), result_text(each.result))
             for each in calls
         ]
         self._draw()
@@ -68,7 +68,7 @@ class CallsView(Static):
     def _lines(self) -> Iterator[str]:
         width = max(20, self.size.width or 70)
         for name, arguments, state, result in self._rows:
-            call = f"{name} {arguments}" if name else UNREADABLE
+            call = f"{name} {arguments}".rstrip() if name else UNREADABLE
             if self._unfolded:
                 cut = result if len(result) <= _SHOWN_CHARS else f"{result[:_SHOWN_CHARS]}…"
                 yield visible_line(f"▾ {call}")
@@ -81,7 +81,7 @@ class CallsView(Static):
 
 def _rows(results: Sequence[Node]) -> list[tuple[str, str, str, str]]:
     return [
-        (node.call.name, node.call.arguments, "", result_text(node.content))
+        (node.call.name, arguments_of(node.call), "", result_text(node.content))
         for node in results
         if node.call is not None
     ]

@@ -15,6 +15,7 @@ from localspec.base.visible import visible, visible_line
 from localspec.chat.commands import places
 from localspec.chat.tools.approvals import Approval
 from localspec.chat.tools.chain import ActiveCall
+from localspec.chat.tools.wording import arguments_of
 from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.keys.handling import handles
 from localspec.tui.screens.layouts import ChoiceList, DialogBox, DialogScreen
@@ -63,7 +64,7 @@ class ApprovalScreen(DialogScreen[Approval | None]):
             if self._call.changed:
                 yield Static(Content("It has changed since you allowed it always."), classes="dialog-quiet")
             with self._arguments:
-                yield Static(Content(visible(self._call.call.arguments)))
+                yield Static(Content(visible(arguments_of(self._call.call) or "It has no arguments.")))
             yield self._list
             yield KeyRow(id="approval-keys")
 
