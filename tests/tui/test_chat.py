@@ -19,11 +19,13 @@ from localspec.engine.events import FinishReason, Origin, Round
 from localspec.runtime.worker.messages import Cancel, Load
 from localspec.tui.conversation.page import Page
 from localspec.tui.conversation.transcript import Transcript
+from localspec.tui.prompt.completion import CompletionList
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.help import HelpScreen
 from localspec.tui.tokens.token_view import TokenView
 from localspec.tui.widgets.notice import Notice
 from localspec.tui.widgets.welcome import TOUR_EXAMPLES, Welcome
+from tests.tui.cells import text
 from tests.tui.support import (
     LAUNCH,
     Clock,
@@ -34,8 +36,10 @@ from tests.tui.support import (
     make_app,
     make_round,
     notice_text,
+    prompt_of,
     ready,
     rounds_of,
+    say,
     send,
     session,
     shown,
@@ -518,6 +522,39 @@ async def test_a_narrower_screen_wraps_again() -> None:
         await wait_until(pilot, lambda: view.size.height > wide)
         assert "".join(line.text for line in view._layout.lines) == "word " * 60
         assert all(len(line.text.rstrip()) <= view.size.width for line in view._layout.lines)
+
+
+async def test_what_floats_fits_a_screen_that_becomes_lower() -> None:
+    """The list above the prompt and a long notice, at once and not only with the next key."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(60, 24)) as pilot:
+        await ready(pilot, engine)
+        prompt = prompt_of(pilot)
+        await pilot.press("/")
+        offers, notice = prompt.query_one(CompletionList), chat(pilot).query_one("#notice-long")
+        await wait_until(pilot, lambda: offers.region.height == 9)
+        chat(pilot).say("There is more to say. " * 20)
+        await wait_until(pilot, lambda: notice.region.height > 6)
+        await pilot.resize_terminal(60, 9)
+        await wait_until(pilot, lambda: offers.region.height == prompt.region.y)
+        await wait_until(pilot, lambda: notice.region.y == 0)
+        assert offers.region.y == 0
+
+
+async def test_the_rows_of_a_long_question_begin_below_each_other() -> None:
+    """And its sign is not copied with it."""
+    engine = FakeEngine()
+    question = f"Why {'is that so ' * 10}?\nWhy?"
+    async with make_app(engine).run_test(size=(60, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, question, "So.")
+        rows = [line for line in text(pilot.app).splitlines() if "hy" in line or "that" in line]
+        assert len(rows) > 3
+        assert {row[:4] for row in rows} == {"  › ", "    "}
+        assert all(row[4] != " " for row in rows)
+        copied = views(pilot)[0].prompt_row.get_selection(_everything())
+        assert copied is not None
+        assert copied[0] == question
 
 
 def _everything() -> Any:

@@ -19,7 +19,7 @@ class SummaryView(TurnView):
     """Unfolded while it is written, then folded."""
 
     DEFAULT_CSS = """
-    SummaryView .prompt { text-style: none; color: $quiet; }
+    SummaryView .asked { text-style: none; color: $quiet; }
     SummaryView.-folded ReplyView { display: none; }
     """
 
@@ -35,9 +35,13 @@ class SummaryView(TurnView):
         self.draw_question()
 
     def on_click(self, event: events.Click) -> None:
-        if event.widget is self.prompt_row and self.prompt_row.text_selection is None:
+        if event.widget in (self._mark, self.prompt_row) and self.prompt_row.text_selection is None:
             event.stop()
             self.unfold()
+
+    @property
+    def sign(self) -> str:
+        return super().sign if self.has_class("-selected") else "▸" if self.has_class("-folded") else "▾"
 
     def _asked(self) -> Content:
         n = self.turn.stands_for_n
@@ -45,9 +49,7 @@ class SummaryView(TurnView):
         turns = "1 turn" if n == 1 else f"{n:,} turns"
         if self.turn.summary_request is not None:
             stops = f"; {stop} stops it, and nothing changes" if stop else ""
-            return Content.assemble(("▾ ", "$accent"), f"summarising {turns}{stops}")
-        folded = self.has_class("-folded")
-        mark = "▶ " if self.has_class("-selected") else "▸ " if folded else "▾ "
+            return Content(f"summarising {turns}{stops}")
         ways = f"{unfold} or a click" if unfold else "a click"
-        hint = "" if not folded else f"  {ways} shows the summary, /undo brings {'it' if n == 1 else 'them'} back"
-        return Content.assemble((mark, "$accent"), (f"{turns} summarised", "$foreground bold"), hint)
+        hint = f"  {ways} shows the summary, /undo brings {'it' if n == 1 else 'them'} back"
+        return Content.assemble((f"{turns} summarised", "$foreground bold"), hint if self.has_class("-folded") else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from textual.app import ComposeResult
-from textual.containers import VerticalGroup
+from textual.containers import HorizontalGroup, VerticalGroup
 from textual.content import Content
 from textual.widgets import Static
 
@@ -26,22 +26,30 @@ PROMPT_ROWS = 20
 """The longest message that is shown whole, in lines."""
 
 
+class Mark(Static):
+    """The sign before a message, which is not copied with it."""
+
+    ALLOW_SELECT = False
+
+
 class TurnView(VerticalGroup, SingleLayoutPane):
     """A turn on screen, made as the turn is now and changed as it goes on."""
 
     DEFAULT_CSS = """
     TurnView { padding: 0 2; margin: 1 0 0 0; }
-    TurnView .prompt { text-style: bold; }
+    TurnView .asked { text-style: bold; }
+    TurnView .mark { width: 2; color: $accent; }
+    TurnView .prompt { width: 1fr; }
     TurnView Pictures { margin: 0 0 0 2; }
     TurnView ReplyView { margin: 1 0 0 2; }
     TurnView .files { color: $quiet; margin: 0 0 1 2; }
     TurnView .note { color: $quiet; margin: 1 0 0 2; display: none; }
     TurnView .error { color: $error; margin: 1 0 0 2; display: none; }
-    TurnView.-queued .prompt { text-style: dim; }
+    TurnView.-queued .asked { text-style: dim; }
     TurnView.-queued ReplyView, TurnView.-silent ReplyView { display: none; }
-    TurnView.-unasked .prompt { display: none; }
+    TurnView.-unasked .asked { display: none; }
     TurnView.-unasked ReplyView { margin: 0 0 0 2; }
-    TurnView.-selected .prompt, TurnView.-selected.-unasked .note { background: $panel; }
+    TurnView.-selected .asked, TurnView.-selected.-unasked .note { background: $panel; }
     """
 
     def __init__(self, turn: Turn, palette: Callable[[], Palette], *, queued: bool = False) -> None:
@@ -57,6 +65,7 @@ class TurnView(VerticalGroup, SingleLayoutPane):
         self._files.display = False
         images = images_in(turn.prompt)
         self._pictures = Pictures(3, images) if images else None
+        self._mark = Mark(self.sign, classes="mark")
         self.prompt_row = Static(self._asked(), classes="prompt")
         self.calls = CallsView(turn.results)
         self.note = Note()
@@ -66,7 +75,9 @@ class TurnView(VerticalGroup, SingleLayoutPane):
         if self._pictures is not None:
             yield self._pictures
         yield self._files
-        yield self.prompt_row
+        with HorizontalGroup(classes="asked"):
+            yield self._mark
+            yield self.prompt_row
         yield self.reply
         yield self.calls
         yield self._error
@@ -93,6 +104,7 @@ class TurnView(VerticalGroup, SingleLayoutPane):
     def draw_question(self, version: str | None = None) -> None:
         """Draw the message, with its version (as 2/3) if there are others."""
         self._version = self._version if version is None else version
+        self._mark.update(self.sign, layout=False)
         self.prompt_row.update(self._asked())
 
     def fail(self, error: LocalSpecError) -> None:
@@ -102,11 +114,15 @@ class TurnView(VerticalGroup, SingleLayoutPane):
         )
         self._error.display = True
 
+    @property
+    def sign(self) -> str:
+        """The sign before the message; another shows that the turn is chosen."""
+        return "▶" if self.has_class("-selected") else "›"
+
     def _asked(self) -> Content:
         text = self.turn.shown or self.turn.prompt
         lines = text.split("\n")
         if len(lines) > PROMPT_ROWS:
             lines = [*lines[: PROMPT_ROWS - 1], f"… and {len(lines) - PROMPT_ROWS + 1} lines more"]
         aside = "   queued" if self.has_class("-queued") else f"   {self._version}" if self._version else ""
-        mark = "▶ " if self.has_class("-selected") else "› "
-        return Content.assemble((mark, "$accent"), "\n  ".join(lines), (aside, "$quiet not bold"))
+        return Content.assemble("\n".join(lines), (aside, "$quiet not bold"))

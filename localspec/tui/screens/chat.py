@@ -171,6 +171,9 @@ class ChatScreen(RowScreen[None], CommandTarget):
         self._replies.start()
         self._pause = AfterPause(self, WEIGH_AFTER_S, self._session.go_on)
 
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._foot.fit)
+
     def on_unmount(self) -> None:
         self._title.end()
         self._meaning.close()

@@ -58,6 +58,11 @@ class Foot(VerticalGroup):
         yield self._live
         yield self.hints
 
+    def fit(self) -> None:
+        """Fit what floats over the conversation to the rows that there are above."""
+        self._prompt.refresh_offers()
+        self._notice.fit()
+
     def draw(self, mode: MarkMode) -> None:
         """Draw the figures; ``mode`` is the mode in which tokens are marked."""
         self._live.show(live_state(self._session, self._controller.keymap.way(STOP), mode))

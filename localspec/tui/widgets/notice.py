@@ -54,7 +54,7 @@ class Notice(Horizontal):
         if text != self._said:
             self._said = text
             self._text.update(Content(text), layout=False)
-            self._make_room()
+            self.fit()
 
     def measure(self, text: str) -> None:
         """Say how full the context is."""
@@ -62,18 +62,18 @@ class Notice(Horizontal):
             same_width = len(text) == len(self._measured)
             self._measured = text
             self._meter.update(Content(text), layout=not same_width)
-            self._make_room()
-
-    def on_resize(self) -> None:
-        self._make_room()
+            self.fit()
 
     def cue(self, text: str) -> None:
         """Point the way back; an empty text takes the pointer away."""
         self._cued = text
         self._cue.update(Content(text))
-        self._make_room()
+        self.fit()
 
-    def _make_room(self) -> None:
+    def on_resize(self) -> None:
+        self.fit()
+
+    def fit(self) -> None:
         """The figure gives way to a sentence that would be cut off beside it, and the row to one longer than that."""
         room = self.content_size.width - (cell_len(self._cued) + _MARGIN_CELLS if self._cued else 0)
         fits = cell_len(self._said) + _MARGIN_CELLS + len(self._measured) <= room
