@@ -110,6 +110,7 @@ def test_keys_can_be_swapped() -> None:
     [
         ('stpo = "f21"', 2, "did you mean stop?"),
         ('stop = "ctrl+"', 2, "there is no key"),
+        ('stop = "f21,"', 2, "there is no key ''"),
         ('stop = "hyperdrive"', 2, "there is no key"),
         ('stop = "control+x"', 2, "there is no key"),
         ('stop = "ctrl+n"', 2, "Ctrl+N is the key of new already"),

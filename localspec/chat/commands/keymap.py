@@ -213,9 +213,7 @@ def _split(keys: str) -> list[str]:
 
 
 def _name(key: str) -> str:
-    *modifiers, last = (
-        key.split("+") if key not in ("+", "") and not key.endswith("++") else [*key[:-2].split("+"), "+"]
-    )
+    *modifiers, last = [*key[:-2].split("+"), "+"] if key == "+" or key.endswith("++") else key.split("+")
     modifiers = [modifier.lower() for modifier in modifiers if modifier]
     if not last or not set(modifiers) <= set(_MODIFIERS):
         raise _Refused(f"there is no key {key!r}; keys are written as ctrl+x, f5, pageup")
