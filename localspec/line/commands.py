@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -146,16 +146,18 @@ def file_commands() -> list[str]:
     return [command.form.name for command in commands() if "FILE" in command.form.argument]
 
 
-def values(state: State, name: str) -> list[str]:
-    """The words that may come first behind a command, also for completion; none where that is free text."""
+def values(state: State, name: str, named: Sequence[str]) -> list[str]:
+    """The words that may come behind a command and the words ``named`` there already; none where that is free text."""
     command = _find(name)
     match command.form.name if command is not None else "":
-        case "help":
+        case "help" if not named:
             return names()
-        case "marks":
+        case "marks" if not named:
             return list(Marks)
         case own:
-            return list(argument_values(own, state.chat.tool_use.toolbox))
+            found = argument_values(own, state.chat.tool_use.toolbox)
+            goes_on = not named or (own == "compare" and found.keys() >= set(named))
+            return [each for each in found if each not in named] if goes_on else []
 
 
 def no_such_command(word: str, argument: str = "") -> UsageError:

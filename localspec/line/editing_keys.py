@@ -20,11 +20,11 @@ def editing_keys(
     history: PromptHistory,
     commands: Sequence[str],
     file_commands: Sequence[str],
-    values: Callable[[str], Sequence[str]],
+    values: Callable[[str, Sequence[str]], Sequence[str]],
 ) -> Iterator[None]:
     """A context with readline set up; without effect if Python was built without readline.
 
-    ``values`` gives the words that may come first behind a command.
+    ``values`` gives the words that may come next behind a command and the words that follow it.
     """
     try:
         import readline
@@ -59,7 +59,10 @@ class _Completer:
     """Completes names of commands at the beginning of a line, and behind one files, or the words that it takes."""
 
     def __init__(
-        self, commands: Sequence[str], file_commands: Sequence[str], values: Callable[[str], Sequence[str]]
+        self,
+        commands: Sequence[str],
+        file_commands: Sequence[str],
+        values: Callable[[str, Sequence[str]], Sequence[str]],
     ) -> None:
         self._commands = [f"/{name}" for name in commands]
         self._file_commands = {f"/{name}" for name in file_commands}
@@ -80,7 +83,10 @@ class _Completer:
             return [f"{name} " for name in self._commands if word and name.startswith(word)]
         if before in self._file_commands:
             return _files(word)
-        return [each for each in self._values(before[1:]) if each.startswith(word)] if before.startswith("/") else []
+        if not before.startswith("/"):
+            return []
+        command, *named = before[1:].split() or [""]
+        return [each for each in self._values(command, named) if each.startswith(word)]
 
 
 def _files(word: str) -> list[str]:

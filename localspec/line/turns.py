@@ -60,7 +60,8 @@ def version(state: State, argument: str) -> None:
         state.output.say(f"This is reply {place} of {len(versions)}.", version=place, versions_n=len(versions))
         return
     if not argument.isdecimal() or not 0 < int(argument[:9]) <= len(versions):
-        raise NotFoundError(f"There is no version {argument}: there are {len(versions)}.", "/version NUMBER")
+        has = number_of(len(versions), "version")
+        raise NotFoundError(f"There is no version {argument}: this reply has {has}.", "/version NUMBER shows one.")
     chosen = versions[int(argument[:9]) - 1]
     state.chat.thread.show(chosen.id)
     shown = _replies_with(state, chosen)[-1]

@@ -41,7 +41,7 @@ def test_the_last_turn_begins_with_its_question(localspec: Localspec) -> None:
 
 def test_a_version_begins_with_the_reply_that_calls(localspec: Localspec) -> None:
     """The answers before and after /regenerate can both be shown, whatever was said after one of them."""
-    *_, said, first, again, other, back = answers(
+    *_, said, first, again, other, back, none = answers(
         localspec,
         "time?",
         "more?",
@@ -52,12 +52,14 @@ def test_a_version_begins_with_the_reply_that_calls(localspec: Localspec) -> Non
         "/version",
         "/version 2",
         "/version",
+        "/version 3",
     )
     assert (said["text"], said["versions_n"]) == ("This is reply 2 of 2.", 2)
     assert (first["text"], first["content"]) == ("Reply 1 of 2: Well then.", "Well then.")
     assert again["text"] == "This is reply 1 of 2."
     assert other["content"] == "Well then."
     assert back["text"] == "This is reply 2 of 2."
+    assert none["message"] == "There is no version 3: this reply has 2 versions."
 
 
 def test_a_reply_goes_on_from_results(localspec: Localspec) -> None:

@@ -190,14 +190,14 @@ def test_tab_completes_commands_files_and_values(start: Start, tmp_path: Path) -
 
 
 def test_files_are_named_in_what_is_typed(start: Start, tmp_path: Path) -> None:
-    """Also behind the pairs of a comparison. A name that no file has is only text."""
+    """Also behind the pairs of a comparison, which Tab completes. A name that no file has is only text."""
     note = tmp_path / "note.txt"
     note.write_text("read me", "utf-8")
     collect([write_tiny(tmp_path / "tiny.gguf", "llama")])
     terminal = start()
     terminal.type(f"/attach {note}\nwhat is in @{note}, my @friend and @{'x' * 300}?\n")
     terminal.wait_for("guesses accepted", PATIENCE_S)
-    terminal.type(f"/compare builtin tiny and in @{note}?\n")
+    terminal.type(f"/compare builtin ti\t and in @{note}?\n")
     terminal.wait_for("Each reply is a version", PATIENCE_S)
     terminal.type("/quit\n")
     assert ended(terminal) == 0
