@@ -141,3 +141,10 @@ def test_standard_input_beside_words(where: str, tmp_path: Path) -> None:
         ["sh", "-c", shell, "sh", *arguments], capture_output=True, text=True, check=True, timeout=PATIENCE_S
     )
     assert json.loads(done.stdout.splitlines()[0])["prompt_n"] == 1 + len(text.split())
+
+
+def test_nothing_is_loaded_where_ctrl_c_would_end_in_a_traceback() -> None:
+    """All imports of the entry point are behind its ``try``."""
+    code = "import sys; known = {*sys.modules}; import localspec.__main__; print(*sorted({*sys.modules} - known))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert (done.stdout, done.stderr) == ("localspec localspec.__main__\n", "")
