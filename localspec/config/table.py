@@ -385,7 +385,7 @@ SETTINGS: tuple[Setting, ...] = (
     _screen(
         "ghosts",
         Choice(("off", "brief", "keep")),
-        "Show the proposals that were thrown away",
+        "Show rejected guesses",
         "brief, for a moment",
     ),
     _screen(
@@ -409,7 +409,7 @@ SETTINGS: tuple[Setting, ...] = (
         "no",
         *("title", "name", "rename", "conversations"),
     ),
-    _screen("reduced_motion", Flag(), "Move and blink nothing on the screen, and show no ghosts", "no"),
+    _screen("reduced_motion", Flag(), "Move and blink nothing on the screen, and show no rejected guesses", "no"),
     _screen(
         "terminal_title",
         Flag(),
@@ -511,7 +511,8 @@ SETTINGS: tuple[Setting, ...] = (
         "reply_check",
         Text("a command, or module:function", r"[^\x00]*\S[^\x00]*", "COMMAND"),
         "Have this command, or Python function (module:function), see each sentence of a reply before anybody else "
-        "does: the command reads it and ends with 0 to let it pass or with 1 to stop the reply; ghosts are off then",
+        "does: the command reads it and ends with 0 to let it pass or with 1 to stop the reply; rejected guesses are "
+        "not shown then",
         "none",
         Applies.NOW,
         also=("moderation", "filter", "guard", "safety"),
