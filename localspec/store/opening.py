@@ -74,8 +74,17 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 def _begin_anew(path: Path, clock: Clock, migrations: Sequence[Migration]) -> str:
     """Set a damaged database aside, with what can be read of it in its place; returns the notice. Raises StoreError."""
-    aside = set_aside(path, clock)
-    conversations_n, messages_n = _recover(aside, path, migrations)
+    whole = path.with_name(path.name + ".part")
+    try:
+        # Recovery may take long. A program that is killed meanwhile leaves the damaged file to the next start.
+        conversations_n, messages_n = _recover(path, whole, migrations)
+        aside = set_aside(path, clock)
+        if conversations_n:
+            with explaining(StoreError, f"Conversations cannot be stored in {path}", OWN_FOLDER):
+                whole.rename(path)
+    finally:
+        with suppress(OSError):
+            whole.unlink(missing_ok=True)
     if conversations_n:
         found = f"{number_of(conversations_n, 'conversation')} with {number_of(messages_n, 'message')}"
         begun = f"a new one was begun with what could still be read: {found}. More can sometimes"
@@ -87,29 +96,19 @@ def _begin_anew(path: Path, clock: Clock, migrations: Sequence[Migration]) -> st
     )
 
 
-def _recover(aside: Path, path: Path, migrations: Sequence[Migration]) -> tuple[int, int]:
-    """Copy what can be read into a new file at ``path``; returns the numbers of conversations and messages.
-
-    If there is nothing, no file is made.
-    """
-    found = 0, 0
-    if not _size(aside):
-        return found  # opened even to read, SQLite would delete its journal
-    unfinished = path.with_name(path.name + ".part")
+def _recover(path: Path, whole: Path, migrations: Sequence[Migration]) -> tuple[int, int]:
+    """Copy what can be read into the new file ``whole``; returns the numbers of conversations and messages."""
+    if not _size(path):
+        return 0, 0  # opened even to read, SQLite would delete its journal
     with suppress(sqlite3.Error, OSError):
-        unfinished.unlink(missing_ok=True)
-        os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        whole.unlink(missing_ok=True)
+        os.close(os.open(whole, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         with (
-            closing(_connect(_uri(aside, _mode_to_look(aside)), 0)) as damaged,
-            closing(_connect(_uri(unfinished, "rw"), 0)) as whole,
+            closing(_connect(_uri(path, _mode_to_look(path)), 0)) as damaged,
+            closing(_connect(_uri(whole, "rw"), 0)) as begun,
         ):
-            _migrate(whole, None, migrations)
-            found = salvage(damaged, whole)
-        if found[0]:
-            unfinished.rename(path)
-            return found
-    with suppress(OSError):
-        unfinished.unlink(missing_ok=True)
+            _migrate(begun, None, migrations)
+            return salvage(damaged, begun)
     return 0, 0
 
 
@@ -226,7 +225,7 @@ def _open_to_write(path: Path, busy_s: float, migrations: Sequence[Migration]) -
 
 @contextmanager
 def _creation_lock(path: Path) -> Iterator[None]:
-    """Hold the lock for creating the file; its folder is created. Raises StoreError."""
+    """Hold the lock for creating, migrating or replacing the file; its folder is created. Raises StoreError."""
     with ExitStack() as locked:
         with explaining(StoreError, f"Conversations cannot be stored in {path}", OWN_FOLDER):
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -335,7 +334,7 @@ def _text(stored: bytes) -> str:
 
 
 def _uri(path: Path, mode: str) -> str:
-    return f"file:{quote(str(path))}?mode={mode}"
+    return f"file:{quote(os.fsencode(path))}?mode={mode}"
 
 
 def version_of(connection: sqlite3.Connection) -> int:
@@ -364,20 +363,22 @@ def _migrate(connection: sqlite3.Connection, path: Path | None, migrations: Sequ
     version = version_of(connection)
     if version >= len(migrations):
         return
-    if version and path is not None:
-        back_up(connection, path.with_name(f"{path.stem}-before-v{len(migrations)}{path.suffix}"))
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        # Another program may have migrated it meanwhile.
-        for migration in migrations[version_of(connection) :]:
-            migration(connection)
-        connection.execute(f"PRAGMA user_version = {len(migrations)}")
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:  # SQLite itself may have rolled back
-            connection.execute("ROLLBACK")
-        raise
+    with ExitStack() as locked:
+        if version and path is not None:
+            locked.enter_context(_creation_lock(path))
+            if version_of(connection) == version:  # no other program has migrated it meanwhile
+                back_up(connection, path.with_name(f"{path.stem}-before-v{len(migrations)}{path.suffix}"))
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for migration in migrations[version_of(connection) :]:
+                migration(connection)
+            connection.execute(f"PRAGMA user_version = {len(migrations)}")
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:  # SQLite itself may have rolled back
+                connection.execute("ROLLBACK")
+            raise
 
 
 def back_up(connection: sqlite3.Connection, copy: Path) -> None:

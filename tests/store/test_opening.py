@@ -100,6 +100,29 @@ def test_images_outlive_the_damage_of_what_names_them(tmp_path: Path) -> None:
     assert image.path.exists()
 
 
+def test_the_copy_is_what_was_though_another_program_migrates_meanwhile(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two that start at once after an update, the second finds nothing to do."""
+    at_version(path, 1)
+    look, versions, others = opening.version_of, list[int](), list[Store]()
+
+    def looked(connection: sqlite3.Connection) -> int:
+        versions.append(look(connection))
+        if versions == [1, 1]:  # when the file is opened, and when its migration begins
+            others.append(open_store(path, first_id=500))
+            return 1
+        return versions[-1]
+
+    monkeypatch.setattr(opening, "version_of", looked)
+    store = open_store(path)
+    with closing(sqlite3.connect(path.with_name(f"history-before-v{len(MIGRATIONS)}.db"))) as copy:
+        assert copy.execute("PRAGMA user_version").fetchone() == (1,)
+    for each in (*others, store):
+        assert [listed.heading.title for listed in each.conversations()] == ["Old"]
+        each.close()
+
+
 def test_a_step_that_fails_changes_nothing(path: Path) -> None:
     """The database stays at its version, and the next start tries again."""
 
@@ -230,6 +253,28 @@ def test_what_can_be_read_of_a_damaged_database_is_kept(path: Path, gone: tuple[
     assert (third.notice, third.document(thread.id).heading.title) == ("", "Hello")
     assert not list(path.parent.glob("*.part"))
     third.close()
+
+
+def test_a_program_killed_while_it_recovers_leaves_the_damaged_database(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it is, for the next start to recover."""
+    _grown(path)
+    damaged = _scribbled(path, b"Question 20: ", b"Reply 20: ")
+    path.write_bytes(damaged)
+    path.with_name("history.db-damaged").touch()
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(opening, "salvage", killed)
+        with pytest.raises(KeyboardInterrupt):
+            open_store(path)
+    assert path.read_bytes() == damaged
+    again = open_store(path)
+    assert "what could still be read: " in again.notice
+    again.close()
 
 
 def test_a_damaged_database_is_set_aside_by_one_program_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
