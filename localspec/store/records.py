@@ -12,7 +12,7 @@ from localspec.engine.timings import Timings
 from localspec.store import provenance
 from localspec.store.database import Database, Row, loaded
 from localspec.store.replies import ReplyMetadata
-from localspec.store.replies_json import MALFORMED, about_from_json, finished_from_dict, started_from_dict
+from localspec.store.replies_json import MALFORMED, about_from_json, finished_from_dict, fitting, started_from_dict
 from localspec.store.timestamps import from_micros, to_micros
 from localspec.store.tree import ReplyState
 
@@ -113,8 +113,8 @@ def _readable(row: Row, where: RecordFilter) -> ReplyRecord | None:
 def _run(row: Row, *, rounds: bool) -> ReplyRecord:
     place, message, created, state, about_json, started_json, stored, finished_json, text, question, conversation = row
     about = about_from_json(about_json)
-    started = started_from_dict(loaded(started_json))
-    finished = finished_from_dict(loaded(finished_json))
+    started = fitting(started_from_dict(loaded(started_json)))
+    finished = fitting(finished_from_dict(loaded(finished_json)))
     decoded = provenance.rounds_of(stored, text) if stored and (rounds or finished is None) else ()
     timings = finished.timings if finished is not None else _added_up(decoded, about)
     first_s = decoded[0].total_s if decoded else provenance.first_round_s(stored) if stored else None

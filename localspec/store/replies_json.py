@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from localspec.base.errors import LocalSpecError, error_from_code
 from localspec.base.typed_json import known_fields, misfit
@@ -20,6 +20,7 @@ from localspec.runtime.messages import ReplyOptions, Tool
 from localspec.store.replies import Arm, ModelFileRecord, ReplyMetadata, ReplyPart
 from localspec.store.tree import ReplyState
 
+T = TypeVar("T")
 Data = Mapping[str, Any]
 
 MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
@@ -59,10 +60,14 @@ def about_from_dict(data: Data) -> ReplyMetadata:
 @lru_cache(maxsize=256)
 def about_from_json(text: str) -> ReplyMetadata:
     """Parse the text of a reply's metadata; cached, as successive replies mostly have the same. Raises MALFORMED."""
-    about = about_from_dict(json.loads(text))
-    if field := misfit(about):
+    return fitting(about_from_dict(json.loads(text)))
+
+
+def fitting(value: T) -> T:
+    """A parsed value or None, as it is. Raises ValueError if a field of it is not of the type that it declares."""
+    if value is not None and (field := misfit(value)):
         raise ValueError(f"{field} has another form")
-    return about
+    return value
 
 
 def _options(data: Data) -> ReplyOptions:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import asdict, replace
+from datetime import datetime
 from typing import Any
 
 from localspec.base.errors import LocalSpecError, NotFoundError
-from localspec.base.typed_json import known_fields, misfit
+from localspec.base.typed_json import known_fields
 from localspec.config import Value
 from localspec.config.lookup import valid_settings
 from localspec.engine.events import Finished, Round, Started
@@ -25,6 +26,7 @@ from localspec.store.replies_json import (
     error_from_dict,
     error_to_dict,
     finished_from_dict,
+    fitting,
     started_from_dict,
 )
 from localspec.store.timestamps import from_micros, to_micros
@@ -214,8 +216,7 @@ def _call(role: str, stored: str | None) -> ToolCall | None:
     if stored is None:
         return ToolCall("", "", "") if role == Role.TOOL else None
     try:
-        call = ToolCall(**known_fields(ToolCall, json.loads(stored)))
-        return call if misfit(call) is None else ToolCall("", "", stored)
+        return fitting(ToolCall(**known_fields(ToolCall, json.loads(stored))))
     except MALFORMED:
         return ToolCall("", "", stored)
 
@@ -265,12 +266,10 @@ def _parts(
                 about=about_from_json(about),
                 state=_state(state),
                 begin=min(max(0, begin), len(texts[message])),
-                started=started_from_dict(loaded(started)),
-                finished=finished_from_dict(loaded(finished)),
+                started=fitting(started_from_dict(loaded(started))),
+                finished=fitting(finished_from_dict(loaded(finished))),
                 error=error_from_dict(loaded(error)),
             )
-            if field := next(filter(None, map(misfit, filter(None, (part.started, part.finished)))), None):
-                raise ValueError(f"{field} has another form")
             part = replace(part, rounds=read_rounds(stored, texts[message][part.begin :]) if stored else ())
         except MALFORMED as fault:
             if not tolerant:
@@ -324,7 +323,7 @@ def _settings(stored: str | None) -> dict[str, Value]:
         return {}
 
 
-def _moment(micros: int | None) -> Any:
+def _moment(micros: int | None) -> datetime | None:
     return None if micros is None else from_micros(micros)
 
 

@@ -17,9 +17,9 @@ from datetime import datetime
 
 from localspec.runtime.messages import Role
 from localspec.store import rows
-from localspec.store.database import Database, Row, storable
+from localspec.store.database import Database, Row, loaded, storable
 from localspec.store.filing import FilingFilter
-from localspec.store.replies_json import MALFORMED, finished_from_dict
+from localspec.store.replies_json import MALFORMED, finished_from_dict, fitting
 from localspec.store.snippets import Snippet, fold, literal, pattern, snippet
 from localspec.store.timestamps import from_micros, to_micros
 
@@ -169,7 +169,7 @@ def _messages(database: Database, numbers: Sequence[int], patterns: Sequence[re.
     texts = {}
     for number, text, begin, finished in database.query(sql, numbers):
         try:
-            reply = finished_from_dict(json.loads(finished)) if finished else None
+            reply = fitting(finished_from_dict(loaded(finished)))
         except MALFORMED:
             reply = None
         if reply is not None and reply.said_n is not None:

@@ -190,18 +190,14 @@ class Store:
 
     def change_headings(self, conversations: Iterable[str], change: Callable[[Heading], Heading]) -> None:
         """Replace the headings of conversations by ``change`` of each, those that are not open all or none."""
-        statements = []
-        for conversation in dict.fromkeys(conversations):
-            if (held := self._open.get(conversation)) is not None:
-                held.change_heading(change)
-                if held.trouble is not None:
-                    raise held.trouble
-                continue
-            with _gone_is_told():
-                before = rows.heading_of(self._database, conversation)
-            if update := rows.update_heading(before, change(before)):
-                statements.append(update)
-        self._database.run(statements)
+        held = {each: self._open.get(each) for each in conversations}
+        with _gone_is_told():
+            stored = [rows.heading_of(self._database, each) for each, opened in held.items() if opened is None]
+        for opened in filter(None, held.values()):
+            opened.change_heading(change)
+            if opened.trouble is not None:
+                raise opened.trouble
+        self._database.run(filter(None, (rows.update_heading(before, change(before)) for before in stored)))
 
     def pin(self, *conversations: str, pinned: bool) -> None:
         """Pin them to the top of lists, or unpin them."""

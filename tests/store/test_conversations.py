@@ -286,7 +286,8 @@ def test_a_change_is_made_to_what_another_program_left(path: Path) -> None:
     two.close()
 
 
-def test_changing_what_another_program_deleted_for_good_is_told(path: Path) -> None:
+@pytest.mark.parametrize("opened", [False, True])
+def test_changing_what_another_program_deleted_for_good_is_told(path: Path, opened: bool) -> None:
     """Nothing is changed then, open here or not; and the deletions before it can be undone."""
     one, two = open_store(path, busy_s=5), open_store(path, first_id=500, busy_s=5)
     kept, gone = converse(one, ("Hello", "Yes.")), converse(one, ("Pears?", "Green."))
@@ -294,6 +295,7 @@ def test_changing_what_another_program_deleted_for_good_is_told(path: Path) -> N
     deleted.delete(kept.id)
     deleted.delete(gone.id)
     two.destroy(gone.id)
+    held = two.open_conversation(kept.id) if opened else None
     changes: tuple[Callable[[], None], ...] = (
         lambda: two.pin(kept.id, gone.id, pinned=True),
         lambda: two.delete(gone.id),
@@ -302,6 +304,7 @@ def test_changing_what_another_program_deleted_for_good_is_told(path: Path) -> N
     for change in changes:
         with pytest.raises(StoreError, match="for good"):
             change()
+    assert held is None or not held.heading.pinned
     assert not one.conversations(deleted=True)[0].heading.pinned
     with pytest.raises(NotFoundError):
         deleted.restore()

@@ -33,6 +33,7 @@ DAMAGE = [
     f"UPDATE reply SET about = '{DEEP}', started = 'x', finished = '[]', error = '5', rounds = x'00'",
     'UPDATE reply SET about = \'{"pair_id": 5}\', started = \'{"event": "start", "prompt_n": "x"}\'',
     "UPDATE reply SET finished = json_set(finished, '$.timings.rounds_n', 'x')",
+    "UPDATE reply SET finished = json_set(finished, '$.said_n', 'x')",
     "UPDATE reply SET message = 'none' || message, state = 'writing'",
     "UPDATE conversation SET leaf = 'none', settings = '{', updated = -(1 << 62)",
     f"UPDATE conversation SET settings = '{DEEP}'",

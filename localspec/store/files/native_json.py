@@ -1,9 +1,8 @@
 """LocalSpec's own JSON format, complete enough that an export imports as the same conversations.
 
 One object: ``format``, ``version``, and ``conversations``, each with its ``messages``, every parent before its
-children, and the ``images`` that they name, as base64 of PNG by their digests; a message of the system is a summary of
-all above it. ``reply`` has the parts of a reply, with their rounds in
-the form of ``localspec run --json``.
+children, and the ``images`` that they name, as base64 of PNG by their digests. A message of the system is a summary of
+all above it. ``reply`` has the parts of a reply, with their rounds in the form of ``localspec run --json``.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from localspec.base.errors import InputError, NotFoundError
 from localspec.store.documents import ConversationDocument
 from localspec.store.files import chatgpt, lm_studio, native_json
 from localspec.store.files.json_reader import JsonValue, Malformed
-from localspec.store.timestamps import from_seconds
+from localspec.store.timestamps import from_micros
 
 _KINDS = "It can be a file of `localspec history export --format json`, of ChatGPT (conversations.json) or LM Studio."
 _CHATGPT_MEMBER = re.compile(r"conversations(-\d+)?\.json")
@@ -34,7 +34,7 @@ def read_conversations(path: Path) -> list[ConversationDocument]:
     """
     try:
         data = read_file(path, _MOST_BYTES)
-        written = from_seconds(path.stat().st_mtime)
+        written = from_micros(path.stat().st_mtime_ns // 1000)
     except UnfitFileError as error:
         hint = _SMALLER if error.errno == errno.EFBIG else "Save what it gives in a file."
         raise InputError(f"{path} cannot be read: {error.strerror}.", hint) from None

@@ -131,11 +131,14 @@ def test_what_goes_on_is_not_missed(store: Store) -> None:
 
 def test_what_cannot_be_read_is_passed_over(store: Store) -> None:
     """One bad record takes no other with it."""
-    fill(store, *[Kind()] * 3)
+    fill(store, *[Kind()] * 5)
     with store._database.transaction() as connection:
         connection.execute("UPDATE reply SET about = '[1]' WHERE rowid = 1")
         connection.execute("UPDATE reply SET rounds = x'01ff', finished = NULL WHERE rowid = 2")
-    assert [run.place for run in store.runs(where=EVERYTHING)] == [3]
+        for figure, wrong, place in (("draft_n", "'x'", 3), ("predicted_per_second", "1e999", 4)):
+            changed = f"json_set(finished, '$.timings.{figure}', {wrong})"
+            connection.execute(f"UPDATE reply SET finished = {changed} WHERE rowid = {place}")
+    assert [run.place for run in store.runs(where=EVERYTHING)] == [5]
 
 
 def test_figures_are_not_kept_if_not_wanted(store: Store) -> None:
