@@ -222,7 +222,7 @@ class _Reading:
             self._take_keys(names[1], value, line)
         elif (setting := find_setting(name)) is not None:
             self._take_value(setting, value, line)
-        elif not names[:-1] or names[0] in SECTIONS:
+        else:
             self._refuse(line, _unknown("setting", name, [each.name for each in SETTINGS]))
 
     def _take_server(self, names: Names, value: object, line: int) -> None:

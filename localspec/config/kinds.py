@@ -279,7 +279,7 @@ class PortOrFile(OutFile):
         return Text.check(self, value)
 
     def read(self, text: str) -> Value:
-        return self.check(text.strip())
+        return Text.read(self, text.strip())
 
 
 @dataclass(frozen=True, slots=True)

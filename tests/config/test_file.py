@@ -79,6 +79,14 @@ def test_a_mistake_costs_one_line(line: str, what: str) -> None:
     assert str(config.problems[0]).startswith(f"{config.path}, line 3: ")
 
 
+def test_a_dotted_name_of_no_setting_is_told() -> None:
+    """Without a header above it, and among the keys of actions."""
+    configure("loud.volume = 3\n[keys]\nnew.fast = 'f5'\n[tools]\nmax_calls = 3\n")
+    config = read_config()
+    assert told(config) == [(1, "there is no setting loud.volume"), (3, "there is no setting keys.new.fast")]
+    assert (config.values, config.keys) == ({"tools.max_calls": 3}, {})
+
+
 def test_what_follows_an_unreadable_header_belongs_nowhere() -> None:
     """Until the next header, so that no value ends up in a table it was not written in."""
     configure("[model]\nctx = 512\n[sampling\ntop_k = 1\n[reply]\nseed = 2\n")

@@ -112,6 +112,8 @@ def test_words_are_those_of_their_modules() -> None:
         ("mlock", False),
         ("spec", "draft,suffix"),
         ("json_schema", "@schema.json"),
+        ("metrics", "a\\b.prom"),
+        ("audit_log", "a\\b.ndjson"),
     ],
 )
 def test_what_is_shown_to_be_changed_reads_back(key: str, value: Value) -> None:
