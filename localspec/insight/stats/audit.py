@@ -172,7 +172,7 @@ def redacted(rounds: Sequence[Round], redaction: Redaction) -> list[Round]:
         ends = list(accumulate((len(token.text) for token in round_.tokens), initial=at))
         tokens = tuple(
             _hidden(token) if touches(spans, begin, end) else token
-            for token, begin, end in zip(round_.tokens, ends, ends[1:], strict=False)
+            for token, begin, end in zip(map(_alone, round_.tokens), ends, ends[1:], strict=False)
         )
         # A rejected proposal stood at the position of the target's own token, an ignored one after the end.
         rejected = _proposals(redaction, text[: ends[-2]], round_.rejected)
@@ -186,6 +186,11 @@ def _proposals(redaction: Redaction, before: str, proposals: tuple[Proposal, ...
     if proposals and redaction.completes(before, "".join(each.text for each in proposals)):
         return tuple(map(_hidden, proposals))
     return proposals
+
+
+def _alone(token: Token) -> Token:
+    """The token without its probability and its alternatives, which have texts, too."""
+    return token if token.logprobs is None else replace(token, logprobs=None)
 
 
 def _hidden(token: _Shown) -> _Shown:

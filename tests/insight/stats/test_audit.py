@@ -6,6 +6,7 @@ import json
 import os
 import re
 import stat
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,18 @@ from typing import Any
 import pytest
 
 from localspec.base.errors import EngineError
-from localspec.engine.events import Event, Finished, FinishReason, Origin, Proposal, Round, Token, ToolCall
+from localspec.engine.events import (
+    Alternative,
+    Event,
+    Finished,
+    FinishReason,
+    Origin,
+    Proposal,
+    Round,
+    Token,
+    TokenLogprobs,
+    ToolCall,
+)
 from localspec.engine.tally import Tally
 from localspec.engine.wire import event_from_dict
 from localspec.insight.stats import audit
@@ -103,6 +115,19 @@ def test_no_secret_is_logged(tmp_path: Path) -> None:
     assert texts == [["key ", "[redacted]"], ["[redacted]", "[redacted]"], ["[redacted]"], [" done"]]
     assert [record["rejected"][0]["text"] for record in found] == ["none", "fine", "[redacted]", "[redacted]"]
     assert [record["tokens"][-1]["id"] for record in found] == [-1, -1, -1, 5]
+
+
+def test_no_secret_is_logged_with_the_probabilities_of_tokens(tmp_path: Path) -> None:
+    """Nor as an alternative of another token."""
+    path = tmp_path / "audit"
+    secret, other = (TokenLogprobs(piece, -1.0, (Alternative(7, b"sk-42", -2.0),)) for piece in (b"sk-42", b" ok"))
+    tokens = (Token(5, "sk-42", Origin.PLAIN, None, secret), Token(6, " ok", Origin.PLAIN, None, other))
+    reply = log_of(path, SECRET).begin({})
+    reply.receive(replace(_round(0, [], ""), tokens=tokens, rejected=()))
+    reply.receive(Finished(FinishReason.STOP, "", Tally().timings()))
+    assert [token["text"] for token in lines(path)[1]["tokens"]] == ["[redacted]", " ok"]
+    assert "42" not in path.read_text()
+    assert str([*b"sk-42"]) not in path.read_text()
 
 
 def test_calls_of_tools_are_logged_without_secrets(tmp_path: Path) -> None:
