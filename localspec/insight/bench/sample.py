@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from localspec.base.typed_json import misfit
 from localspec.engine.events import Event, Finished, FinishReason, Round
 from localspec.insight.bench.trials import BenchTrial
 
@@ -52,8 +53,8 @@ class Sample:
         for name in ("proposed_per_pos", "accepted_per_pos"):
             values[name] = tuple(int(n) for n in values[name])
         sample = Sample(**values)
-        if not (sample.predicted_n > 0 and sample.predicted_ms > 0):
-            raise ValueError("a sample without tokens")
+        if misfit(sample) or sample.predicted_n <= 0 or sample.predicted_ms <= 0:
+            raise ValueError("a sample without tokens, or of another form")
         return sample
 
 

@@ -291,6 +291,17 @@ def test_a_file_that_is_no_result_is_refused(tmp_path: Path, text: str) -> None:
         read_result(tmp_path / "none.json")
 
 
+@pytest.mark.parametrize(("figure", "wrong"), [("predicted_ms", 10**400), ("prompt_ms", "3")])
+def test_a_figure_that_is_no_number_makes_a_file_no_result(tmp_path: Path, figure: str, wrong: object) -> None:
+    """Nothing could be compared with it."""
+    data = json.loads(json.dumps(result_of(GOOD).to_dict()))
+    data["pairs"][0]["samples"][0][figure] = wrong
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps(data))
+    with pytest.raises(InputError, match="is not a result"):
+        read_result(file)
+
+
 @pytest.mark.parametrize(
     ("form", "said"), [("localspec-conversations", "is not a result of localspec bench"), (9, "of another version")]
 )
