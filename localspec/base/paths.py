@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from localspec.base.errors import ConfigError
+
 
 @dataclass(frozen=True, slots=True)
 class Paths:
@@ -30,18 +32,24 @@ class Paths:
 
 
 def user_paths() -> Paths:
-    """The folders of this user: below ``LOCALSPEC_HOME`` if that is set, else those that ``platformdirs`` gives."""
+    """The folders of this user: below ``LOCALSPEC_HOME`` if that is set, else those that ``platformdirs`` gives.
+
+    Raises ConfigError if the user has no home folder, as one that only a container knows.
+    """
     home = os.environ.get("LOCALSPEC_HOME")
     if home:
         root = expanded(home)
         return Paths(config=root / "config", data=root / "data", logs=root / "logs")
     import platformdirs
 
-    return Paths(
-        config=platformdirs.user_config_path("localspec", appauthor=False),
-        data=platformdirs.user_data_path("localspec", appauthor=False),
-        logs=platformdirs.user_log_path("localspec", appauthor=False),
-    )
+    try:
+        return Paths(
+            config=platformdirs.user_config_path("localspec", appauthor=False),
+            data=platformdirs.user_data_path("localspec", appauthor=False),
+            logs=platformdirs.user_log_path("localspec", appauthor=False),
+        )
+    except RuntimeError:
+        raise ConfigError("This user has no home folder.", "Set LOCALSPEC_HOME to a folder of your own.") from None
 
 
 def expanded(path: str | Path) -> Path:
