@@ -158,6 +158,8 @@ def events() -> str:
 
 
 _JSON_NAMES = {"draft_s": "draft_ms", "verify_s": "verify_ms", "total_s": "round_ms"}
+_NOT_WRITTEN = {"logprobs"}
+"""Fields that no command writes: a client of the server alone can ask for them."""
 _JSON_KINDS = {"int": "number", "float": "number", "str": "text", "bool": "true or false", "Timings": "object"}
 
 
@@ -167,7 +169,11 @@ def event_fields(name: str) -> Iterator[tuple[str, str, str]]:
     trees = [syntax_tree(engine / file) for file in ("events.py", "timings.py")]
     (found,) = [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name]
     for field, after in zip(found.body, [*found.body[1:], None], strict=True):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+        if (
+            isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and field.target.id not in _NOT_WRITTEN
+        ):
             text = (
                 str(after.value.value) if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
             )
