@@ -19,7 +19,7 @@ from localspec.cli.report import remark
 from localspec.cli.sections import SectionedCommand, SectionOption
 from localspec.cli.serve import OF_CHATS, refuse_chat_options, without_chat_options
 from localspec.cli.streams import Remaining, Status, wants_ansi
-from localspec.cli.values import ValueParam
+from localspec.cli.values import PathParam, ValueParam
 from localspec.config.kinds import Number
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ _EVERY_S = 30.0
 
 @without_chat_options
 @click.command(cls=SectionedCommand, short_help="Answer a file of requests, a line each, without a server.")
-@click.argument("file", type=click.Path(path_type=Path), metavar="FILE.jsonl")
+@click.argument("file", type=PathParam(), metavar="FILE.jsonl")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=PathParam(),
     metavar="FILE",
     cls=SectionOption,
     section="Batch",

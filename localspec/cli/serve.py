@@ -16,7 +16,7 @@ from localspec.base.errors import UsageError
 from localspec.cli.options import command_line_settings, print_problems, reply_options
 from localspec.cli.report import print_news, remark
 from localspec.cli.sections import SectionedCommand
-from localspec.cli.values import ValueParam
+from localspec.cli.values import PathParam, ValueParam
 from localspec.config.kinds import Number
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def without_chat_options(command: click.Command) -> click.Command:
 )
 @click.option(
     "--api-key-file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=PathParam(dir_okay=False),
     metavar="FILE",
     help="Answer only requests with a key of this file, `name: key` on each line; needed beyond this machine.",
 )

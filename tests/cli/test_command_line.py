@@ -111,6 +111,9 @@ def test_help_names_the_commands_before_their_options(localspec: Localspec) -> N
         ("history", "import", ""),
         ("history", "file", "--matching", "is:any", "--folder", ""),
         ("mcp", "import", ""),
+        ("batch", ""),
+        ("batch", "requests.jsonl", "--out", ""),
+        ("serve", "--api-key-file", ""),
     ],
     ids=" ".join,
 )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from localspec.base.errors import OutputError, UsageError, refused
 from localspec.base.file_lock import file_lock
+from localspec.base.shared_file import is_stream
 from localspec.server.batch.requests import Line, WrongLine
 
 _BEGIN = b'{"id": "batch_req_'
@@ -74,7 +75,7 @@ class ResultsFile:
 
         Raises UsageError if it has something else or another process writes it, OutputError if it cannot be written.
         """
-        if str(path) == "-":
+        if str(path) == "-" or is_stream(path):
             raise UsageError("Results are gone on with, so they go to a file.", "Name one with --out.")
         try:
             with ExitStack() as opening:
@@ -97,6 +98,8 @@ class ResultsFile:
             self._stream.write(result.encoded())
             self._stream.flush()
         except OSError as error:
+            with suppress(OSError):
+                self._stream.close()  # at the end it would write again, and that error would hide this one
             raise _unwritable(self.path, error) from error
         self._count(result.line.number, failed=not result.answered)
 
