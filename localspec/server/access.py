@@ -43,7 +43,7 @@ class AccessRules:
         cors = Middleware(
             CORSMiddleware,
             allow_origins=list(self.origins),
-            allow_methods=["GET", "POST", "DELETE"],
+            allow_methods=["GET", "POST"],
             allow_headers=["*"],
             expose_headers=["Retry-After"],
             # Some browsers ask for a page of the internet whether this machine may be asked.

@@ -32,7 +32,7 @@ from localspec.server.failures import InvalidFieldError
 from localspec.server.fields import Fields
 from localspec.server.keys import RateLimits
 from localspec.server.ollama_models import pair_id
-from localspec.server.service import CLIENT, ServedModel
+from localspec.server.service import CLIENT, STOPPED, STOPPING, BusyError, ServedModel
 
 PATH = "/v1/embeddings"
 MOST_TEXTS = 2048
@@ -40,8 +40,6 @@ MOST_TEXTS = 2048
 IDLE_S = 300.0
 _FOUND_S = 60.0
 """Seconds for which the models that were found are taken to be all."""
-_CLOSED = 499
-"""The status of an answer that nobody waits for, as in other servers' logs."""
 _NONE = "There is no embedding model on this machine."
 _NONE_HINT = "Put one (a small GGUF such as bge-small or nomic-embed-text) where `localspec pairs scan` looks."
 
@@ -75,30 +73,33 @@ class Embeddings:
         self._found: Sequence[Path] = ()
         self._found_at = -inf
         self._idle: asyncio.TimerHandle | None = None
-        self._closed = False
+        self._asked_n = 0
+        """Requests under way."""
+        self._stopping = self._closed = False
 
     async def models(self) -> Sequence[ServedModel]:
         """The embedding models, the smallest first."""
         return await asyncio.to_thread(self._listed)  # not in the thread of texts, which may take long
 
     async def vectors(
-        self, model: str, texts: Sequence[str], *, cut: bool, request: Request, by_name: bool = False
+        self, model: str, texts: Sequence[str], *, cut: bool, by_name: bool = False
     ) -> tuple[str, list[Vector]]:
         """The name of the model that answers, and a vector for each text. With ``cut`` long texts are cut.
 
-        With ``by_name`` no other model answers for a name that none has.
-
-        The list is shorter if the client has hung up, or the server ends. Raises LocalSpecError.
+        With ``by_name`` no other model answers for a name that none has. Raises LocalSpecError.
         """
+        if self._stopping:
+            raise BusyError(*STOPPING)
         client, loop = CLIENT.get(), asyncio.get_running_loop()
         self._rates.admit(client)
-        path = await loop.run_in_executor(self._thread, self._chosen, model, by_name)
-        name = visible_line(path.stem)
         found: list[Vector] = []
+        self._asked_n += 1
         try:
+            path = await loop.run_in_executor(self._thread, self._chosen, model, by_name)
+            name = visible_line(path.stem)
             for number, text in enumerate(texts, 1):
-                if await request.is_disconnected() or self._closed:
-                    break
+                if self._closed:
+                    raise BusyError(*STOPPED)
                 vector, most_n = await loop.run_in_executor(self._thread, self._vector, path, text)
                 if vector.tokens_n > most_n and not cut:
                     which = f"Text {number} of {len(texts)}"
@@ -108,6 +109,7 @@ class Embeddings:
                     )
                 found.append(replace(vector, tokens_n=min(vector.tokens_n, most_n)))
         finally:
+            self._asked_n -= 1
             self._rates.spend(client, sum(vector.tokens_n for vector in found))
             self._wait_for_more(loop)
         return name, found
@@ -119,9 +121,22 @@ class Embeddings:
         if not self._closed:
             self._idle = loop.call_later(self._idle_s, self._thread.submit, self._end)
 
+    @property
+    def busy(self) -> bool:
+        """True while a request is under way."""
+        return self._asked_n > 0
+
+    def stop(self) -> None:
+        """Refuse new requests; those under way go on."""
+        self._stopping = True
+
+    def fail_all(self) -> None:
+        """Fail every request under way, so that its client is told why there is no more."""
+        self._stopping = self._closed = True
+
     async def close(self) -> None:
         """End the model's process. Texts that are waited for fail."""
-        self._closed = True
+        self.fail_all()
         if self._idle:
             self._idle.cancel()
         if self._process:
@@ -191,9 +206,7 @@ async def _openai(embeddings: Embeddings, request: Request) -> Response:
     texts = _texts(fields)
     if (form := fields.text("encoding_format", "float")) not in ("float", "base64"):
         fields.refuse("encoding_format", '"float" or "base64"')
-    model, vectors = await embeddings.vectors(fields.text("model", ""), texts, cut=False, request=request)
-    if len(vectors) < len(texts):
-        return Response(status_code=_CLOSED)
+    model, vectors = await embeddings.vectors(fields.text("model", ""), texts, cut=False)
     _check_width(fields, model, vectors)
     tokens_n = sum(vector.tokens_n for vector in vectors)
     rest = {"object": "list", "model": model, "usage": {"prompt_tokens": tokens_n, "total_tokens": tokens_n}}
@@ -204,9 +217,7 @@ async def _openai(embeddings: Embeddings, request: Request) -> Response:
 async def _ollama(embeddings: Embeddings, request: Request) -> Response:
     started, fields = time.monotonic_ns(), await Fields.of(request)
     texts, cut = _texts(fields), fields.flag("truncate", default=True)
-    model, vectors = await embeddings.vectors(pair_id(fields), texts, cut=cut, request=request, by_name=True)
-    if len(vectors) < len(texts):
-        return Response(status_code=_CLOSED)
+    model, vectors = await embeddings.vectors(pair_id(fields), texts, cut=cut, by_name=True)
     _check_width(fields, model, vectors)
     rest = {
         "model": model,
@@ -220,9 +231,8 @@ async def _ollama(embeddings: Embeddings, request: Request) -> Response:
 async def _ollama_single(embeddings: Embeddings, request: Request) -> Response:
     """The older endpoint, with one text and its vector."""
     fields = await Fields.of(request)
-    texts = [fields.text("prompt")]
-    _, vectors = await embeddings.vectors(pair_id(fields), texts, cut=True, request=request, by_name=True)
-    return JSONResponse({"embedding": vectors[0].values.tolist()}) if vectors else Response(status_code=_CLOSED)
+    _, (vector,) = await embeddings.vectors(pair_id(fields), [fields.text("prompt")], cut=True, by_name=True)
+    return JSONResponse({"embedding": vector.values.tolist()})
 
 
 def _texts(fields: Fields) -> Sequence[str]:

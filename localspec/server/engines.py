@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,11 +21,12 @@ from localspec.runtime.messages import Infill, TokenIds
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import Answer, Complete, Generate, LoadProgress, Numbered, Write
 from localspec.server.activity import ServerActivity
+from localspec.server.embeddings import Embeddings
 from localspec.server.engine_pool import EnginePool
 from localspec.server.keys import RateLimits
 from localspec.server.pair_engine import PairEngine
 from localspec.server.served_pairs import ServedPairs
-from localspec.server.service import CLIENT, BusyError, RateLimitError, ReplyRequest, ServedModel
+from localspec.server.service import CLIENT, STOPPED, STOPPING, BusyError, RateLimitError, ReplyRequest, ServedModel
 
 _CHECK_S = 0.02
 """The pause between two looks at a check that holds the end of a reply."""
@@ -58,12 +59,12 @@ class Engines:
         *,
         meters: Meters | None = None,
         rates: RateLimits | None = None,
-        embedders: Callable[[], Awaitable[Sequence[ServedModel]]] | None = None,
+        vectors: Embeddings | None = None,
         opener: str | None = None,
     ) -> None:
         """``opener`` is for tests, as ``EngineClient``'s. ``meters`` count what the observers do not see.
 
-        ``embedders`` are listed beside the pairs.
+        The models of ``vectors`` are listed beside the pairs, and stop with them.
         """
         self.activity = ServerActivity()
         self._pairs = pairs
@@ -71,7 +72,7 @@ class Engines:
         self._observers = observers
         self.meters = meters or Meters()
         self._rates = rates or RateLimits()
-        self._embedders = embedders
+        self._vectors = vectors
         self._pool = EnginePool(pairs, self.activity, replies=limits.replies, idle_s=limits.idle_s, opener=opener)
         self._waits: set[asyncio.Timeout] = set()
         """The time limits of replies and questions that wait for a pair or a place."""
@@ -87,7 +88,7 @@ class Engines:
         return [*self.models(), *embedders]
 
     async def embedders(self) -> Sequence[ServedModel]:
-        return await self._embedders() if self._embedders is not None else ()
+        return await self._vectors.models() if self._vectors is not None else ()
 
     def answering(self, model: str) -> str:
         return self._pairs.answering(model)
@@ -142,20 +143,23 @@ class Engines:
     def stop(self) -> None:
         """Refuse new requests and those that wait; replies under way go on."""
         self._stopping = True
+        if self._vectors is not None:
+            self._vectors.stop()
         for wait in list(self._waits):
             wait.reschedule(asyncio.get_running_loop().time())
 
     def fail_all(self) -> None:
         """Fail every request under way, so that its client is told why there is no more."""
         for engine in self._pool.engines.values():
-            engine.fail_all(
-                BusyError("The server stopped before it was done with this request.", "Ask it again later.")
-            )
+            engine.fail_all(BusyError(*STOPPED))
+        if self._vectors is not None:
+            self._vectors.fail_all()
 
     @property
     def busy(self) -> bool:
-        """True while an engine is needed by a request."""
-        return any(engine.users_n for engine in self._pool.engines.values())
+        """True while an engine or the embedding model is needed by a request."""
+        embedding = self._vectors is not None and self._vectors.busy
+        return embedding or any(engine.users_n for engine in self._pool.engines.values())
 
     async def close(self) -> None:
         """End all engines, whatever they do."""
@@ -176,12 +180,12 @@ class Engines:
         }
 
     def _pair_figures(self, pair_id: str, engine: PairEngine) -> dict[str, Any]:
-        info, progress = engine.info, engine.progress
+        info, progress = engine.info, engine.progress or LoadProgress("loading", 0.0)  # before it tells of its own
         return {
             "id": pair_id,
             "title": engine.chat_config.title,
             "loaded": info is not None,
-            "loading": [progress.what, progress.fraction] if progress is not None else None,
+            "loading": [progress.what, progress.fraction] if engine.is_loading else None,
             "silence": engine.silence,
             "few_replies": info.few_replies if info else "",
             "device": info.device if info else None,
@@ -264,7 +268,7 @@ class Engines:
         after_s = self.activity.mean_s / self._limits.replies
         match reason:
             case "stopping":
-                return BusyError("The server is stopping.", "Try again when it has been started again.")
+                return BusyError(*STOPPING)
             case "queue_full":
                 text = f"The server is busy, and no more than {self._limits.queue} may wait."
                 return BusyError(text, "Try again later.", retry_after_s=after_s)

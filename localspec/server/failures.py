@@ -21,6 +21,7 @@ from localspec.base.errors import (
     ReplyStoppedError,
     UsageError,
 )
+from localspec.base.visible import visible_line
 from localspec.server.service import BusyError, NoRoomError, RateLimitError
 
 logger = logging.getLogger("localspec.server")
@@ -89,7 +90,7 @@ def for_clients(error: LocalSpecError, text: str) -> str:
         return text  # of what a client or the owner's check said, which is none of the log's business
     told = _FOLDERS.sub("", text)
     if told != text:
-        logger.warning("%s", text)
+        logger.warning("%s", visible_line(text))  # a name in it may be a client's
     return told
 
 

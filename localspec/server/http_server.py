@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 import resource
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, Protocol
@@ -233,11 +235,24 @@ def connections_for(waiting_n: int) -> int:
     return wanted
 
 
+class _LogFile(RotatingFileHandler):
+    """A log that is its owner's alone, and goes nowhere where its file cannot be written: the server answers anyway."""
+
+    def _open(self) -> TextIOWrapper:
+        stream = super()._open()
+        os.fchmod(stream.fileno(), 0o600)
+        return stream
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 -- the base class's name
+        """Say nothing."""
+
+
 @contextmanager
 def logged(log_file: Path) -> Iterator[None]:
     """Have warnings and errors of the server written to a file. Requests, replies and keys are in none of them."""
-    log_file.parent.mkdir(parents=True, exist_ok=True)
-    handler = RotatingFileHandler(log_file, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
+    with suppress(OSError):
+        log_file.parent.mkdir(parents=True, exist_ok=True)
+    handler = _LogFile(log_file, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     loggers = [logging.getLogger(name) for name in ("uvicorn", "localspec.server")]
     for logger in loggers:

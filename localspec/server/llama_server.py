@@ -27,10 +27,9 @@ from localspec.server.service import BusyError, Endpoints, ServedModel, Service
 
 async def _loaded(service: Service, model: str) -> ServedModel:
     """The pair, which is loaded if need be. Raises LocalSpecError."""
-    pair_id = service.settings(model).pair_id
     await service.info(model)
     models = await service.listed()
-    return next((each for each in models if model and each.id in (model, pair_id)), models[0])
+    return next((each for each in models if each.id == model), models[0])
 
 
 async def _health(service: Service, request: Request) -> Response:

@@ -188,6 +188,7 @@ class _Answer:
     thinks: bool = True
     with_logprobs: bool = False
     load_s: float = 0.0
+    """Seconds until the reply began: those of a load, and of a wait for a place."""
     prompt_n: int = 0
     splitter: ReplySplitter = field(default_factory=ReplySplitter)
     said: TextTokens = field(default_factory=TextTokens)
@@ -197,6 +198,7 @@ class _Answer:
         match event:
             case Started():
                 self.splitter.begin(event)
+                self.load_s = time.perf_counter() - self.begun
                 self.prompt_n = event.prompt_n
             case Round():
                 probabilities = self._logprobs(event)
@@ -261,8 +263,6 @@ def _nanoseconds(seconds: float) -> int:
 
 
 async def _lines(service: Service, asked: ReplyRequest, answer: _Answer) -> AsyncGenerator[dict[str, Any]]:
-    await service.info(asked.model)
-    answer.load_s = time.perf_counter() - answer.begun
     async with aclosing(service.reply(asked)) as events:
         async for event in events:
             for line in answer.receive(event):

@@ -21,14 +21,21 @@ ALL = -1
 """All tokens of the vocabulary or of the context, as other servers write it."""
 COUNTS = {"top_k": 0, "repeat_last_n": 2**20, "dry_penalty_last_n": 2**20}
 """The numbers of tokens that may be ``ALL``, each with what that is in ``Sampling``."""
-_COUNTED_BY = {
-    "repeat_last_n": ("repeat_penalty", "frequency_penalty", "presence_penalty"),
-    "dry_penalty_last_n": ("dry_multiplier",),
-}
-"""Those that may be 0, each with the penalties that this turns off."""
 _LEAST_TEMPERATURE = 1e-5
 """Smaller ones, which harnesses send for 0, would make scores too large for 32 bits."""
 _DEFAULTS = Sampling()
+
+
+def _off(*names: str) -> dict[str, Any]:
+    return {name: getattr(_DEFAULTS, name) for name in names}
+
+
+ZEROS: dict[str, dict[str, Any]] = {
+    "top_p": {"top_p": 1.0, "top_k": 1},
+    "repeat_last_n": _off("repeat_last_n", "repeat_penalty", "frequency_penalty", "presence_penalty"),
+    "dry_penalty_last_n": _off("dry_penalty_last_n", "dry_multiplier"),
+}
+"""The numbers that may be 0, other than their settings, each with what that is in ``Sampling``."""
 LARGEST_BIAS = 1e9
 """Scores with larger ones are no numbers any more in 32 bits, after the samplers have multiplied them."""
 
@@ -40,13 +47,13 @@ def sampling_of(fields: Fields, base: Sampling) -> Sampling:
         value = (fields.whole if kind == "int" else fields.number)(name, LARGEST_WHOLE)
         if value is not None:
             asked[name] = _checked(fields, name, value)
-    for name, penalties in _COUNTED_BY.items():
+    for name, meant in ZEROS.items():
         if asked.get(name) == 0:
-            asked |= {each: getattr(_DEFAULTS, each) for each in (name, *penalties)}
+            asked |= meant
     if breakers := fields.texts("dry_sequence_breakers"):
         asked["dry_sequence_breakers"] = breakers
     if asked.get("mirostat", base.mirostat):
-        base = replace(base, **{name: getattr(_DEFAULTS, name) for name in MIROSTAT_IGNORES})
+        base = replace(base, **_off(*MIROSTAT_IGNORES))
         asked = {name: value for name, value in asked.items() if name not in MIROSTAT_IGNORES}
     if 0 < asked.get("temperature", 1) < _LEAST_TEMPERATURE:
         asked["temperature"] = 0.0
@@ -58,7 +65,7 @@ def sampling_of(fields: Fields, base: Sampling) -> Sampling:
 def _checked(fields: Fields, name: str, value: float) -> float:
     if value == ALL and name in COUNTS:
         return COUNTS[name]
-    if value == 0 and name in _COUNTED_BY:
+    if value == 0 and name in ZEROS:
         return value
     setting = find_key(name)
     if setting is not None and isinstance(setting.kind, Number):

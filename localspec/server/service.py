@@ -24,6 +24,9 @@ from localspec.runtime.worker.messages import Answer, Numbered
 
 CLIENT: ContextVar[str] = ContextVar("client", default="")
 """The name of the key that the request in this context came with; empty without one."""
+STOPPING = ("The server is stopping.", "Try again when it has been started again.")
+STOPPED = ("The server stopped before it was done with this request.", "Ask it again later.")
+"""Messages and hints of a server that is to stop: for new requests, and for those that could not end in time."""
 
 
 class BusyError(CapacityError):

@@ -73,7 +73,7 @@ async def serve(chat_config: ChatConfig, options: ServerOptions, listening: list
             observers,
             meters=metering.meters,
             rates=rates,
-            embedders=vectors.models,
+            vectors=vectors,
         )
         try:
             info = await _load(engines, operator)

@@ -87,6 +87,13 @@ def test_what_clients_and_the_owners_check_said_is_told_whole_and_not_logged(
     assert caplog.text == ""
 
 
+def test_a_name_from_a_client_cannot_imitate_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """It may have a path in it, which is why it is logged at all."""
+    sentence_of(NotFoundError("There is no pair named a\n2026-01-01 ERROR: /etc/b\x1b[31m."))
+    assert [record.getMessage().count("\n") for record in caplog.records] == [0]
+    assert "\x1b" not in caplog.text
+
+
 def test_every_error_has_a_status() -> None:
     """Those that are not in the table are the server's own."""
     own = {kind.__name__ for kind in ALL_ERRORS if status_of(kind("It failed.")) == 500}

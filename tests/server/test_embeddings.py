@@ -16,17 +16,18 @@ import numpy as np
 import ollama
 import openai
 import pytest
-from starlette.requests import Request
-from starlette.types import Message
+from starlette.middleware import Middleware
 
 from localspec.base.errors import EngineError
 from localspec.runtime.embedding.process import Vector
 from localspec.server.app import make_app
 from localspec.server.embeddings import MOST_TEXTS, Embeddings, routes
 from localspec.server.keys import ApiKey, RateLimits
+from localspec.server.middleware import EndsWithClient
+from localspec.server.service import BusyError
 from tests.builtin import TARGET
 from tests.server.fakes import PAIR, FakeService, served
-from tests.server.test_engines import until
+from tests.server.test_engines import service, until
 from tests.tiny_embedders import N_CTX, WIDTH, write_embedder
 
 MOST_TOKENS = 4
@@ -82,8 +83,9 @@ async def client_of(
     start: Started, find: Callable[[Mapping[str, str]], Sequence[Path]] = two_files, **given: Any
 ) -> AsyncGenerator[httpx2.AsyncClient]:
     embeddings = Embeddings(start=start, find=find, **given)
+    app = make_app(FakeService(), routes=routes(embeddings), middleware=[Middleware(EndsWithClient)])
     async with (
-        served(make_app(FakeService(), routes=routes(embeddings))) as url,
+        served(app) as url,
         httpx2.AsyncClient(base_url=url, timeout=60) as client,
     ):
         yield client
@@ -247,22 +249,39 @@ async def test_a_model_that_nobody_asks_is_put_away() -> None:
         assert len(start.embedders) == 2
 
 
-async def test_the_end_of_the_server_waits_for_no_text() -> None:
-    """The process is closed while its thread still waits for an answer, and the other texts are left."""
-
-    async def connected() -> Message:
-        await asyncio.Event().wait()
-        return {}
-
+@pytest.mark.parametrize("cut_off", [False, True])
+async def test_a_stop_lets_texts_end_and_takes_no_more(tmp_path: Path, cut_off: bool) -> None:
+    """As with replies; those whose time is up are told why there is no answer."""
     start = Started()
     embeddings = Embeddings(start=start, find=two_files)
-    request = Request({"type": "http"}, connected)
-    asking = asyncio.create_task(embeddings.vectors("", ["wait", "next"], cut=True, request=request))
+    async with service(tmp_path, vectors=embeddings) as engines:
+        asking = asyncio.create_task(embeddings.vectors("", ["wait", "next"], cut=True))
+        await until(lambda: bool(start.embedders) and start.latest.texts == ["wait"])
+        engines.stop()
+        with pytest.raises(BusyError, match="The server is stopping"):
+            await embeddings.vectors("", ["new"], cut=True)
+        assert engines.busy
+        if cut_off:
+            engines.fail_all()
+        start.latest.go.set()
+        (outcome,) = await asyncio.gather(asking, return_exceptions=True)
+        assert ("The server stopped before" in str(outcome)) is cut_off
+        assert start.latest.texts == (["wait"] if cut_off else ["wait", "next"])
+        assert not engines.busy
+    await embeddings.close()
+
+
+async def test_the_end_of_the_server_waits_for_no_text() -> None:
+    """The process is closed while its thread still waits for an answer, and the other texts are left."""
+    start = Started()
+    embeddings = Embeddings(start=start, find=two_files)
+    asking = asyncio.create_task(embeddings.vectors("", ["wait", "next"], cut=True))
     await until(lambda: bool(start.embedders) and start.latest.texts == ["wait"])
     await embeddings.close()
-    _, vectors = await asking
+    with pytest.raises(BusyError):
+        await asking
     assert start.latest.closed
-    assert (start.latest.texts, len(vectors)) == (["wait"], 1)
+    assert start.latest.texts == ["wait"]
 
 
 @pytest.mark.parametrize("key", [ApiKey("", b"", requests_per_minute=1), ApiKey("", b"", tokens_per_minute=2)])

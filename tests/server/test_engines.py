@@ -23,6 +23,7 @@ from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.resolver import SettingsResolver
 from localspec.runtime.worker.messages import Silence, Tokenize, Tokenized
 from localspec.server import engine_pool, served_pairs
+from localspec.server.embeddings import Embeddings
 from localspec.server.engines import Engines, ServiceLimits
 from localspec.server.http_server import logged
 from localspec.server.keys import ApiKey, RateLimits, holder_of, read_keys
@@ -38,7 +39,11 @@ PATIENCE_S = 60.0
 
 @asynccontextmanager
 async def service(
-    tmp_path: Path, *others: str, limits: ServiceLimits | None = None, rates: RateLimits | None = None
+    tmp_path: Path,
+    *others: str,
+    limits: ServiceLimits | None = None,
+    rates: RateLimits | None = None,
+    vectors: Embeddings | None = None,
 ) -> AsyncGenerator[Engines]:
     """Engines whose own pair is the file ``own.gguf``; ``others`` are in the catalogue."""
     tables = []
@@ -55,6 +60,7 @@ async def service(
         Observers([metering]),
         meters=metering.meters,
         rates=rates,
+        vectors=vectors,
         opener=OPENER,
     )
     try:
@@ -323,6 +329,8 @@ async def test_a_load_that_waits_its_turn_is_not_put_away(tmp_path: Path) -> Non
         async with pool._one_load:
             leaving = asyncio.create_task(whole(engines, "count 1", "left"))
             await until(lambda: "left" in pool.engines and pool.engines["left"].is_loading)
+            (shown,) = engines.figures()["pairs"]
+            assert (shown["loaded"], shown["loading"]) == (False, ["loading", 0.0])  # and so the page says
             left, other = pool.engines["left"], pool.of("other")
             with other.in_use():
                 leaving.cancel()

@@ -24,9 +24,11 @@ from localspec.runtime.messages import Infill, Message, Role, Tool
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.pair_info import PairInfo
 from localspec.server.app import make_app
+from localspec.server.engines import ServiceLimits
 from localspec.server.service import BusyError, ServedModel
 from tests.builtin import TARGET
 from tests.server.fakes import CREATED, INFO, PAIR, FakeService, Step, said, served
+from tests.server.test_engines import service
 from tests.tiny_projectors import write_png
 
 HELLO: list[Any] = [{"role": "user", "content": "Hello"}]
@@ -254,6 +256,17 @@ async def test_errors_are_sentences(path: str, sent: dict[str, Any], message: st
     assert answer.status_code == (404 if "nobody" in message else 400)
     assert message in answer.json()["error"]
     assert not service.asked
+
+
+async def test_a_load_counts_for_the_time_that_a_reply_may_take(tmp_path: Path) -> None:
+    async with (
+        service(tmp_path, limits=ServiceLimits(1, timeout_s=0.05)) as engines,
+        engines._pool._one_load,
+        served(make_app(engines)) as url,
+        httpx2.AsyncClient() as client,
+    ):
+        answer = await client.post(f"{url}/api/chat", json={"messages": HELLO})
+    assert (answer.status_code, "It took longer than 0.05 s" in answer.json()["error"]) == (503, True)
 
 
 async def test_failures_before_and_in_a_stream_reach_the_client() -> None:

@@ -31,6 +31,7 @@ OWN = Sampling(temperature=0.3, top_k=7)
             Sampling(*(0.3, 7), repeat_last_n=2**20, repeat_penalty=1.1, dry_penalty_last_n=2**20, dry_multiplier=0.8),
         ),
         ({"repeat_last_n": 0, "repeat_penalty": 1.1, "dry_penalty_last_n": 0, "dry_multiplier": 0.8}, OWN),
+        ({"top_p": 0, "top_k": 5}, Sampling(temperature=0.3, top_k=1, top_p=1.0)),
         ({"mirostat": 2, "top_k": 3}, Sampling(temperature=0.3, mirostat=2)),
         ({"logit_bias": {"5": -100}}, Sampling(0.3, 7, logit_bias=((5, -100.0),))),
         ({"logit_bias": [[5, False], [6, 1]]}, Sampling(0.3, 7, logit_bias=((5, BANNED), (6, 1.0)))),

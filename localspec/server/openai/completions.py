@@ -60,7 +60,7 @@ async def complete_text(service: Service, request: Request) -> Response:
     prompts = _prompts(fields)
     n = _replies_each(fields, len(prompts))
     echo = fields.flag("echo")
-    mute = echo and fields.raw("max_tokens") == 0
+    mute = echo and fields.whole("max_tokens") == 0
     limits = () if mute else ("max_tokens", "n_predict")
     options = replace(await options_of(fields, base, *limits), logprobs=_alternatives(fields))
     shown = (

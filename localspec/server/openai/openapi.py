@@ -15,7 +15,7 @@ from localspec.server.failures import STATUSES
 from localspec.server.fields import LARGEST, LARGEST_ID, LARGEST_SEED
 from localspec.server.openai.messages import LONGEST_NAME
 from localspec.server.openai.options import EFFORT, EFFORTS, MOST_ALTERNATIVES, MOST_PROMPTS, MOST_REPLIES, SWITCHES
-from localspec.server.sampling import ALL, COUNTS, LARGEST_BIAS, NUMBERS
+from localspec.server.sampling import ALL, COUNTS, LARGEST_BIAS, NUMBERS, ZEROS
 from localspec.server.service import Service
 
 Schema = dict[str, Any]
@@ -136,7 +136,7 @@ def _sampler(name: str, kind: object) -> Schema:
     least = ALL if name in COUNTS else max(setting.kind.least, -LARGEST_WHOLE)
     return {
         "type": ["integer" if kind == "int" else "number", "null"],
-        "exclusiveMinimum" if setting.kind.above else "minimum": least,
+        "exclusiveMinimum" if setting.kind.above and name not in ZEROS else "minimum": least,
         "maximum": min(setting.kind.most, LARGEST_WHOLE),
         "description": f"{setting.description} {ALL} is all." if name in COUNTS else setting.description,
     }
