@@ -33,6 +33,7 @@ from localspec.runtime.messages import Listener
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.rpc_watch import rpc_watched
 from localspec.runtime.worker.codec import decode_request, encode
+from localspec.runtime.worker.log import FORM
 from localspec.runtime.worker.messages import (
     KEEP_S,
     AboutText,
@@ -120,9 +121,7 @@ def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
 def _keep_log() -> None:
     """Standard error is the log: Python's crashes and everybody's loggers, llama.cpp's among them, write there."""
     faulthandler.enable(file=2)
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
-    )
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format=FORM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,9 +242,6 @@ class EngineServer:
                     self._send(TokensCounted(self._count(text)))
                 case ReadAhead():
                     self._send(HasRead(self._read_ahead(work)))
-                case _:
-                    self._close_pair()
-                    self._send(Unloaded())
         except Exception as error:  # noqa: BLE001 -- the worker's edge: whatever it is, the app must hear of it
             failure = self._fail(request_id, error)
             if isinstance(work, Load):
@@ -297,13 +293,14 @@ class EngineServer:
             self._send(Emitted(number, event))
 
         def failed(error: Exception) -> None:
-            self._inbox.forget(number)
             self._fail(number, error)
 
         cancel = self._inbox.follow(number)
         pair.begin(work.prompt, work.options, work.prefix, Listener(event, failed), cancel)
 
     def _fail(self, number: int | None, error: Exception) -> LocalSpecError:
+        if number is not None:
+            self._inbox.forget(number)
         failure = self._as_localspec_error(error)
         self._send(Failed(number, failure.exit_code, failure.message, failure.hint))
         return failure
@@ -322,6 +319,9 @@ class EngineServer:
         try:
             return self._pair.read_ahead(work.messages, work.tools, work.reasoning)
         except (Cancelled, LocalSpecError):  # the reply to these messages says it
+            return 0
+        except Exception:  # likewise
+            logger.exception("a prompt cannot be read ahead")
             return 0
 
     def _answer(self, work: Look | AboutText) -> None:

@@ -28,7 +28,6 @@ from localspec.runtime.worker.messages import (
     ReadAhead,
     Request,
     TokensCounted,
-    Unload,
 )
 from localspec.runtime.worker.process import END_S, EngineProcess, died
 
@@ -139,8 +138,6 @@ class EngineClient:
             case Load(options):
                 self._wanted = options
                 self._may_keep |= options.keep_caches
-            case Unload():
-                self._wanted = None
             case Cancel() if self._engine is None or self._engine.gone:
                 return  # whatever it was to end has ended
             case CountTokens() if self._engine is None or self._engine.gone:

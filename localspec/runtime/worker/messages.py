@@ -18,7 +18,6 @@ Detokenize   ``Detokenized``; otherwise as for Inspect
 Render       ``Rendered``; otherwise as for Inspect
 CountTokens  ``TokensCounted``
 ReadAhead    ``HasRead``
-Unload       ``Unloaded``
 ===========  =============================================================================
 
 ``codec`` knows how they are written.
@@ -177,11 +176,6 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
-class Unload:
-    """Free the models; the process stays."""
-
-
-@dataclass(frozen=True, slots=True)
 class LoadProgress:
     """A load is under way."""
 
@@ -321,7 +315,7 @@ Look = Inspect | Weigh | Score
 """Questions that models are evaluated for again."""
 Numbered = Write | Look | AboutText
 """The requests that need a pair; what answers them carries their number."""
-Request = Load | Numbered | CountTokens | ReadAhead | Cancel | Unload
+Request = Load | Numbered | CountTokens | ReadAhead | Cancel
 TextAnswer = Tokenized | Detokenized | Rendered
 Answer = (
     LoadProgress

@@ -22,14 +22,12 @@ from localspec.runtime.worker.log import open_log, tail
 from localspec.runtime.worker.messages import (
     Answer,
     Cancel,
-    CountTokens,
     Emitted,
     Failed,
     Load,
     Loaded,
     LoadProgress,
     Numbered,
-    ReadAhead,
     Request,
     Silence,
 )
@@ -142,7 +140,7 @@ class EngineProcess:
             case _:
                 with self._lock:
                     request = self._take_answered(answer)
-                    if not isinstance(request, Numbered | CountTokens | ReadAhead):
+                    if isinstance(request, Load):
                         self._holds_pair = isinstance(answer, Loaded)
                     return request
 
@@ -175,7 +173,7 @@ class EngineProcess:
 
     def _explained(self, status: int) -> LocalSpecError:
         """The reason why the process ended, and what to do now."""
-        log_line = telling_line(tail(self._log_file, self._log_start)) or ""
+        log_line = telling_line(tail(self._log_file, self._log_start, self.pid)) or ""
         then = f"The next prompt starts it again. The details are in {self._log_file}."
         files: tuple[Path, ...] = ()
         if self._open_requests and isinstance(first := self._open_requests[0], Load):

@@ -11,17 +11,9 @@ from collections import deque
 from collections.abc import Callable
 
 from localspec.engine.cancel import Cancellation
-from localspec.runtime.worker.messages import (
-    Cancel,
-    CountTokens,
-    Load,
-    Numbered,
-    ReadAhead,
-    Request,
-    Unload,
-)
+from localspec.runtime.worker.messages import Cancel, CountTokens, Load, Numbered, ReadAhead, Request
 
-Work = Load | Numbered | CountTokens | ReadAhead | Unload
+Work = Load | Numbered | CountTokens | ReadAhead
 
 
 class RequestQueue:
@@ -87,9 +79,13 @@ class RequestQueue:
             return self._take()
 
     def poll(self, may: Callable[[Work], bool]) -> Work | None:
-        """The next work, without waiting; None if there is none, or it may not be begun yet."""
+        """The next work, without waiting; None if there is none, or it may not be begun yet. What was cancelled may."""
         with self._changed:
-            return self._take() if self._waiting and may(self._waiting[0]) else None
+            if not self._waiting:
+                return None
+            work = self._waiting[0]
+            is_dropped = isinstance(work, Numbered) and work.request_id in self._dropped
+            return self._take() if is_dropped or may(work) else None
 
     def done(self) -> None:
         """The work taken last is over, or has a cancellation of its own (``follow``). ``cancellation`` is cleared."""

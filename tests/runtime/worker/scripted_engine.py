@@ -8,6 +8,7 @@ name of the target file when it is loaded. DO is one of
 - ``hang``: for ever, deaf to everything
 - ``refuse``: raise a LocalSpecError
 - ``break``: raise something else
+- ``stumble``: raise something else once the reply has ended
 - ``chatter``: print to every stream there is, and log
 """
 
@@ -133,6 +134,8 @@ class ScriptedPair:
         do(words[-1], self.cancel)
         reason = FinishReason.CANCELLED if self.cancel.is_set() else FinishReason.STOP
         yield Finished(reason, text, tally.timings())
+        if words[-1] == "stumble":
+            raise RuntimeError("scripted stumble")
 
     def count_tokens(self, text: str) -> int:
         """One a word; a word of the script is done first."""

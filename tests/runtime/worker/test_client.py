@@ -50,7 +50,6 @@ from localspec.runtime.worker.messages import (
     Tokenize,
     Tokenized,
     TokensCounted,
-    Unload,
     Unloaded,
     Weigh,
     Weighed,
@@ -160,7 +159,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
 def thread(shared: Talk) -> Iterator[Talk]:
     """A client with nothing loaded and nothing under way."""
     yield Talk(shared.client, shared.arriving)
-    shared.send(Cancel(), Unload(), Detokenize(LAST, ()))
+    shared.send(Cancel(), load("refuse"), Detokenize(LAST, ()))
     shared.until(Failed, lambda failed: failed.request_id == LAST)
     shared.answers.clear()
 
@@ -237,18 +236,16 @@ def test_cancel_with_nothing_to_cancel_does_nothing(thread: Talk) -> None:
     assert thread.reply(2).finished is FinishReason.STOP
 
 
-def test_unload_frees_the_pair_and_the_process_stays(thread: Talk) -> None:
-    """Without a pair a prompt fails with a sentence; a new load mends it."""
-    thread.send(load(), Unload())
-    thread.until(Unloaded)
-    pid = thread.client.pid
-    thread.send(ask(1, "count 1"))
-    failed = thread.until(Failed)
+def test_without_a_pair_a_prompt_fails_with_a_sentence(own: Talk) -> None:
+    """A load mends it, in the same process."""
+    own.send(ask(1, "count 1"))
+    failed = own.until(Failed)
     assert (failed.request_id, failed.exit_code, failed.died) == (1, NotFoundError.exit_code, False)
     assert "No model is loaded" in failed.message
-    thread.send(load(), ask(2, "count 1"))
-    assert thread.reply(2).finished is FinishReason.STOP
-    assert thread.client.pid == pid
+    pid = own.client.pid
+    own.send(load(), ask(2, "count 1"))
+    assert own.reply(2).finished is FinishReason.STOP
+    assert own.client.pid == pid
 
 
 def test_a_refused_prompt_fails_with_its_own_words(thread: Talk) -> None:
@@ -279,6 +276,15 @@ def test_the_unforeseen_is_logged_and_survived(own: Talk, log_file: Path) -> Non
     assert str(log_file) in failed.hint
     assert own.reply(2).finished is FinishReason.STOP
     assert "Traceback" in log_file.read_text()
+
+
+def test_a_failure_after_the_end_of_a_reply_costs_no_load(thread: Talk) -> None:
+    thread.send(load(), ask(1, "count 1 then stumble"))
+    assert thread.reply(1).finished is FinishReason.STOP
+    assert thread.until(Failed).request_id == 1
+    thread.send(ask(2, "count 1"))
+    assert thread.reply(2).finished is FinishReason.STOP
+    assert sum(isinstance(answer, Loaded) for answer in thread.answers) == 1
 
 
 def test_noise_goes_to_the_log_and_not_into_the_protocol(
@@ -498,7 +504,7 @@ def test_tokens_are_counted_by_the_pair_that_is_open(thread: Talk) -> None:
 
 def test_counting_loads_nothing_and_starts_nothing(thread: Talk) -> None:
     """Without a pair there is no count; without an engine none is started for it."""
-    thread.send(CountTokens("one"), load(), Unload(), CountTokens("one"))
+    thread.send(CountTokens("one"), load("refuse"), CountTokens("one"))
     assert [thread.until(TokensCounted).token_n for _ in range(2)] == [None, None]
     signal_engine(thread.client, signal.SIGKILL)
     thread.until(Failed)
@@ -584,8 +590,8 @@ def test_reading_ahead_is_given_up_at_once_and_never_fails(thread: Talk) -> None
     """It answers how much is left; nothing is left of what was cancelled, refused or asked for without a pair."""
     thread.send(ahead("no pair"), load(), ahead("one two"))
     assert [thread.until(HasRead).left_n for _ in range(2)] == [0, 2]
-    thread.send(ahead("wait"), Cancel(), ahead("refuse"), ask(1, "count 1"))
-    assert [thread.until(HasRead).left_n for _ in range(2)] == [0, 0]
+    thread.send(ahead("wait"), Cancel(), ahead("refuse"), ahead("break"), ask(1, "count 1"))
+    assert [thread.until(HasRead).left_n for _ in range(3)] == [0, 0, 0]
     assert thread.reply(1).text == counted(1)
     signal_engine(thread.client, signal.SIGKILL)
     thread.until(Failed)
@@ -623,10 +629,10 @@ def test_several_replies_go_on_beside_each_other(thread: Talk) -> None:
     thread.send(ask(3, "count 2 then wait"), ask(4, "count 3 then stop"), CountTokens("two words"))
     thread.until_round(3, 0)
     thread.send(Cancel(4))  # there is no room for it yet
-    thread.send(Cancel(3))
-    assert thread.reply(3).finished is FinishReason.CANCELLED
     assert thread.reply(4).finished is FinishReason.CANCELLED
     thread.until(TokensCounted, lambda answer: answer.token_n == 2)
+    thread.send(Cancel(3))
+    assert thread.reply(3).finished is FinishReason.CANCELLED
     thread.send(ask(5, "count 2 then refuse"), ask(6, "count 4 then stop"))
     assert isinstance(thread.reply(5).error, EngineError)
     assert thread.reply(6).text == counted(4)
@@ -653,9 +659,9 @@ def test_a_number_ends_the_only_reply_too(thread: Talk) -> None:
     assert thread.reply(3).finished is FinishReason.STOP
 
 
-def test_unloading_ends_all_replies(thread: Talk) -> None:
+def test_another_pair_ends_all_replies(thread: Talk) -> None:
     thread.send(several(2), ask(1, "count 1 then wait"), ask(2, "count 1 then wait"))
     thread.until_round(2, 0)
-    thread.send(Unload())
-    thread.until(Unloaded)
+    thread.send(load("other"))
+    thread.until(Loaded, lambda loaded: loaded.info.target_name == "other")
     assert [thread.reply_so_far(number).finished for number in (1, 2)] == [FinishReason.CANCELLED] * 2

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from localspec.base.errors import EngineError
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.worker.codec import decode_answer, decode_request, encode
-from localspec.runtime.worker.messages import Answer, Generate, Request, Unload, Unloaded
+from localspec.runtime.worker.messages import Answer, Cancel, Generate, Request, Unloaded
 
 BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     # With lone surrogates: a file name that is not UTF-8 reaches Python with them, and so may pasted text.
@@ -126,5 +126,5 @@ def test_requests_and_answers_are_not_mistaken_for_each_other() -> None:
     """Each end refuses what only the other end may be told."""
     with pytest.raises(EngineError, match="Unloaded is no request"):
         decode_request(encode(Unloaded()))
-    with pytest.raises(EngineError, match="Unload is no answer"):
-        decode_answer(encode(Unload()))
+    with pytest.raises(EngineError, match="Cancel is no answer"):
+        decode_answer(encode(Cancel()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
@@ -53,9 +54,20 @@ def test_only_what_this_engine_wrote_counts(tmp_path: Path) -> None:
     log_file.write_text("GGML_ASSERT failed\n")
     since_bytes = log_file.stat().st_size
     append(log_file, "started\n")
-    assert tail(log_file, since_bytes) == "started\n"
+    assert tail(log_file, since_bytes, 1) == "started\n"
+
+
+def test_of_loggers_the_messages_of_this_engine_count(tmp_path: Path) -> None:
+    """Two apps that run at once have one log; a time and a number say nothing to whoever reads an error."""
+    log_file = tmp_path / "engine.log"
+    for pid, level in ((os.getpid(), "ERROR"), (os.getpid() + 1, "ERROR"), (os.getpid(), "INFO")):
+        made = {"process": pid, "levelname": level, "name": "localspec.llama", "msg": f"said by {pid}"}
+        append(log_file, logging.Formatter(log.FORM).format(logging.makeLogRecord(made)) + "\n")
+    append(log_file, "written by nobody's logger\n")
+    said = f"said by {os.getpid()}\n"
+    assert tail(log_file, 0, os.getpid()) == f"error: {said}{said}written by nobody's logger\n"
 
 
 def test_a_missing_log_tells_nothing(tmp_path: Path) -> None:
     """No log is no reason to fail."""
-    assert tail(tmp_path / "engine.log", 0) == ""
+    assert tail(tmp_path / "engine.log", 0, 1) == ""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localspec.runtime.worker.messages import Cancel, Tokenize, Unload
+from localspec.runtime.worker.messages import Cancel, CountTokens, Tokenize
 from localspec.runtime.worker.request_queue import RequestQueue
 
 steps = st.lists(st.sampled_from(["work", "cancel", "take"]), max_size=30)
@@ -22,13 +22,13 @@ def test_work_is_cancelled_exactly_if_a_cancel_was_sent_after_it(script: list[st
     for step in script:
         match step:
             case "work":
-                inbox.put(Unload())
+                inbox.put(CountTokens(""))
                 cancelled.append(False)
             case "cancel":
                 inbox.put(Cancel())
                 cancelled = [True] * len(cancelled)
             case "take" if taken_n < len(cancelled):
-                assert inbox.take() == Unload()
+                assert inbox.take() == CountTokens("")
                 taken_n += 1
         if taken_n:
             assert inbox.cancellation.is_set() == cancelled[taken_n - 1]
@@ -74,7 +74,7 @@ def test_a_reply_that_goes_on_beside_others_takes_its_cancel_along(cancel: Cance
 
 def test_work_under_way_is_abandoned_when_all_of_it_is_cancelled() -> None:
     inbox = RequestQueue()
-    inbox.put(Unload())
+    inbox.put(CountTokens(""))
     assert inbox.busy_since is None
     inbox.take()
     assert inbox.busy_since is not None
@@ -87,11 +87,23 @@ def test_work_under_way_is_abandoned_when_all_of_it_is_cancelled() -> None:
     assert inbox.abandoned
 
 
+def test_what_was_cancelled_waits_for_no_room() -> None:
+    """It is answered at once; what stands behind it waits on."""
+    inbox = RequestQueue()
+    inbox.put(Tokenize(1, ""))
+    inbox.put(Tokenize(2, ""))
+    assert inbox.poll(lambda work: False) is None
+    inbox.put(Cancel(1))
+    assert inbox.poll(lambda work: False) == Tokenize(1, "")
+    assert inbox.cancelled
+    assert inbox.poll(lambda work: False) is None
+
+
 def test_closing_ends_the_work_under_way_and_forgets_the_rest() -> None:
     """When nobody asks any more, nothing is begun any more."""
     inbox = RequestQueue()
-    inbox.put(Unload())
-    inbox.put(Unload())
+    inbox.put(CountTokens(""))
+    inbox.put(CountTokens(""))
     inbox.take()
     inbox.close()
     assert inbox.cancellation.is_set()
