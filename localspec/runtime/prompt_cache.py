@@ -46,6 +46,11 @@ class Keepable(Protocol):
         """The tokens that its cache holds."""
         ...
 
+    @property
+    def cache_bytes(self) -> int:
+        """About the size of the file that ``save`` would write now."""
+        ...
+
     def held(self, context: Sequence[int]) -> int: ...
 
     def go_back(self, context: Sequence[int]) -> None:
@@ -125,6 +130,8 @@ class KeptCaches:
         earlier = self._all()
         if any(kept.blocks[: len(blocks)] == blocks for kept in earlier):
             return
+        if sum(model.cache_bytes for model in self.models) > self.limit_bytes:
+            return  # it would push out all others, and then go itself
         folder = self.folder / blocks[-1]
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -84,5 +84,16 @@ class TestLog:
             log.write(3, b"a: odd\n")
             log.write(4, b"b: magic is wrong\n")
             log.write(4, b"c: failed\n")
-        assert reason(lines) == "magic is wrong"
+        assert reason(lines) == log.last_error() == "magic is wrong"
         assert reason([]) == ""
+
+    def test_an_error_of_long_ago_is_no_reason(self) -> None:
+        log = NativeLog()
+        assert log.last_error() == ""
+        for line in (b"a: magic is wrong\n", b"b: failed\n"):
+            log.write(4, line)
+        log.write(2, b"c: loaded another\n")
+        for line in (b"d: no room\n", b"e: failed\n"):
+            log.write(4, line)
+        log.write(2, b"f: goes on\n")
+        assert log.last_error() == "no room"

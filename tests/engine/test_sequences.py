@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import weakref
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,16 @@ def pool(request: pytest.FixtureRequest) -> Iterator[LlamaSequences]:
     opened = LlamaSequences.open(settings, Cancellation(), n_ctx=256)
     yield opened
     opened.close()
+
+
+def test_the_stop_signal_lives_as_long_as_the_model() -> None:
+    """llama.cpp reads it during evaluations: in memory that is something else's by then, it would read anything."""
+    cancel = Cancellation()
+    held = weakref.ref(cancel)
+    pool = LlamaSequences.open(LoadSettings(TARGET, 1, n_ctx=64, threads=1), cancel, n_ctx=64)
+    del cancel
+    assert held() is not None
+    pool.close()
 
 
 def drawn(seed: int, n: int) -> list[int]:

@@ -41,10 +41,9 @@ def spoil(name: str, values: Weights) -> None:
 @contextmanager
 def opened(path: Path, *, room: int = 256, told: int | None = None) -> Iterator[LlamaModel]:
     """A model with ``room`` cells, told that it has more."""
-    cancel = Cancellation()
     # Unfused attention multiplies what it does not see by zero, and what is not a number stays that.
-    loaded = load(native(), LoadSettings(path, 8, room, 1, flash_attn=False), cancel)
-    model = LlamaModel(replace(loaded, n_ctx=told or room), cancel)
+    loaded = load(native(), LoadSettings(path, 8, room, 1, flash_attn=False), Cancellation())
+    model = LlamaModel(replace(loaded, n_ctx=told or room))
     yield model
     model.close()
 

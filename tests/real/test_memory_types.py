@@ -90,7 +90,7 @@ def anew(settings: LoadSettings) -> Iterator[Callable[[list[int], int], Logits]]
     @cache
     def evaluated(context: tuple[int, ...], last: int) -> Logits:
         loaded = _with_context(native(), weights.model, [], settings, cancel, other=None, mtp=False)
-        oracle = LlamaModel(replace(loaded, owns_model=False), cancel)
+        oracle = LlamaModel(replace(loaded, owns_model=False))
         rows = oracle.logits(context, last).copy()
         oracle.close()
         return rows
@@ -229,7 +229,7 @@ def counted(model: LlamaModel) -> list[int]:
 
 @pytest.mark.parametrize("accepted", range(DEPTH + 1))
 def test_a_round_costs_what_is_told(model: LlamaModel, accepted: int) -> None:
-    """Cheap: nothing is read twice after a verification. Otherwise about ``replay_n`` tokens are."""
+    """About ``replay_n`` tokens are read twice after a verification; none if it is 0."""
     rng = random.Random(8)
     context = text(100, rng)
     model.logits(context, 0)
@@ -241,7 +241,7 @@ def test_a_round_costs_what_is_told(model: LlamaModel, accepted: int) -> None:
         model.logits(context + proposals, DEPTH + 1)
         context += [*proposals[:accepted], *text(1, rng)]
     again = (sum(evaluated) - rounds_n * (DEPTH + 1)) / rounds_n
-    if model.rollback == "cheap" or accepted == DEPTH:
+    if not model.replay_n or accepted == DEPTH:
         assert again == 0
     else:
         assert again <= model.replay_n + 1

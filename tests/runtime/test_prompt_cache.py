@@ -39,6 +39,10 @@ class Cache:
     """Whether somebody presses Cancel while it writes or reads."""
     n_ctx: int = 1000
 
+    @property
+    def cache_bytes(self) -> int:
+        return len(json.dumps(self.held_tokens))
+
     def held(self, context: Sequence[int]) -> int:
         pairs = zip(self.held_tokens, context, strict=False)
         return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(self.held_tokens), len(context)))
@@ -125,6 +129,17 @@ def test_room_is_made_by_letting_go_of_what_was_unused_longest(tmp_path: Path) -
     assert target.held_tokens == []
     kept.before_reply(OTHER, Cancellation())
     assert target.held_tokens == OTHER
+
+
+def test_a_cache_that_is_larger_than_the_room_pushes_nothing_out(tmp_path: Path) -> None:
+    target = Cache(list(LONG))
+    kept = caches(tmp_path, target, limit_bytes=2 * target.cache_bytes)
+    kept.keep()
+    target.held_tokens = OTHER * 3
+    kept.keep()
+    target.held_tokens = []
+    kept.before_reply(LONG, Cancellation())
+    assert target.held_tokens == LONG
 
 
 def test_proposals_that_were_refused_are_not_kept(tmp_path: Path) -> None:

@@ -114,6 +114,8 @@ class LoadedModel:
     path: Path
     model: Any = field(repr=False)
     context: Any = field(repr=False)
+    cancel: Cancellation = field(repr=False)
+    """The stop signal, which llama.cpp reads during evaluations: it has to live as long as the context."""
     max_outputs: int
     n_ctx: int
     log_lines: tuple[str, ...] = field(repr=False)
@@ -214,6 +216,7 @@ def _with_context(
         path=settings.path,
         model=model,
         context=context,
+        cancel=cancel,
         max_outputs=settings.max_outputs,
         n_ctx=n_ctx,
         log_lines=tuple(log_lines),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,6 @@ from localspec.engine.backends.llama.short_context import pointer
 _SEQUENCE = 0
 _PARTIAL = 1
 """LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY: the recurrent states without the attention's cells."""
-
-Rollback = Literal["cheap", "replay"]
-"""The cost of taking back tokens just evaluated: nothing, or reading some tokens again."""
 
 
 def make_memory(loaded: LoadedModel) -> ContextMemory:
@@ -42,7 +39,6 @@ class ContextMemory:
     (``_whole_from`` tokens) is forgotten whole or not at all.
     """
 
-    rollback: Rollback = "cheap"
     replay_n = 0
     """About how many tokens are read again when some just evaluated are taken back."""
     can_pad = True
@@ -66,6 +62,11 @@ class ContextMemory:
     def why_not_saved(self) -> str:
         """The reason why what is held cannot be kept in a file, as a clause; empty if it can."""
         return "an image in it has positions of its own" if self._saved else ""
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of what is held, as llama.cpp writes it."""
+        return int(self._c.llama_state_seq_get_size_ext(self._context, _SEQUENCE, 0))
 
     def batch_n(self, capacity: int) -> int:
         """The most tokens to evaluate at once, of what the context has been made for."""
@@ -216,7 +217,6 @@ class StateMemory(ContextMemory):
         self._undo_n = 0
         """The number of tokens that the snapshots can take back now."""
         self._marks: dict[str, _Mark] = {}
-        self.rollback = "cheap" if self._snapshots_n else "replay"
         self.replay_n = 0 if self._snapshots_n else self.fold_n
 
     def reach(self, n: int) -> int:

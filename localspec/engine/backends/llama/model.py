@@ -43,13 +43,12 @@ class LlamaModel(LlamaContext):
     than prepared, more outputs than prepared, a token it does not have), so they are kept here.
     """
 
-    def __init__(self, loaded: LoadedModel, cancel: Cancellation, n_vocab: int | None = None) -> None:
+    def __init__(self, loaded: LoadedModel, n_vocab: int | None = None) -> None:
         super().__init__(loaded)
-        self._cancel = cancel  # llama.cpp reads its buffer: it must live as long as the context
         self._memory = memory = make_memory(loaded)
         memory.move(self._context)
-        self.rollback, self.replay_n = memory.rollback, memory.replay_n
-        """The cost of taking back tokens just evaluated: "cheap" for none, else reading ``replay_n`` again."""
+        self.replay_n = memory.replay_n
+        """About how many tokens are read again when some just evaluated are taken back."""
         self.forgets_freely = memory.forgets_freely
         """True if the latest tokens can be forgotten at no cost, however often and whatever was asked."""
         self.can_pad = memory.can_pad
@@ -81,7 +80,7 @@ class LlamaModel(LlamaContext):
         ``n_vocab`` is for a draft whose vocabulary is padded otherwise than the target's: scores of
         tokens past it are left out. Raises ModelFileError, CapacityError or Cancelled.
         """
-        return cls(load(native(), settings, cancel, progress), cancel, n_vocab)
+        return cls(load(native(), settings, cancel, progress), n_vocab)
 
     def is_context(self, context: int | None) -> bool:
         """True if ``context``, the address of a native one, is this model's."""
@@ -95,6 +94,11 @@ class LlamaModel(LlamaContext):
     def held_tokens(self) -> Sequence[int]:
         """The tokens that the cache holds; to be read, not changed."""
         return self._memory.held
+
+    @property
+    def cache_bytes(self) -> int:
+        """About the size of the file that ``save`` would write now."""
+        return self._memory.size_bytes
 
     def held(self, context: Sequence[int]) -> int:
         known_n = self._memory.reach(self._known_n(context))

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import dropwhile, takewhile
 from typing import Any
 
 from localspec.base.child_exit import BUILD_HINT
@@ -57,8 +58,9 @@ class NativeLog:
             self._listeners = [listener for listener in self._listeners if listener is not lines]
 
     def last_error(self) -> str:
-        """The latest error, without the name of the C++ function in front; empty if there was none."""
-        return reason([line for line in self._lines if line[0] >= logging.ERROR])
+        """The latest error, of several in a row the first, without the name of the C++ function; empty without any."""
+        latest = list(dropwhile(lambda line: not _is_error(line), reversed(self._lines)))
+        return reason(list(takewhile(_is_error, latest))[::-1])
 
     def _flush(self) -> None:
         line, self._partial = self._partial, ""
@@ -76,11 +78,13 @@ class NativeLog:
 
 def reason(lines: list[tuple[int, str]]) -> str:
     """The first error among ``lines``: the later ones only pass it on. Empty if there is none."""
-    for level, line in lines:
-        if level >= logging.ERROR:
-            _, separator, rest = line.partition(": ")
-            return (rest if separator else line).strip()
-    return ""
+    line = next((line for _, line in filter(_is_error, lines)), "")
+    _, separator, rest = line.partition(": ")
+    return (rest if separator else line).strip()
+
+
+def _is_error(line: tuple[int, str]) -> bool:
+    return line[0] >= logging.ERROR
 
 
 class Native:

@@ -165,7 +165,6 @@ class LlamaSequence(SequenceModel):
     replay_n = 0
     forgets_freely = True
     singly_n = 1
-    can_pad = False
 
     def __init__(self, batch: ContinuousBatch, pool: LlamaSequences, sequence: int) -> None:
         super().__init__(batch, pool, sequence)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from localspec.engine.backends.llama.load import LoadedModel
 from localspec.engine.backends.llama.model import LlamaModel
-from localspec.engine.cancel import Cancellation
 from localspec.engine.images import TextAlone, text_alone
 from localspec.engine.model import Likeliest, Logits
 from localspec.engine.text_window import TextWindow
@@ -18,8 +17,8 @@ class SkippingLlama(LlamaModel):
     What is left out need not be read, and has no scores.
     """
 
-    def __init__(self, loaded: LoadedModel, cancel: Cancellation, n_vocab: int | None = None) -> None:
-        super().__init__(loaded, cancel, n_vocab)
+    def __init__(self, loaded: LoadedModel, n_vocab: int | None = None) -> None:
+        super().__init__(loaded, n_vocab)
         self._window = TextWindow()
         self._text: TextAlone | None = None
 
