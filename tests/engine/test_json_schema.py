@@ -61,6 +61,11 @@ KEPT: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
         [["a", None], [1]],
         [["a", "a"], [], ["b"]],
     ),
+    (  # what is said twice, and what the values themselves are not
+        {"type": "array", "items": {"enum": ["a", 1, "a", "bc"], "type": "string"}, "uniqueItems": True},
+        [["a"], ["bc"], [], ["a", "bc"]],
+        [[1], ["a", "a"], ["a", "a", "bc"]],
+    ),
     ({"type": "array", "prefixItems": [{"const": 1}], "items": False}, [[1], []], [[2], [1, 1]]),
     ({"type": "string", "pattern": "^[a-c]{2,3}(x|y)$"}, ["abx", "abcy"], ["ax", "abz"]),
     ({"type": "string", "pattern": "b+"}, ["abc", "b"], ["ac"]),

@@ -181,17 +181,19 @@ def _opened(case: Any, schema: Schema) -> Any:
 
 
 def _list_subsets(part: Schema, items: Any) -> None:
-    """Make an array of different values out of a few the list of all such arrays, each in the order of its values."""
+    """Replace ``uniqueItems`` of an array of few possible values by the list of all arrays that repeat none.
+
+    Each is in the order of the values. What else the schema says of the array and its items goes on to count.
+    """
     values = items.get("enum") if isinstance(items, dict) else None
     least, most = part.get("minItems", 0), part.get("maxItems", _LARGEST_SET)
     if not (isinstance(least, int) and isinstance(most, int)):
         return
     if isinstance(values, list) and len(values) <= _LARGEST_SET and least in range(most + 1):
-        sizes = range(least, min(most, len(values)) + 1)
-        chosen = [list(some) for n in sizes for some in combinations(values, n)]
-        for key in ("items", "uniqueItems", "minItems", "maxItems"):
-            part.pop(key, None)
-        part["enum"] = chosen
+        different = {json.dumps(value, sort_keys=True): value for value in values}.values()
+        sizes = range(least, min(most, len(different)) + 1)
+        part["enum"] = [list(some) for n in sizes for some in combinations(different, n)]
+        del part["uniqueItems"]
 
 
 def _resolved(part: Any, schema: Schema) -> Any:
