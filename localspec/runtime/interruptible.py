@@ -124,8 +124,8 @@ class InterruptibleThread:
     def stream(self, work: Callable[[], Iterator[T]]) -> Iterator[T]:
         """The results that ``work`` yields, as they come; raises what it raises.
 
-        Work that was left half-way through is stopped before the next begins. Raises SystemExit at the end of work
-        that SIGTERM or SIGHUP stopped.
+        Closing it stops the work, and so does the next piece of work. Raises SystemExit at the end of work that SIGTERM
+        or SIGHUP stopped.
         """
         self._abandon()
         if self.leaving is None:
@@ -135,9 +135,13 @@ class InterruptibleThread:
         self._current = job
         self._since = time.monotonic()
         self._jobs.put(job)
-        while not isinstance(result := job.results.get(), _Ended):
-            yield result
-            self._since = time.monotonic()
+        try:
+            while not isinstance(result := job.results.get(), _Ended):
+                yield result
+                self._since = time.monotonic()
+        except GeneratorExit:
+            self._abandon()
+            raise
         self._current = self._since = None
         if self.leaving is not None:
             raise SystemExit(self.leaving) from result.error
@@ -151,7 +155,7 @@ class InterruptibleThread:
         self.cancel.set()
         while not isinstance(self._current.results.get(), _Ended):
             pass
-        self._current = None
+        self._current = self._since = None
 
     def _say_silent(self, what: str) -> None:
         """Tell once of each wait in vain."""

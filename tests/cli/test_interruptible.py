@@ -114,6 +114,16 @@ def test_abandoned_work_is_stopped_before_the_next_begins() -> None:
         assert next(thread.stream(lambda: until(thread.cancel, first=100))) == 100
 
 
+def test_after_abandoned_work_ctrl_c_is_the_usual_one() -> None:
+    """As where a check has stopped a reply: nothing is under way that it could end."""
+    with InterruptibleThread() as thread:
+        for number in thread.stream(lambda: until(thread.cancel)):
+            if number == 3:
+                break
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
 @pytest.mark.parametrize("refuses", [True, False])
 def test_ctrl_c_while_loading_leaves(refuses: bool) -> None:
     """Whether the load gives up or comes through at the last moment, nothing is left open."""
