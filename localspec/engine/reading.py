@@ -272,6 +272,8 @@ class ReadingPolicy:
         gains = {str(name): (float(tokens), float(saved)) for name, (tokens, saved) in data["gains"].items()}
         if not all(0 <= tokens < inf and isfinite(saved) for tokens, saved in gains.values()):
             raise ValueError("these are no gains")
+        if not all(0 <= tokens_n < 2**31 for tokens_n, _ in lengths):
+            raise ValueError("these are no lengths")
         for tokens_n, ended in lengths:
             self.lengths.add(tokens_n, ended=ended)
         for name, (tokens, saved) in gains.items():

@@ -283,6 +283,7 @@ class TestMemory:
             [],
             {"lengths": 3, "gains": {}},
             {"lengths": [[inf, 1]], "gains": {}},
+            {"lengths": [[10**400, 1]], "gains": {}},
             {"lengths": [], "gains": {"draft": 1}},
             {"lengths": [], "gains": {"draft": [-96, 1]}},
             {"lengths": [], "gains": {"draft": [nan, 1]}},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import os
 import sys
@@ -320,6 +321,21 @@ def test_a_damaged_file_counts_as_empty(tmp_path: Path, data: str) -> None:
 
     assert SpeedFile("m", path).load() == MachineSpeed("m")
     assert SpeedFile("m", path).keep_kernels(KERNELS, steady=True).kernels == KERNELS
+
+
+@pytest.mark.parametrize(
+    ("number", "damage"), [('"replies_n": 1', '"replies_n": -1'), ("[1, 2]", "[1, NaN]"), ("[1, 2]", "[-200, -200]")]
+)
+def test_figures_that_cannot_be_are_damage(tmp_path: Path, number: str, damage: str) -> None:
+    """Reckoned with, they would end the next reply, or the list of pairs."""
+    path = tmp_path / "machine.json"
+    text = json.dumps(MachineSpeed("m", None, False, {"x": run_of(5)}, {"draft": (1, 2)}).to_dict())
+    path.write_text(text.replace(number, damage))
+
+    file = SpeedFile("m", path)
+    assert file.load() == MachineSpeed("m")
+    file.keep_run("x", run_of(5), {"draft": (1, 2)})
+    assert file.load().runs["x"] == run_of(5)
 
 
 def test_a_machine_is_measured_once_and_again_if_it_was_disturbed(tmp_path: Path) -> None:

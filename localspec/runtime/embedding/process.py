@@ -114,7 +114,7 @@ class EmbeddingProcess:
         assert self._process.stdout is not None
         try:
             return json.loads(self._process.stdout.readline(_MAX_LINE_BYTES))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
 
     def _failure(self, answer: object) -> EngineError:

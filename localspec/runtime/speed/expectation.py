@@ -78,7 +78,7 @@ def expect_pair(pair: Pair, machine: MachineSpeed) -> Expectation | None:
     """The speed of a pair: as its replies here had it, else expected; None if neither is known."""
     files = [Path(model.file).name for model in (pair.target, pair.draft) if model is not None]
     run = machine.runs.get(run_key(*files))
-    if run is not None and run.replies_n and _is_of(run, pair):
+    if run is not None and _is_of(run, pair):
         return run.expectation
     if pair.tour:
         return None  # in a toy, all that is not a matrix takes most of the time

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from math import exp, log
+from math import exp, inf, log
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -95,10 +95,10 @@ class PairRun:
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> PairRun:
         """Undo ``to_dict``. Raises KeyError, TypeError, ValueError or AttributeError if it is something else."""
-        plain, speed = float(data["plain_per_second"]), float(data["per_second"])
-        if not (0 < plain < 1e6 and 0 < speed < 1e6):
+        plain, speed, replies_n = float(data["plain_per_second"]), float(data["per_second"]), int(data["replies_n"])
+        if not (0 < plain < 1e6 and 0 < speed < 1e6 and replies_n > 0):
             raise ValueError("these are no speeds")
-        return PairRun(TokenWork.from_dict(data["work"]), plain, speed, bool(data["drafted"]), int(data["replies_n"]))
+        return PairRun(TokenWork.from_dict(data["work"]), plain, speed, bool(data["drafted"]), replies_n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +158,15 @@ class MachineSpeed:
         """Undo ``to_dict``. Raises KeyError, TypeError, ValueError or AttributeError if it is something else."""
         if data["format"] != _FORMAT:
             raise ValueError("this is another format")
+        acceptance = {str(kind): (float(good), float(n)) for kind, (good, n) in data["acceptance"].items()}
+        if not all(0 <= good <= n < inf for good, n in acceptance.values()):
+            raise ValueError("these are no proposals")
         return MachineSpeed(
             machine=str(data["machine"]),
             kernels=KernelSpeeds.from_dict(data["kernels"]) if data["kernels"] else None,
             steady=bool(data["steady"]),
             runs={str(key): PairRun.from_dict(run) for key, run in data["runs"].items()},
-            acceptance={str(kind): (float(good), float(n)) for kind, (good, n) in data["acceptance"].items()},
+            acceptance=acceptance,
         )
 
 

@@ -88,6 +88,7 @@ VECTOR = '{"vector": "AACAPwAAAAA=", "tokens": 3}'
         ('{"model": "a", "width": 0, "most_tokens": 9}', ""),
         (HELLO, ""),
         (HELLO, '"AAAA"'),
+        (HELLO, "[" * 50_000),
         (HELLO, '{"vector": "AAAA", "tokens": 1}'),
         (HELLO, '{"vector": "no base64", "tokens": 1}'),
         (HELLO, '{"vector": "AAAAAAAAAAA=", "tokens": "1"}'),
