@@ -74,7 +74,7 @@ def parse_header(file: Readable, *, source: str, size_bytes: int) -> GgufHeader:
     """
     cursor = _Cursor(file, source)
     version, n_tensors, n_entries = _preamble(cursor)
-    metadata = dict(_metadata(cursor, n_entries))
+    metadata = _metadata(cursor, n_entries)
     architecture = get(metadata, "general.architecture", str) or ""
     # llama.cpp's splitter writes the metadata into the first file alone.
     is_later_part = bool(get(metadata, "split.no", int))

@@ -1,7 +1,8 @@
 """``ChatConfig`` from the values of settings, by their keys, as their kinds resolve them.
 
-Two values are no settings: ``target`` and ``draft``, files in place of a pair. None and missing values are not set;
-what the pair recommends counts for them, else the defaults in ``LoadOptions``, ``ReplyOptions`` and ``Sampling``.
+Three values are no settings: ``target``, ``draft`` and ``projector``, files in place of a pair. None and missing values
+are not set; what the pair recommends counts for them, else the defaults in ``LoadOptions``, ``ReplyOptions`` and
+``Sampling``.
 """
 
 from __future__ import annotations

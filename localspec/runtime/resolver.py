@@ -71,8 +71,8 @@ class SettingsResolver:
     ) -> None:
         """``overrides`` are the values that beat all settings, ``defaults`` those that all settings beat.
 
-        Both are as the kinds of the settings resolve them, by their keys and ``target`` and ``draft``. Settings in
-        ``without`` are not read from the file.
+        Both are as the kinds of the settings resolve them, by their keys; files in place of a pair are among them.
+        Settings in ``without`` are not read from the file.
         """
         self._latest = _Latest(Config(config_file()))
         self.pair_id: str | None = None

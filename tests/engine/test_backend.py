@@ -18,9 +18,7 @@ from localspec.engine.backends.llama import short_context
 from localspec.engine.backends.llama.load import CACHE_TYPES, LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
-from localspec.engine.backends.llama.report import (
-    describe_device,
-)
+from localspec.engine.backends.llama.report import describe_device
 from localspec.engine.backends.llama.skipping import SkippingLlama
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.model import Model, common_prefix
@@ -281,7 +279,7 @@ class TestLlamaModel:
 class TestCancellation:
     def test_a_stop_signal_ends_an_evaluation_from_within(self, cancel: Cancellation, llama: LlamaModel) -> None:
         """A signal set by another thread while llama.cpp computes raises Cancelled; the model works on after it."""
-        context = tokens(1000)
+        context = tokens(400)
         expected = fresh(llama).logits(context, 1).copy()
         computing = threading.Event()
 
@@ -300,11 +298,11 @@ class TestCancellation:
         assert np.allclose(expected, llama.logits(context, 1), atol=NOISE)
 
     def test_what_was_evaluated_before_the_signal_stays(
-        self, cancel: Cancellation, llama: LlamaModel, monkeypatch: pytest.MonkeyPatch
+        self, cancel: Cancellation, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """An abort in the second batch leaves exactly the first in the cache."""
-        context = tokens(1000, seed=5)
-        expected = fresh(llama).logits(context, 1).copy()
+        llama, context = LlamaModel.open(LoadSettings(TARGET, 1, batch_tokens=64), cancel), tokens(120, seed=5)
+        expected = llama.logits(context, 1).copy()
         fresh(llama)
         decode = native().c.llama_decode
 
@@ -318,8 +316,9 @@ class TestCancellation:
             llama.logits(context, 1)
         monkeypatch.undo()
         cancel.clear()
-        assert llama.held(context) == 512
+        assert llama.held(context) == 64
         assert np.allclose(expected, llama.logits(context, 1), atol=NOISE)
+        llama.close()
 
     def test_a_load_can_be_cancelled(self) -> None:
         """The signal is looked at between two tensors; nothing stays behind."""

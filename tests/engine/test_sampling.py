@@ -71,8 +71,6 @@ penalties = st.fixed_dictionaries(
 
 def with_effect(settings: Sampling, **more: Any) -> Sampling:
     """With what would do nothing by itself left out."""
-    from dataclasses import replace
-
     defaults = Sampling()
     settings = replace(settings, **more)
     if not settings.xtc:
