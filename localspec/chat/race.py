@@ -213,8 +213,13 @@ def _of_guesses(timings: Timings) -> str:
     return "nothing guessed" if rate is None else f"{figures.percent(rate)} accepted  {figures.speedup(timings)}"
 
 
-def waiting_line(lane: Lane, running: Lane | None) -> str:
+def waiting_line(lane: Lane, runs: Runs) -> str:
     """A lane before its first round, in two rows."""
-    loading = lane.chat_config is not None and lane.info is None
-    doing = "is being loaded" if loading else "reading the message"
-    return f"{lane.name}\n{'no reply' if lane.failure else doing if lane is running else 'waits for its turn'}"
+    if lane.failure or runs.failure:
+        doing = "no reply"
+    elif lane is not runs.running:
+        doing = "waits for its turn"
+    else:
+        loading = lane.chat_config is not None and lane.info is None
+        doing = "is being loaded" if loading else "reading the message"
+    return f"{lane.name}\n{doing}"

@@ -279,3 +279,16 @@ async def test_a_theme_is_chosen_by_command() -> None:
         await wait_until(pilot, lambda: "high-contrast" in notice_text(pilot))
         await send(pilot, "/theme")
         await wait_until(pilot, lambda: isinstance(app.screen, CommandSearch))
+
+
+async def test_no_list_covers_the_reason_of_a_refusal() -> None:
+    """The list opens again with the next letter."""
+    app = make_app(FakeEngine())
+    async with app.run_test() as pilot:
+        await pilot.press(*"/pers", "escape", "enter")
+        await wait_until(pilot, lambda: "There is no command /pers." in notice_text(pilot))
+        await pilot.pause()
+        offers = chat(pilot).query_one(CompletionList)
+        assert not offers.display
+        await pilot.press("o")
+        await wait_until(pilot, lambda: offers.display)

@@ -15,10 +15,10 @@ from localspec.engine.events import Event, Finished, FinishReason, Origin, Round
 from localspec.engine.settings import Sampling
 from localspec.engine.tally import Tally
 from localspec.runtime.messages import Message, ReplyOptions, Role
-from localspec.runtime.worker.messages import Cancel, Generate, Request
+from localspec.runtime.worker.messages import Cancel, Failed, Generate, Request
 from localspec.tui.screens.race import LaneView, RaceScreen
 from localspec.tui.widgets.key_row import KeyRow
-from tests.tui.support import FakeEngine, make_app, make_round, notice_text, send, session, wait_until
+from tests.tui.support import FakeEngine, make_app, make_round, notice_text, ready, send, session, wait_until
 from tests.tui.test_chat import answered, begin
 
 PROMPT = (Message(Role.USER, "hi"),)
@@ -178,6 +178,20 @@ async def test_a_race_on_screen() -> None:
         await wait_until(pilot, lambda: not isinstance(pilot.app.screen, RaceScreen))
         assert session(pilot).last.reply.text == "abcdef"
         assert not session(pilot).busy
+
+
+async def test_a_race_that_fails_waits_for_nothing() -> None:
+    """Neither lane gets a reply, and the reason is read below them."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, "/race Count to three")
+        await wait_until(pilot, lambda: engine.prompts)
+        engine.inbox.put(Failed(engine.prompts[0].request_id, 7, "It is too long.", "Shorten it."))
+        screen = pilot.app.screen
+        assert isinstance(screen, RaceScreen)
+        await wait_until(pilot, lambda: "It is too long." in str(screen.query_one("#race-verdict").render()))
+        assert ["no reply" in drawn(screen, n) for n in (0, 1)] == [True, True]
 
 
 def texts(screen: RaceScreen) -> list[str]:

@@ -54,18 +54,26 @@ class Offers:
         self._looking: str | None = None
         self._dismissed: tuple[CompletionKind, int] | None = None
         """The list that was closed by key; it stays closed until another is due."""
+        self._refused: str | None = None
+        """The text that was refused; no list covers the reason as long as the text stays."""
 
     def refresh(self) -> None:
         """Show the list that fits the text and the cursor, while the prompt is written in."""
         if not self._prompt.area.has_focus:
             self.list.show(None, 0)
             return
-        offer = self._due()
+        self._refused = self._refused if self._refused == self._prompt.text else None
+        offer = self._due() if self._refused is None else None
         if offer is None or (offer.kind, offer.start) != self._dismissed:
             self._dismissed = None
         else:
             offer = None
         self.list.show(offer, self._prompt.region.y)
+
+    def refuse(self) -> None:
+        """Close the list until the text is another: there is something to read about this one."""
+        self._refused = self._prompt.text
+        self.refresh()
 
     def search(self) -> None:
         """Search the messages sent before; again, go on to the next."""

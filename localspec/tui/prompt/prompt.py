@@ -215,6 +215,11 @@ class Prompt(VerticalGroup):
         self.put(joined([*messages, self.written]))
         self.area.focus()
 
+    def give_back(self, refused: WrittenMessage) -> None:
+        """Put a command that was refused in front of the text. No list opens over the reason."""
+        self.put_back([refused])
+        self._offers.refuse()
+
     def put_aside(self, instead: WrittenMessage) -> None:
         """Write ``instead`` for a while; the unsent message is kept, and ``take_up`` brings it back."""
         self._aside = self._to_keep

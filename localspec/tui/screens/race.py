@@ -83,12 +83,12 @@ class LaneView(Container):
         await self._scroll.mount(self._tokens)
         self._follows = True
 
-    def follow(self, running: Lane | None) -> None:
-        """Show all rounds so far; ``running`` is the lane that is being generated."""
+    def follow(self, runs: Runs) -> None:
+        """Show all rounds so far of this one of the ``runs``."""
         if self.lane.rounds:
             self.run_to(self.lane.took_s)
         else:
-            self._say(waiting_line(self.lane, running))
+            self._say(waiting_line(self.lane, runs))
 
     def run_to(self, elapsed_s: float) -> bool:
         """Show the rounds that were done by then; True if they were the last."""
@@ -230,7 +230,7 @@ class RaceScreen(RowScreen[Lane | None], CommandTarget):
                 self._end(race.verdict())
             return
         for lane in self._lanes:
-            lane.follow(race.running)
+            lane.follow(race)
         if race.failure or race.ready:
             self._end(race.failure or race.verdict())
 
