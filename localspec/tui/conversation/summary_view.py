@@ -41,7 +41,7 @@ class SummaryView(TurnView):
 
     @property
     def sign(self) -> str:
-        return super().sign if self.has_class("-selected") else "▸" if self.has_class("-folded") else "▾"
+        return super().sign if self.has_class("-selected") else "▸ " if self.has_class("-folded") else "▾ "
 
     def _asked(self) -> Content:
         n = self.turn.stands_for_n

@@ -117,7 +117,7 @@ class TurnView(VerticalGroup, SingleLayoutPane):
     @property
     def sign(self) -> str:
         """The sign before the message; another shows that the turn is chosen."""
-        return "▶" if self.has_class("-selected") else "›"
+        return "▶ " if self.has_class("-selected") else "› "
 
     def _asked(self) -> Content:
         text = self.turn.shown or self.turn.prompt
