@@ -155,6 +155,26 @@ def test_what_the_sdk_complains_of_is_news_once(
     assert capfd.readouterr().err == ""
 
 
+def test_a_variable_that_the_sdk_does_not_take_is_told(
+    memory: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In place of most it takes another value, and spans are sent; a few it refuses."""
+    before = list(logging.getLogger("opentelemetry").handlers)
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "x")
+    opened = Tracing(memory)
+    (news,) = opened.news()
+    assert (
+        news.text
+        == "OpenTelemetry says: Unable to parse value for OTEL_BSP_MAX_QUEUE_SIZE as integer. Defaulting to 2048."
+    )
+    assert opened.news() == []
+    opened.close()
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "-5")
+    with pytest.raises(UsageError, match=r"schedule_delay_millis must be positive\. Correct the OTEL_ variables"):
+        Tracing(memory)
+    assert logging.getLogger("opentelemetry").handlers == before
+
+
 def test_a_closed_one_leaves_nothing_behind(memory: InMemorySpanExporter) -> None:
     """Neither a handler nor a provider of the whole process."""
     from opentelemetry import trace

@@ -55,7 +55,10 @@ class Tracing:
     """Sends spans through a tracer provider of its own, in a thread of the SDK. ``close`` it at the end."""
 
     def __init__(self, exporter: SpanExporter | None = None, clock_ns: Callable[[], int] = time.time_ns) -> None:
-        """``exporter`` is by default the environment's. Raises UsageError if the SDK is not installed."""
+        """``exporter`` is by default the environment's.
+
+        Raises UsageError if the SDK is not installed, or refuses the environment's variables.
+        """
         check_otel()
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.trace import TracerProvider
@@ -64,22 +67,31 @@ class Tracing:
         self._complaints = _Complaints()
         self._reported = ""
         self._clock_ns = clock_ns
-        self._provider = TracerProvider(resource=_resource(), shutdown_on_exit=False)
-        self._exporter = exporter or OTLPSpanExporter()
-        self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
+        try:
+            self._provider = TracerProvider(resource=_resource(), shutdown_on_exit=False)
+            self._exporter = exporter or OTLPSpanExporter()
+            self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
+        except ValueError as error:
+            self._complaints.close()
+            text = f"OpenTelemetry refuses a variable: {str(error).rstrip('.')}."
+            raise UsageError(text, "Correct the OTEL_ variables.") from None
         self._tracer = self._provider.get_tracer("localspec", __version__)
+        # What it says so far is about variables in whose place it takes others.
+        self._remark, self._complaints.latest = self._complaints.latest, ""
 
     def begin(self, about: ReplyMetadata, message: str = "") -> ReplyObserver:
         return _TracedReply(self._tracer, about, message, self._clock_ns)
 
     def news(self, wait_s: float = 0.0) -> Sequence[News]:
-        """A message if spans cannot be sent, once for each error."""
+        """A remark on the environment's variables, and a message if spans cannot be sent, once for each error."""
+        remark, self._remark = self._remark, ""
+        news = [News(f"OpenTelemetry says: {remark}")] if remark else []
         latest, reported = self._complaints.latest, self._reported
         self._reported = latest
-        if not latest or latest == reported:
-            return []
-        text = f"Traces of replies are not received. OpenTelemetry says: {latest} Replies go on without."
-        return [News(text, _SHORT)]
+        if latest and latest != reported:
+            text = f"Traces of replies are not received. OpenTelemetry says: {latest} Replies go on without."
+            news.append(News(text, _SHORT))
+        return news
 
     def close(self) -> None:
         """Send the remaining spans, for a moment at most."""
