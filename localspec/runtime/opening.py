@@ -166,8 +166,8 @@ def fit_costs(
 
 
 def _measuring_prompt(target: PairTarget) -> list[int]:
-    """Any text does; this one is easy to go on with."""
+    """A text that is easy to go on with, or any tokens where the vocabulary can write nothing of it."""
     vocab = target.vocab
-    tokens = vocab.tokenize(", ".join(map(str, range(1, 25))), special=False)
+    tokens = vocab.tokenize(", ".join(map(str, range(1, 25))), special=False) or [0] * 24
     text = [vocab.bos, *tokens] if vocab.adds_bos and vocab.bos is not None else tokens
     return text[: max(1, target.n_ctx // 2)]

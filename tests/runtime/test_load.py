@@ -19,6 +19,7 @@ from localspec.base.errors import (
 from localspec.base.file_identity import FileIdentity, identify
 from localspec.config.table import MAX_DEPTH
 from localspec.engine.backends.llama.model import LlamaModel
+from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.drafter import DrafterInputs
 from localspec.engine.drafters import drafter_names, make_drafter
@@ -124,6 +125,15 @@ class TestInfo:
         assert pair.info.plain_per_second is not None
         assert pair.info.plain_per_second > 0
         pair.close()
+
+    def test_a_model_that_cannot_write_numbers_is_measured_all_the_same(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A vocabulary of Chinese characters, or of nucleotides, drops them."""
+        monkeypatch.setattr(LlamaVocab, "tokenize", lambda *_, **__: [])
+        model = write_tiny(tmp_path / "m.gguf", "llama")
+        with closing(open_pair(LoadOptions(model, model, n_ctx=256, threads=1), Cancellation())) as pair:
+            assert pair.info.plain_per_second
 
 
 class TestRefusals:
