@@ -89,7 +89,7 @@ class ChatTemplate:
             text = self._with_system(messages, render)
         except _Refusal as refusal:
             raise InputError(
-                f"The model's chat template refuses this conversation: {_sentence(refusal)}",
+                f"The model's chat template refuses this conversation: {_sentence(str(refusal))}",
                 _hint(str(refusal), messages),
             ) from refusal
         except TooMuchWork as error:
@@ -98,7 +98,7 @@ class ChatTemplate:
             raise InputError("The model's chat template calls itself without end.", _ANOTHER) from None
         except (TemplateError, *_RUNTIME_ERRORS) as error:
             raise InputError(
-                f"The model's chat template fails on this conversation: {_sentence(error)}", _ANOTHER
+                f"The model's chat template fails on this conversation: {_sentence(str(error))}", _ANOTHER
             ) from error
         return text + MarkedText.own(ending(text)) if reasoning == OFF else text
 
@@ -146,7 +146,7 @@ class ChatTemplate:
         self._sandbox.budget = Budget(len(messages) + len(tools), _characters_n(messages, tools), check)
         try:
             return self._written(tools=listed or None, documents=None, **words)
-        except (RecursionError, UndefinedError, *_RUNTIME_ERRORS) as error:
+        except (UndefinedError, *_RUNTIME_ERRORS) as error:
             if tools and not self._plain_schemas:
                 # As Hermes 3's over a type that it does not know, and Seed-OSS's over a tool without parameters.
                 text = self._written(tools=_listed(tools, plain=True), documents=None, **words)
@@ -166,7 +166,10 @@ class ChatTemplate:
 _STOPPED, _BEGUN = "(stopped)", "(begins)"
 """The answer that stands in for one to calls or results which the model never answered, and the question for one that
 an answer without any begins with."""
-_RUNTIME_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+_RUNTIME_ERRORS = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError),
+    *(NameError, RuntimeError, TypeError, ValueError),
+)
 """The errors that a program in a template can run into."""
 
 
@@ -232,9 +235,9 @@ def _in_turns(messages: Sequence[Message]) -> list[Message]:
     return found
 
 
-def _sentence(error: Exception) -> str:
-    """The error's own words, which may be the template's, and so of any length."""
-    text = str(error).strip()
+def _sentence(text: str) -> str:
+    """The words of an error, which may be the template's, and so of any length."""
+    text = text.strip()
     text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
@@ -267,10 +270,11 @@ def _compile(source: str, sandbox: TemplateSandbox) -> Template:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)  # of the code that Jinja makes of a nonsensical template
             return sandbox.from_string(source)
-    except TemplateSyntaxError as error:
-        raise InputError(f"The model's chat template cannot be read: {error}.", _ANOTHER) from error
-    except (RecursionError, MemoryError, SyntaxError):  # the last two are Python's own, over the code made of it
+    except (RecursionError, MemoryError):  # the latter is Python's own, over the code made of it
         raise InputError("The model's chat template is nested too deeply.", _ANOTHER) from None
+    except (TemplateSyntaxError, SyntaxError, ValueError) as error:  # the last two over that code, and long numbers
+        why = str(error.msg if isinstance(error, SyntaxError) else error)
+        raise InputError(f"The model's chat template cannot be read: {_sentence(why)}", _ANOTHER) from error
 
 
 def _date(now: Callable[[], datetime], pattern: str) -> MarkedText:

@@ -17,7 +17,7 @@ from jinja2 import Environment, nodes
 from jinja2.compiler import CodeGenerator, Frame, operators
 from jinja2.exceptions import SecurityError
 from jinja2.ext import Extension, loopcontrols
-from jinja2.filters import make_attrgetter
+from jinja2.filters import do_format, do_indent, make_attrgetter
 from jinja2.nodes import EvalContext
 from jinja2.runtime import Context, LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedFormatter
@@ -31,11 +31,17 @@ _BARRED = ("filesizeformat", "forceescape", "pprint", "random", "striptags", "ur
 _SHALLOW = {"attr", "count", "d", "default", "first", "items", "last", "length", "list", "map", "reverse", "safe"}
 _SHALLOW |= {"reject", "rejectattr", "select", "selectattr"}
 """Filters that do not look into the parts of what they are given."""
+_BY_CHARACTER = ("batch", "groupby", "list", "slice", "sort", "unique")
+"""Filters that make a list of the characters of a text."""
 _GROWING = ("append", "pop")
 """Methods by which a template may change a list that it made."""
+_BARRED_METHODS = ("encode", "to_bytes", "translate")
+"""Methods of texts and numbers that no chat template uses and whose work is hard to bound."""
 _COMPARING = {"eq", "equalto", "ge", "greaterthan", "gt", "in", "le", "lessthan", "lt", "ne"}
 _CALL = 4
 """Steps that a call takes, or a filter."""
+_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+"""The characters at which ``str.splitlines`` splits."""
 _WIDE = re.compile(r"\d{5}|\*")
 """A width in a format of 10,000 characters and more, or of as many as a value says."""
 
@@ -54,6 +60,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         self._constants: dict[str, MarkedText] = {}
         filters: dict[str, Callable[..., Any]] = {name: self.filters[name] for name in {*self.filters} - {*_BARRED}}
         filters |= {"tojson": self._to_json, "join": self._join, "safe": lambda value: value}
+        filters |= {"format": self._format, "indent": self._indent, "replace": self._replace}
         self.filters = {name: self._paid_filter(name, function) for name, function in filters.items()}
         self.tests = {name: self._paid_test(name, self.tests[name]) for name in self.tests}
         del self.globals["lipsum"]
@@ -88,6 +95,12 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             self.budget.spend_whole(value)
         return value
 
+    def sliced(self, value: Any) -> Any:
+        """A part of a value; of a list it costs little, as its items are no copies."""
+        if isinstance(value, str):
+            self.budget.spend_text(len(value))
+        return value
+
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 -- as Jinja has it
         self, function = __self, __obj
         self.budget.spend(_CALL)
@@ -108,8 +121,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         self.budget.spend()
         if operator == "%" and isinstance(left, str):
-            self._check_format(left)
-            self.budget.spend_whole(right)
+            self._check_format(left, right)
         elif operator in ("*", "**"):
             check_product(operator, left, right)
             self._check_copies(left, right)
@@ -120,7 +132,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return self.paid(result) if operator == "*" else self._result(result, (left, right))
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        if isinstance(obj, MarkedText) and not hasattr(str, attr):
+        if attr in _BARRED_METHODS or (isinstance(obj, MarkedText) and not hasattr(str, attr)):
             return False
         return (type(obj) is list and attr in _GROWING) or super().is_safe_attribute(obj, attr, value)
 
@@ -146,7 +158,12 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             if name not in _SHALLOW:
                 for value in given:
                     self.budget.spend_whole(value)
-            self._check_text_method(name, given)
+            for value in given[1:]:
+                check_number(value)
+            if name in _BY_CHARACTER and isinstance(given[0], str):
+                self.budget.spend(len(given[0]))
+            if name == "sum" and any(isinstance(value, list | tuple) for value in given[1:]):
+                raise TooMuchWork("it adds up lists")
             return self._result(function(*args, **kwargs), given)
 
         return paid
@@ -182,6 +199,23 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             value = map(make_attrgetter(self, attribute), value)
         return self._joined(self.text(d), map(self.text, value))
 
+    def _format(self, value: Any, *args: Any, **kwargs: Any) -> str:
+        text = self.text(value)
+        self._check_format(text, kwargs or args)
+        return do_format(text, *args, **kwargs)
+
+    def _indent(self, value: Any, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
+        if isinstance(value, str):
+            indention_n = len(width) if isinstance(width, str) else max(width, 0)
+            lines_n = 1 + sum(map(value.count, _LINE_ENDS))
+            self.budget.spend_text(len(value) + lines_n * indention_n)
+        return do_indent(value, width, first, blank)
+
+    def _replace(self, value: Any, old: Any, new: Any, count: int | None = None) -> MarkedText:
+        text, old, new = map(self.text, (value, old, new))
+        self._check_replaced(text, old, new)
+        return text.replace(old, new, -1 if count is None else count)
+
     def _joined(self, separator: str, parts: Iterable[Any]) -> MarkedText:
         texts = []
         length = 0
@@ -198,27 +232,31 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
     # Limits
 
     def _check_text_method(self, name: str, given: Sequence[Any]) -> None:
-        """Raises TooMuchWork before a filter, or a method of a text, makes a text too large for memory."""
+        """Raises TooMuchWork before a method of a text makes one, or a list, too large for memory."""
         for value in given[1:]:
             check_number(value)
         match name, *given:
             case "replace", str(text), str(old), str(new), *_:
-                self.budget.spend_text(len(text) + text.count(old) * len(new))
-            case "indent", str(text), int(width), *_:
-                self.budget.spend_text(len(text) + (text.count("\n") + 1) * max(width, 0))
-            case "indent", str(text), str(indention), *_:
-                self.budget.spend_text(len(text) + (text.count("\n") + 1) * len(indention))
+                self._check_replaced(text, old, new)
             case "expandtabs", str(text), int(width), *_:
                 self.budget.spend_text(len(text) + text.count("\t") * max(width, 0))
-            case "format", str(text), *_:
-                self._check_format(text)
-            case "sum", _, *rest if any(isinstance(value, list | tuple) for value in rest):
-                raise TooMuchWork("it adds up lists")
+            case "split" | "rsplit", str(text), str(separator), *_:
+                self.budget.spend(text.count(separator))
+            case "split" | "rsplit" | "splitlines", str(text), *_:
+                self.budget.spend(len(text))
 
-    def _check_format(self, text: str) -> None:
+    def _check_replaced(self, text: str, old: str, new: str) -> None:
+        self.budget.spend_text(len(text) + text.count(old) * len(new))
+
+    def _check_format(self, text: str, values: Any) -> None:
+        """Pay for a text into which ``values`` are to be put by ``%``: by their names each may be put in often."""
         self.budget.spend_text(len(text))
         if _WIDE.search(text):
             raise TooMuchWork("it asks for too much room in a text")
+        self.budget.spend_whole(values)
+        if isinstance(values, dict):
+            longest = max((len(self.text(value)) for value in values.values()), default=0)
+            self.budget.spend_text(text.count("%") * longest)
 
     def _check_copies(self, value: Any, n: Any) -> None:
         if isinstance(value, str | list | tuple) and isinstance(n, int):
@@ -266,6 +304,14 @@ class _MarkingCode(CodeGenerator):
         counted = nodes.EnvironmentAttribute("counted", lineno=node.lineno)
         node.iter = nodes.Call(counted, [node.iter], [], None, None, lineno=node.lineno)
         super().visit_For(node, frame)
+
+    def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:  # noqa: N802
+        if isinstance(node.arg, nodes.Slice):
+            self.write("environment.sliced(")
+            super().visit_Getitem(node, frame)
+            self.write(")")
+        else:
+            super().visit_Getitem(node, frame)
 
     def visit_List(self, node: nodes.List, frame: Frame) -> None:  # noqa: N802
         self._paid(super().visit_List, node, frame)
