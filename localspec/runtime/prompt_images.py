@@ -19,7 +19,7 @@ from localspec.runtime.template.marked_text import MarkedText
 
 MOST_KEPT = 32
 """Images that are kept from one prompt to the next, a few megabytes each; older ones are read from the disk again."""
-_MARK = re.compile("\ufffc(\\d+)\ufffc")
+_MARK = re.compile("\ufffc(\\d{1,9})\ufffc")
 """U+FFFC is Unicode's object replacement character."""
 
 
@@ -89,8 +89,8 @@ class PromptImages:
         return marked
 
     def tokens(self, number: int) -> list[int]:
-        """The numbers that stand for an image in a context."""
-        return self._tokens[number]
+        """The numbers that stand for an image in a context; none for a number that no image has."""
+        return self._tokens.get(number, [])
 
     def _number(self, reference: ImageReference) -> int:
         if reference.sha256 not in self._numbers:
@@ -114,3 +114,8 @@ def split_by_images(text: str) -> Iterator[MarkedText | int]:
             at = found.end()
     if at < len(whole) or not at:
         yield whole[at:]
+
+
+def in_words(text: str) -> str:
+    """``text`` with a word in place of each image."""
+    return "".join("[image]" if isinstance(part, int) else part for part in split_by_images(text))

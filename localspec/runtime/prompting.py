@@ -19,7 +19,7 @@ from localspec.runtime.calls.prompt import ToolPrompts, speaks_of_calls
 from localspec.runtime.encoding import Encoder, TextVocab
 from localspec.runtime.infilling import infill_prompt
 from localspec.runtime.messages import Infill, Message, Prompt, ReplyOptions, Role, TokenIds, Tool
-from localspec.runtime.prompt_images import PromptImages, split_by_images
+from localspec.runtime.prompt_images import PromptImages, in_words, split_by_images
 from localspec.runtime.reasoning import begun_by
 from localspec.runtime.template import ChatTemplate
 from localspec.runtime.template.marked_text import MarkedText
@@ -113,8 +113,7 @@ class Prompter:
             raise _empty()
         prompts = self._tool_prompts(messages, tools)
         text = self._render(prompts, reasoning)(self._prepared(messages, prompts)) + MarkedText.given(prefix)
-        written = ("[image]" if isinstance(part, int) else part for part in split_by_images(text))
-        return "".join(written), len(self._encode(text, []))
+        return in_words(text), len(self._encode(text, []))
 
     def prompt(self, prompt: Prompt, options: ReplyOptions, prefix: str = "") -> RenderedPrompt:
         """The prompt of a reply, of any kind, as far as ``prefix``, the beginning of the reply.
@@ -301,14 +300,14 @@ class Prompter:
             before = shorter
 
     def _cut(self, message: Message, most: int) -> Message:
-        """The message; if it is the result of a tool, the first tokens of it, so many at most."""
-        text = message.content
-        if message.role is not Role.TOOL or len(text.encode(errors="replace")) <= most:
+        """The message; if it is the result of a tool, the first tokens of it, so many at most, and no images."""
+        if message.role is not Role.TOOL or len(message.content.encode(errors="replace")) <= most:
             return message
-        text = text[: _LONG * most]
+        whole = in_words(message.content)
+        text = whole[: _LONG * most]
         while (n := len(self._encoder.tokenize(MarkedText.given(text)))) > most:
             text = text[: len(text) * most // n]
-        left_n = len(message.content) - len(text)
+        left_n = len(whole) - len(text)
         return replace(message, content=f"{text}\n[{left_n} more characters were cut off]") if left_n else message
 
     def _latest_turns(

@@ -88,6 +88,14 @@ def test_a_message_cannot_make_an_image_of_a_mark_or_of_an_answer(home: Path, vo
     assert [token for token in tokens if token < 0] == [-10, -11, -12]
 
 
+@pytest.mark.parametrize("number", ["3", "9" * 5000], ids=len)
+def test_a_mark_that_a_template_makes_up_is_no_image(
+    number: str, vocab: LlamaVocab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vocab, "chat_template", "{{ messages[0].content }}\ufffc" + number + "\ufffc")
+    assert min(Prompter(vocab, 32_768, images=PromptImages(Reader())).chat([user("Hello")]).tokens) >= 0
+
+
 def test_a_system_prompt_shows_no_images(home: Path, vocab: LlamaVocab) -> None:
     """A text there that looks like the block of one stays a text."""
     reader = Reader()
@@ -112,6 +120,17 @@ def test_the_image_that_a_tool_returns_stands_in_its_result(
     tokens = prompter.chat(said, tools=tools).tokens
     assert [token for token in tokens if token < 0] == [-10, -11, -12]
     assert min(Prompter(vocab, 1024).chat(said, tools=tools).tokens) >= 0
+
+
+def test_an_image_in_a_result_that_is_cut_is_a_word(home: Path, vocab: LlamaVocab) -> None:
+    call = ToolCall("c1", "draw", "{}")
+    drawn = image_block("0.png", kept(home)) + "Drawn. " * 500
+    result = Message(Role.TOOL, drawn, call_id="c1", name="draw")
+    said = [user("Draw a cat."), Message(Role.ASSISTANT, "", (call,)), result]
+    prompt = Prompter(vocab, 512, images=PromptImages(Reader())).chat(said)
+    text = b"".join(map(vocab.source, prompt.tokens)).decode()
+    assert prompt.cut_n == 1
+    assert "File: 0.png\n[image]\nDrawn." in text
 
 
 def test_without_a_projector_an_image_is_refused_and_an_old_one_is_a_text(home: Path, vocab: LlamaVocab) -> None:
