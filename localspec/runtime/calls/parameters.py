@@ -152,8 +152,9 @@ def _case(schema: Mapping[str, Any]) -> str | None:
     """A terminal for the texts that fit one schema of texts."""
     if schema.keys() & _VALUES:
         values = schema.get("enum", [schema.get("const")])
-        said = [json.dumps(value) for value in values if isinstance(value, str)]
-        return " | ".join(said) if len(schema.keys() - {"type"}) == 1 else None
+        if not isinstance(values, list) or len(schema.keys() - {"type"}) != 1:
+            return None
+        return " | ".join(json.dumps(value) for value in values if isinstance(value, str))
     least, most, pattern = schema.get("minLength", 0), schema.get("maxLength", 0), schema.get("pattern", "")
     found = _PATTERN.fullmatch(str(pattern))
     sizes = all(isinstance(size, int) and size <= _LONGEST for size in (least, most))

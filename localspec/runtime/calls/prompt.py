@@ -26,9 +26,11 @@ To call one, write this with its name and its arguments, and nothing after it:
 
 The result comes with the next message."""
 _BEGIN, _END = MarkedText.given("<tool_response>\n"), MarkedText.given("\n</tool_response>")
-_FINAL = re.compile(r".*(?:<\|channel\|>final|to=user)<\|message\|>", re.DOTALL)
+_FINAL = re.compile(r"\A.*(?:<\|channel\|>final|to=user)<\|message\|>", re.DOTALL)
 _HEADS = re.compile(
-    r"<\|(?:start|end|eom|return|constrain)\|>(?:assistant)?|(?:<\|channel\|>.*?|\s*to=self)<\|message\|>", re.DOTALL
+    r"<\|(?:start|end|eom|return|constrain)\|>(?:assistant)?"
+    r"|(?:<\|channel\|>(?:(?!<\|channel\|>).)*?|(?<!\s)\s*to=self)<\|message\|>",
+    re.DOTALL,
 )
 
 

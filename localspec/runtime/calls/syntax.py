@@ -218,7 +218,7 @@ SYNTAXES: Sequence[CallSyntax] = (
     ),
     CallSyntax(
         "DeepSeek",
-        begin=r"(?:«<｜tool▁calls▁begin｜>»)?\s*«<｜tool▁call▁begin｜>»(?:function«<｜tool▁sep｜>»)?"
+        begin=r"(?:«<｜tool▁calls▁begin｜>»\s*)?«<｜tool▁call▁begin｜>»(?:function«<｜tool▁sep｜>»)?"
         + _NAME
         + r"(?:«<｜tool▁sep｜>»|\n```json\n)\s*",
         end=r"\s*(?:```)?\s*«<｜tool▁call▁end｜>»(?:\s*«<｜tool▁calls▁end｜>»)?",
@@ -230,7 +230,7 @@ SYNTAXES: Sequence[CallSyntax] = (
     ),
     CallSyntax(
         "Kimi",
-        begin=r"(?:«<|tool_calls_section_begin|>»)?\s*«<|tool_call_begin|>»\s*(?:functions\.)?"
+        begin=r"(?:«<|tool_calls_section_begin|>»\s*)?«<|tool_call_begin|>»\s*(?:functions\.)?"
         + _NAME
         + r"(?::\d+)?\s*«<|tool_call_argument_begin|>»\s*",
         end=r"\s*«<|tool_call_end|>»(?:\s*«<|tool_calls_section_end|>»)?",
@@ -239,7 +239,7 @@ SYNTAXES: Sequence[CallSyntax] = (
     ),
     CallSyntax(
         "Kimi K3",
-        begin=r"(?:«<|open|>»tools«<|sep|>»)?\s*«<|open|>»call tool=\"" + _NAME + r"\"[^<>]*?«<|sep|>»\s*",
+        begin=r"(?:«<|open|>»tools«<|sep|>»\s*)?«<|open|>»call tool=\"" + _NAME + r"\"[^<>]*?«<|sep|>»\s*",
         argument=r"«<|open|>»argument key=\"(?P<key>[^\"]+)\"[^<>]*?«<|sep|>»"
         r"(?P<value>.*?)«<|close|>»argument«<|sep|>»\s*",
         end=r"«<|close|>»call«<|sep|>»(?:\s*«<|close|>»tools«<|sep|>»"

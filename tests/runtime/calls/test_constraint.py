@@ -151,6 +151,7 @@ UNSAID = [
     {"type": "string", "maxLength": 1_000_000},
     {"type": "string", "minLength": 5, "maxLength": 3},
     {"type": "string", "enum": []},
+    {"type": "string", "enum": 5},
     {"type": "string", "enum": ["a", "\ud800"]},
     {"type": "string", "maxLength": 3, "anyOf": [{"pattern": "a"}, {"pattern": "b"}]},
     {"oneOf": [{"type": "string", "maxLength": 2}, {"type": "string", "minLength": 2}]},

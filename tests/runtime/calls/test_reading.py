@@ -265,6 +265,17 @@ def test_values_of_gemma_may_be_words_of_python_and_have_white_space_between_the
     assert calls_in(BY_NAME["Gemma"], call) == [("first", {"text": ["a, b", {"k": None}, True], "n": 7})]
 
 
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [("DeepSeek", "<｜tool▁call▁begin｜>"), ("Kimi", "<|tool_call_begin|>"), ("Kimi K3", "<|open|>call")],
+)
+def test_white_space_before_a_call_is_no_part_of_it(name: str, first: str) -> None:
+    """A call may also lack the marker before the first of several. White space that begins none is passed once."""
+    whole = WRITERS[name]("first", {"text": "a"})
+    (found,) = CallReader(BY_NAME[name], TOOLS).read(f"\n \n{whole[whole.index(first) :]}").calls
+    assert found.start == 3
+
+
 def test_a_first_call_names_its_tool_alone_where_the_prompt_asks_for_a_recipient() -> None:
     """It is held and read as one behind the sign is; "all" is no tool."""
     functionary = BY_NAME["Functionary 3.2"]
