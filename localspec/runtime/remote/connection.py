@@ -174,7 +174,8 @@ class Connection:
             return EngineError(f"{place} refuses the request{because(said)}", _shown(str(data.get("hint", ""))))
         if status in (401, 403):
             hint = f"Set {KEY_VARIABLE} in the environment to a key of that server."
-            return EngineError(f"{place} refuses this key, or asks for one (status {status}){because(said)}", hint)
+            kind = EngineError if status == 401 else ForeignAnswerError  # some say 403 to every path that they lack
+            return kind(f"{place} refuses this key, or asks for one (status {status}){because(said)}", hint)
         if status in _BUSY:
             wait = response.headers.get("retry-after", "")
             when = f"in {wait} seconds" if wait.isdigit() and len(wait) < 6 else "later"

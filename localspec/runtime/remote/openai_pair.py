@@ -66,7 +66,8 @@ class OpenAIPair:
         yield Started(0, 0, options.seed or 0)
         try:
             for line in self._connection.lines(path, json.dumps(body).encode(), silence_s=_SILENCE_S):
-                data = line[5:].strip() if line.startswith(b"data:") else b""
+                # Bare JSON is the answer, or the error, of a server that does not stream.
+                data = line.removeprefix(b"data:").strip() if line.startswith((b"data:", b"{")) else b""
                 if data == b"[DONE]":
                     streamed.done = True
                     break
@@ -139,10 +140,11 @@ class _StreamedReply:
         for choice in _list(chunk.get("choices"))[:1]:
             choice = mapping(choice)
             reason = choice.get("finish_reason")
-            self.reason = reason if isinstance(reason, str) else self.reason
-            delta = mapping(choice.get("delta"))
-            said = _text(delta.get("content")) or _text(choice.get("text"))
-            piece = self._marked(_text(delta.get("reasoning_content")) or _text(delta.get("reasoning")), said)
+            # With some servers it is empty before the end.
+            self.reason = reason if isinstance(reason, str) and reason else self.reason
+            delta = mapping(choice.get("delta")) or mapping(choice.get("message"))
+            thought, said = _told(delta)
+            piece = self._marked(thought, said or _text(choice.get("text")))
             self._call(_list(delta.get("tool_calls")))
             if piece:
                 yield self._round(piece)
@@ -207,7 +209,8 @@ class _StreamedReply:
                 self.calls.append(call)
             call.id = call.id or own_id
             call.name += name
-            call.arguments += _text(function.get("arguments"))
+            arguments = function.get("arguments")
+            call.arguments += json.dumps(arguments) if isinstance(arguments, dict) else _text(arguments)
 
     def _round(self, piece: str) -> Round:
         now = time.perf_counter()
@@ -247,6 +250,16 @@ class _StreamedReply:
             mean_acceptance_length=None,
             origins={str(Origin.PLAIN): predicted_n} if predicted_n else {},
         )
+
+
+def _told(delta: Mapping[str, Any]) -> tuple[str, str]:
+    """The reasoning and the text of a piece; Mistral's server has a list of parts for both."""
+    content = delta.get("content")
+    parts = [mapping(part) for part in _list(content)]
+    thoughts = [delta.get("reasoning_content") or delta.get("reasoning")]
+    thoughts += [mapping(thought).get("text") for part in parts for thought in _list(part.get("thinking"))]
+    said = [content, *(part.get("text") for part in parts)]
+    return "".join(map(_text, thoughts)), "".join(map(_text, said))
 
 
 def mapping(value: object) -> Mapping[str, Any]:

@@ -152,7 +152,7 @@ def _properties(connection: Connection) -> Mapping[str, Any]:
     """The facts that llama-server tells of its model; empty where it does not."""
     try:
         return mapping(connection.get("/props"))
-    except (NotFoundError, InputError):
+    except (NotFoundError, InputError, ForeignAnswerError):
         return {}
 
 

@@ -81,6 +81,23 @@ def test_usage_is_read_where_there_are_no_timings() -> None:
     assert (figures.draft_n, figures.draft_n_accepted) == (4, 3)
 
 
+def test_text_and_reasoning_may_come_as_lists_of_parts() -> None:
+    """As from Mistral's server."""
+    thought = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}]
+    text = finished(replied(stream(delta(content=thought), delta(content=[{"text": "Yes"}]), delta("stop")))[0]).text
+    found = Reasoning.find(text)
+    assert found is not None
+    assert (found.text, text[found.end :].strip()) == ("Hm.", "Yes")
+
+
+def test_a_server_that_does_not_stream_answers_as_well() -> None:
+    """Its error is told, too."""
+    whole = {"choices": [{"message": {"role": "assistant", "content": "Hi!"}, "finish_reason": "stop"}]}
+    assert finished(replied(answer(json.dumps(whole).encode()))[0]).text == "Hi!"
+    with pytest.raises(LocalSpecError, match="an error: No such model"):
+        replied(answer(b'{"error": "No such model."}'))
+
+
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
 def test_reasoning_is_told_apart(name: str) -> None:
     thought = (delta(**{name: "Hm"}), delta(**{name: "."}), delta(content="Yes"), delta("stop"))
@@ -110,7 +127,7 @@ def test_calls_are_put_together() -> None:
     assert end.call_error is not None
 
 
-def _piece(about: Mapping[str, Any], name: str, arguments: str) -> dict[str, Any]:
+def _piece(about: Mapping[str, Any], name: str, arguments: object) -> dict[str, Any]:
     return delta(tool_calls=[{**about, "function": {"name": name, "arguments": arguments}}])
 
 
@@ -119,6 +136,7 @@ def _piece(about: Mapping[str, Any], name: str, arguments: str) -> dict[str, Any
     [
         [_piece({"id": "a"}, "time", '{"x"'), _piece({}, "", ": 1}"), _piece({"id": "b"}, "date", "{}")],
         [_piece({"index": 0, "id": "a"}, "time", '{"x": 1}'), _piece({"index": 0, "id": "b"}, "date", "{}")],
+        [_piece({"index": 0, "id": "a"}, "time", {"x": 1}), _piece({"index": 1, "id": "b"}, "date", {})],
         [
             _piece({"index": None, "id": "a"}, "time", ""),
             _piece({"index": None, "id": "c"}, "", '{"x": 1}'),
@@ -145,10 +163,16 @@ def test_a_reply_ends_where_the_server_says_so_with_or_without_a_reason() -> Non
 
 
 @pytest.mark.parametrize(
-    "page", [answer(b"<!doctype html>"), answer(b"", "302 Found", Location="/login"), answer(b"{}", "404 Not Found")]
+    "page",
+    [
+        answer(b"<!doctype html>"),
+        answer(b"", "302 Found", Location="/login"),
+        answer(b"{}", "404 Not Found"),
+        answer(b'{"message":"Missing Authentication Token"}', "403 Forbidden"),
+    ],
 )
 def test_a_server_may_have_a_page_for_every_path(page: bytes) -> None:
-    with scripted({PAIRS: [page], "/v1/models": [models(LLAMA)], CHAT: [WELL]}) as server:
+    with scripted({PAIRS: [page], "/props": [page], "/v1/models": [models(LLAMA)], CHAT: [WELL]}) as server:
         pair = connected(server.url)
         assert finished(list(pair.reply(QUESTION, ReplyOptions()))).text == "Hi!"
         pair.close()
@@ -268,6 +292,7 @@ def test_questions_about_tokens_are_refused_in_a_sentence() -> None:
     ("reply", "message"),
     [
         (stream(delta(content="Hi"), end=b""), "broke off in the middle"),
+        (stream(delta("", content="Hi"), end=b""), "broke off in the middle"),
         (answer(b"data: {", Content_Length="99"), "broke off in the middle"),
         (answer(b"data: {\n\n"), "no JSON"),
         (answer(b"data: [1]\n\n"), "no object"),
