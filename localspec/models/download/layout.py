@@ -16,7 +16,7 @@ from uuid import uuid4
 from localspec.base.errors import OWN_CACHE, DownloadError, explaining
 from localspec.base.shared_file import replace_file
 from localspec.models.download.remote_file import RemoteFile
-from localspec.models.pairs.disk import is_file
+from localspec.models.pairs.disk import file_size
 from localspec.models.pairs.hub_cache import repo_folder
 from localspec.models.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX
 
@@ -58,22 +58,19 @@ class CacheLayout:
     @property
     def complete(self) -> bool:
         """True if the whole file is here: as a blob, or, without links, under its name."""
-        return self.published or self._is_whole(self.blob)
+        return self.published or file_size(self.blob) == self.remote.size_bytes
 
     @property
     def published(self) -> bool:
         """True if the whole file is at ``snapshot``."""
-        return self._is_whole(self.snapshot)
+        return file_size(self.snapshot) == self.remote.size_bytes
 
     @property
     def held_bytes(self) -> int:
         """Bytes of the file on the disk, verified or not."""
         if self.complete:
             return self.remote.size_bytes
-        try:
-            return min(self.part.stat().st_size, self.remote.size_bytes)
-        except OSError:
-            return 0
+        return min(file_size(self.part) or 0, self.remote.size_bytes)
 
     def prepare(self) -> None:
         """Create the folders. Raises DownloadError."""
@@ -101,9 +98,6 @@ class CacheLayout:
             self.blob.replace(self.snapshot)
         else:
             temporary.replace(self.snapshot)
-
-    def _is_whole(self, path: Path) -> bool:
-        return is_file(path) and path.stat().st_size == self.remote.size_bytes
 
 
 def check_name(file: str) -> None:

@@ -42,14 +42,14 @@ class PartialFile:
         """The strong ETag of the response they came with."""
 
     def __enter__(self) -> PartialFile:
-        with explained(self._layout.cache):
-            # Not "a": a resumed file is written where the checksum ends.
-            descriptor = os.open(self._layout.part, os.O_RDWR | os.O_CREAT, 0o666)
-            self._file = FileIO(descriptor, "r+")
         self._digest = self._new_digest()
         self.validator = self._read_validator()
         if read_note(self._layout.note).get("file") != self._layout.remote.file:
             self._write_note()
+        with explained(self._layout.cache):
+            # Not "a": a resumed file is written where the checksum ends.
+            descriptor = os.open(self._layout.part, os.O_RDWR | os.O_CREAT, 0o666)
+            self._file = FileIO(descriptor, "r+")
         return self
 
     def __exit__(

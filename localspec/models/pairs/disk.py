@@ -7,11 +7,21 @@ name that is too long, and for circular links.
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 
 def is_file(path: Path) -> bool:
     return os.path.isfile(path)  # noqa: PTH113
+
+
+def file_size(path: Path) -> int | None:
+    """Bytes of a file; None if there is none."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def is_link(path: Path) -> bool:

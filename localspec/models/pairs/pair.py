@@ -10,7 +10,7 @@ from localspec.base.errors import NotFoundError, UsageError
 from localspec.gguf import read_header
 from localspec.gguf.draft_heads import DRAFT, DRAFTERS
 from localspec.models.heads import file_drafters
-from localspec.models.pairs.disk import is_file, is_link, may_exist
+from localspec.models.pairs.disk import file_size, is_file, is_link, may_exist
 from localspec.models.pairs.hub_cache import cached_files, checksum_of, commit_named, commit_of
 from localspec.models.pairs.split_files import parts_of, read_parts
 
@@ -84,7 +84,7 @@ class ModelFile:
             return self.path
         assert self.repo is not None
         copies = cached_files(self.repo, self.file, revision=self.revision)
-        whole = [path for path in copies if self.size_bytes in (None, path.stat().st_size)]
+        whole = [path for path in copies if self.size_bytes in (None, file_size(path))]
         wanted = next(filter(self._is_wanted, whole), None)
         if wanted is None:
             others = "only as another version" if whole else "not of the right size"

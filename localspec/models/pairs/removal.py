@@ -13,7 +13,7 @@ from pathlib import Path
 from localspec.base.errors import ConfigError, NotFoundError, UsageError, explaining
 from localspec.base.shared_file import resolved
 from localspec.models.pairs.catalogue import load_catalogue
-from localspec.models.pairs.disk import is_file, is_folder, is_link, links_below, matching
+from localspec.models.pairs.disk import file_size, is_file, is_folder, is_link, links_below, matching
 from localspec.models.pairs.hub_cache import read_ref, repo_folder
 from localspec.models.pairs.leftovers import UNFINISHED, find_leftovers
 from localspec.models.pairs.pair import ModelFile, Pair
@@ -146,7 +146,7 @@ def _repo_folder(model: ModelFile) -> Path:
 
 def _freed(names: Sequence[Path], blobs: Sequence[Path]) -> int:
     files = [*(path for path in names if not path.is_symlink()), *blobs]
-    return sum(path.stat().st_size for path in files if is_file(path))
+    return sum(file_size(path) or 0 for path in files)
 
 
 def _remove_empty(folder: Path) -> None:

@@ -11,7 +11,7 @@ from localspec.base.errors import LocalSpecError, ModelFileError, NotFoundError
 from localspec.base.shared_file import resolved
 from localspec.gguf import read_header
 from localspec.gguf.draft_heads import MTP
-from localspec.models.pairs.disk import is_file, is_folder
+from localspec.models.pairs.disk import file_size, is_file, is_folder
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.split_files import parts_of, read_parts
 
@@ -37,7 +37,7 @@ class FileState:
         """Bytes on disk, all files of a split model together."""
         if self.path is None:
             return None
-        return sum(part.stat().st_size for part in parts_of(self.path) if is_file(part))
+        return sum(file_size(part) or 0 for part in parts_of(self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def disk_bytes(pairs: Iterable[Pair]) -> int:
     """Bytes on disk of all files of some pairs; a file that several pairs share counts once."""
     files = (file.path for pair in pairs for file in state_of(pair).files if file.path is not None)
     parts = {resolved(part) for path in files for part in parts_of(path)}
-    return sum(part.stat().st_size for part in parts if is_file(part))
+    return sum(file_size(part) or 0 for part in parts)
 
 
 def pair_verdict(pair: Pair) -> Compatibility | None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from localspec.models.pairs.disk import matching
+from localspec.models.pairs.disk import file_size, matching
 from localspec.models.pairs.hub_cache import cached_files, repo_folder
 from localspec.models.pairs.pair import ModelFile
 from localspec.models.pairs.split_files import names_of
@@ -56,8 +55,7 @@ def _largest(found: Iterable[Unfinished]) -> Unfinished:
 
 def _whole(repo: str, name: str) -> Iterator[Unfinished]:
     for path in cached_files(repo, name):
-        with suppress(OSError):  # gone by now
-            size = path.stat().st_size
+        if (size := file_size(path)) is not None:
             yield Unfinished(size, size)
 
 
@@ -66,7 +64,6 @@ def _parts(repo: str, name: str, sha256: str | None = None) -> Iterator[Unfinish
     blobs = repo_folder(repo) / "blobs"
     for part in matching(blobs, f"{sha256 or '*'}{PART_SUFFIX}"):
         note = read_note(part.with_name(part.name.removesuffix(PART_SUFFIX) + NOTE_SUFFIX))
-        size = note.get("size_bytes")
-        with suppress(OSError):  # complete by now
-            if sha256 is not None or note.get("file") == name:
-                yield Unfinished(part.stat().st_size, size if isinstance(size, int) else None)
+        size, arrived = note.get("size_bytes"), file_size(part)  # complete by now where it is gone
+        if arrived is not None and (sha256 is not None or note.get("file") == name):
+            yield Unfinished(arrived, size if isinstance(size, int) else None)

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PosixPath
 
 import pytest
 
@@ -15,9 +15,10 @@ from localspec.base.errors import ConfigError, NotFoundError
 from localspec.base.paths import shipped, user_paths
 from localspec.gguf import read_header
 from localspec.models.compatibility import judge_match
-from localspec.models.pairs import BUILTIN_ID, Pair, describe, load_catalogue
+from localspec.models.pairs import BUILTIN_ID, ModelFile, Pair, describe, load_catalogue
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.schema import read_pairs
+from localspec.models.pairs.state import FileState
 from tests.gguf_files import write
 
 MINE = """\
@@ -380,3 +381,15 @@ def test_an_empty_file_adds_nothing() -> None:
     own_pairs("")
 
     assert load_catalogue() == before
+
+
+class _Going(PosixPath):
+    """A file that is gone when its size is looked up."""
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        raise FileNotFoundError(self)
+
+
+def test_a_file_that_goes_while_pairs_are_listed_takes_no_room(tmp_path: Path) -> None:
+    path = _Going(write(tmp_path / "a.gguf", b"GGUF"))
+    assert FileState(ModelFile(file=str(path), path=path), path, None).size_bytes == 0
