@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Input, Markdown
@@ -267,6 +268,21 @@ async def test_words_are_found_in_all_conversations(store: Store) -> None:
         assert "ee edit" in hints(pilot), "the keys of a turn count there, pressed twice"
         await wait_until(pilot, lambda: transcript_of(pilot).following)
         assert "↓ new" not in notice_text(pilot), "all of it is in view"
+
+
+async def test_a_hit_names_its_conversation_in_one_row(store: Store) -> None:
+    """A long title is cut short, so that who said it and when stand behind it."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(50, 20)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Which apples are scarlet, and which are of the colour of 漢字?", "None.")
+        await pilot.press("ctrl+s", *"scarlet")
+        await wait_until(pilot, lambda: pilot.app.screen.query_one(HitList).option_count)
+        found = pilot.app.screen.query_one(HitList)
+        where, said, *_ = str(found.get_option_at_index(0).prompt).split("\n")
+        assert "…  you, 20" in where
+        assert cell_len(where) <= found.size.width - 2
+        assert said.startswith("  Which apples")
 
 
 async def search_scarlet(pilot: Pilot[Any], engine: FakeEngine) -> HitList:

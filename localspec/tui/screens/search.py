@@ -123,9 +123,10 @@ class SearchScreen(ColumnScreen[Hit | None]):
 
 
 def _lines(hit: Hit, width: int) -> Content:
-    """Title, role and date of a hit, and below them the snippet, indented."""
-    who = f"{_WHO.get(hit.role, hit.role)}, " if hit.role else "title, "
+    """Title, role and date of a hit in a row, and below them the snippet, indented."""
+    who = f"  {_WHO.get(hit.role, hit.role) if hit.role else 'title'}, {hit.at.astimezone():%Y-%m-%d}"
     snippet = Content.assemble(*((piece, "$accent bold" if found else "") for piece, found in hit.snippet))
-    where = Content.assemble((visible_line(hit.title), "$quiet"), (f"  {who}{hit.at.astimezone():%Y-%m-%d}", "$quiet"))
+    title = Content(visible_line(hit.title)).truncate(max(1, width - len(who)), ellipsis=True)
+    where = Content.assemble(title, who).stylize("$quiet")
     rows = snippet.wrap(width - len(_INDENT))
     return Content("\n").join([where, *(Content.assemble(_INDENT, row.rstrip()) for row in rows)])
