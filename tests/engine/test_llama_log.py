@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 
 import pytest
 
@@ -55,7 +57,23 @@ class TestReport:
         assert not is_locked(["warning: failed to mlock 123-byte buffer (after previously locking 0 bytes): no"])
 
 
+AT_ONCE = """
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from localspec.engine.backends.llama.native import native
+
+barrier = Barrier(4)
+with ThreadPoolExecutor(4) as threads:
+    print(len(set(threads.map(lambda _: (barrier.wait(), native())[1], range(4)))))
+"""
+
+
 class TestLog:
+    def test_threads_that_load_the_library_at_once_have_one_log(self) -> None:
+        """A server checks the grammars of its first requests at once."""
+        done = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True, check=True)
+        assert done.stdout == "1\n"
+
     def test_listeners_that_heard_the_same_are_told_apart(self) -> None:
         """The inner one goes, the outer one hears on."""
         log = NativeLog()

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import dropwhile, takewhile
+from threading import Lock
 from typing import Any
 
 from localspec.base.child_exit import BUILD_HINT
@@ -158,9 +159,18 @@ def _atoi_as(kind: Any) -> Any:
     return ctypes.cast(atoi, kind)
 
 
-@cache
+_loading = Lock()
+"""Held while the library is loaded: of two threads that load it, llama.cpp would talk to the later one alone."""
+
+
 def native() -> Native:
     """The library of this process; the first call loads it, and raises EngineError where it cannot."""
+    with _loading:
+        return _loaded()
+
+
+@cache
+def _loaded() -> Native:
     # Without any handler Python would print warnings to standard error by itself.
     logging.getLogger("localspec").addHandler(logging.NullHandler())
     return Native()
