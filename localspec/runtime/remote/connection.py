@@ -185,8 +185,10 @@ class Connection:
         if status == 404:
             return NotFoundError(f"{place} does not have this{because(said)}", "Check the address and --pair.")
         if 400 <= status < 500:
-            said = because(said)
-            return InputError(f"{place} refuses the request (status {status}){said}", "Change it, and try again.")
+            text = f"{place} refuses the request (status {status}){because(said)}"
+            if _is_too_long(data):
+                return CapacityError(text, "Shorten it, or start a new chat.")
+            return InputError(text, "Change it, and try again.")
         if location := response.headers.get("location", ""):
             text = f"{place} failed (status {status}): it refers to {_shown(location)}"
             return ForeignAnswerError(f"{text}, which is not followed.", "Connect to the address that answers.")
@@ -226,6 +228,13 @@ def _reason(data: Mapping[str, Any]) -> str:
     if isinstance(said, list) and said and isinstance(said[0], dict):  # FastAPI's, one for each field
         said = said[0].get("msg")
     return said if isinstance(said, str) else ""
+
+
+def _is_too_long(data: Mapping[str, Any]) -> bool:
+    """True for an error by which a server says that its context is too small, as OpenAI's or llama.cpp's does."""
+    error = data.get("error")
+    kinds = [error.get("type"), error.get("code")] if isinstance(error, dict) else []
+    return any(kind in ("exceed_context_size_error", "context_length_exceeded") for kind in kinds)
 
 
 def _shown(text: str) -> str:

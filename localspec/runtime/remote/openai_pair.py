@@ -227,7 +227,7 @@ class _StreamedReply:
         """The figures as measured here, and in their place those that the server tells."""
         here, usage, told = self.tally.timings(), self.usage, self.timings
         predicted_n = _count(told.get("predicted_n")) or _count(usage.get("completion_tokens")) or here.predicted_n
-        predicted_ms = _number(told.get("predicted_ms")) or here.predicted_ms
+        predicted_ms = _milliseconds(told.get("predicted_ms")) or here.predicted_ms
         details = mapping(usage.get("completion_tokens_details"))
         accepted_n = _count(told.get("draft_n_accepted")) or _count(details.get("accepted_prediction_tokens"))
         rejected_n = _count(details.get("rejected_prediction_tokens"))
@@ -238,7 +238,7 @@ class _StreamedReply:
         return replace(
             here,
             prompt_n=prompt_n,
-            prompt_ms=_number(told.get("prompt_ms")) or here.prompt_ms,
+            prompt_ms=_milliseconds(told.get("prompt_ms")) or here.prompt_ms,
             cache_n=cache_n,
             predicted_n=predicted_n,
             predicted_ms=predicted_ms,
@@ -281,9 +281,10 @@ def _count(value: object) -> int:
     return value if whole and 0 <= value < 2**40 else 0  # type: ignore[operator, return-value]
 
 
-def _number(value: object) -> float:
+def _milliseconds(value: object) -> float:
+    """A time that can be, 0 in place of any other: llama-server says that a single token takes a microsecond."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if number and 0 <= value < 1e12 else 0.0  # type: ignore[operator, arg-type]
+    return float(value) if number and 0.01 <= value < 1e12 else 0.0  # type: ignore[operator, arg-type]
 
 
 def _is_object(text: str) -> bool:

@@ -72,6 +72,13 @@ def test_figures_and_guesses_are_what_the_server_tells() -> None:
     assert (figures.rounds_n, figures.origins, figures.speedup_vs_plain) == (0, {"plain": 20}, None)
 
 
+@pytest.mark.parametrize("predicted_ms", [0.001, 1e-320, -5, True, "7", None])
+def test_a_time_that_cannot_be_makes_no_speed(predicted_ms: object) -> None:
+    """As llama-server tells of a reply of one token."""
+    timings = {"timings": {"predicted_n": 1, "predicted_ms": predicted_ms}}
+    assert finished(replied(stream(delta("stop", content="Hi") | timings))[0]).timings.predicted_per_second is None
+
+
 def test_usage_is_read_where_there_are_no_timings() -> None:
     details = {"accepted_prediction_tokens": 3, "rejected_prediction_tokens": 1}
     usage = {"prompt_tokens": 9, "completion_tokens": 8, "completion_tokens_details": details}
@@ -305,6 +312,7 @@ def test_questions_about_tokens_are_refused_in_a_sentence() -> None:
             answer(b'{"kind":"Failed","message":"Not by that name.","hint":"Use localhost."}', "403 No"),
             "name. Use localhost.",
         ),
+        (answer(b'{"error":{"type":"exceed_context_size_error"}}', "400 Bad Request"), "start a new chat"),
         (answer(b"{}", "429 Too Many Requests", Retry_After="7"), "Send the message again in 7 seconds"),
         (answer(b"", "503 Service Unavailable"), "Send the message again later"),
         (answer(b'{"error":"too \x1b]0;long"}', "400 Bad Request"), "(status 400)"),
