@@ -133,6 +133,7 @@ _LEAVES: Mapping[Any, Callable[[object], bool]] = {
     float: _is_number,
     str: _is_encodable,
     type(None): _is_none,
+    Any: lambda _: True,
 }
 
 

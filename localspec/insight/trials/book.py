@@ -112,7 +112,7 @@ class TrialBook:
             raise StoreError(
                 f"The trials in {self.path} cannot be read: {error.strerror or error}.", "Check its permissions."
             ) from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise StoreError(
                 f"The trials in {self.path} cannot be understood.", "Move the file away; trials then begin anew."
             ) from error

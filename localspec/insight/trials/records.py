@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from localspec.base.typed_json import known_fields
-from localspec.insight.trials.trial import Change, Outcome, PromotedSetting, Trial, TrialEnd
+from localspec.base.typed_json import known_fields, misfit
+from localspec.insight.trials.trial import (
+    LOAD_FIELDS,
+    REPLY_FIELDS,
+    Change,
+    Outcome,
+    PromotedSetting,
+    Trial,
+    TrialEnd,
+)
+from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.options import LoadOptions
 
 Data = Mapping[str, Any]
 
@@ -36,14 +46,21 @@ def trial_from_dict(data: Data) -> Trial:
     known["changes"] = tuple(_change_from(each) for each in data["changes"])
     known["end"] = None if data.get("end") is None else _end_from(data["end"])
     trial = Trial(**known)
-    if not (0 < trial.share < 1 and 0 < trial.error < 1 and trial.changes):
-        raise ValueError("a share or an error that is no probability, or nothing that is tried")
+    if misfit(trial) or not (0 < trial.share < 1 and 0 < trial.error < 1 and trial.changes):
+        raise ValueError("a share or an error that is no probability, nothing that is tried, or another form")
     return trial
 
 
 def _change_from(data: Data) -> Change:
-    name = str(data["name"])
-    return Change(name, _field(name, data["before"]), _field(name, data["after"]))
+    name = data["name"]
+    if name not in (*REPLY_FIELDS, *LOAD_FIELDS):
+        raise ValueError(f"{name} is not among what can be tried here")
+    change = Change(name, _field(name, data["before"]), _field(name, data["after"]))
+    options = ReplyOptions() if name in REPLY_FIELDS else LoadOptions(Path())
+    for value in (change.before, change.after):
+        if misfit(replace(options, **{name: value})):
+            raise ValueError(f"{name} cannot be {value!r}")
+    return change
 
 
 def _field(name: str, value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -89,7 +90,9 @@ def test_an_id_is_found_by_its_beginning(book: TrialBook) -> None:
     assert [book.find(each) for each in ids] == list(book.trials())
 
 
-@pytest.mark.parametrize("text", ["[", '[{"id": "x"}]', "{}", '[{"pair": 1}, 2]', "\x00"])
+@pytest.mark.parametrize(
+    "text", ["[", '[{"id": "x"}]', "{}", '[{"pair": 1}, 2]', "\x00", "[" * 100_000], ids=lambda text: text[:12]
+)
 def test_a_file_that_is_none_is_said(book: TrialBook, text: str) -> None:
     """And is not written over."""
     trials_file().parent.mkdir(parents=True)
@@ -98,6 +101,24 @@ def test_a_file_that_is_none_is_said(book: TrialBook, text: str) -> None:
         with pytest.raises(LocalSpecError, match="cannot be understood"):
             act()
     assert trials_file().read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        *(("id", 7), ("pair", 5), ("most_n", "many"), ("promotes", "no")),
+        ("changes", [{"name": "speed", "before": 1, "after": 2}]),
+        ("changes", [{"name": "depth", "before": None, "after": "six"}]),
+        ("changes", [{"name": "mmap", "before": None, "after": "yes"}]),
+    ],
+    ids=str,
+)
+def test_a_trial_of_another_form_is_said(book: TrialBook, field: str, wrong: object) -> None:
+    """As a later LocalSpec may try something else, and a person may write into the file."""
+    trials_file().parent.mkdir(parents=True)
+    trials_file().write_text(json.dumps([{**trial_to_dict(TRIAL), field: wrong}]))
+    with pytest.raises(LocalSpecError, match="cannot be understood"):
+        book.running("a-pair")
 
 
 def test_what_differs_is_what_is_tried() -> None:
