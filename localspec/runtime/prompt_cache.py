@@ -47,6 +47,11 @@ class Keepable(Protocol):
         ...
 
     @property
+    def keeps_parts(self) -> bool:
+        """True if a part of what ``restore`` gives may stay."""
+        ...
+
+    @property
     def cache_bytes(self) -> int:
         """About the size of the file that ``save`` would write now."""
         ...
@@ -105,7 +110,7 @@ class KeptCaches:
             if len(target.held_tokens) - here_n >= self.worth_n:
                 self.keep(cancel)
             blocks = _blocks(prompt)
-            fitting = (kept for kept in self._all() if _BLOCK_N * len(kept.blocks) <= target.n_ctx)
+            fitting = (kept for kept in self._all() if self._fits(kept, blocks))
             best = max(fitting, key=lambda kept: kept.shared_n(blocks), default=None)
             if best is not None and best.shared_n(blocks) - here_n >= self.worth_n:
                 self._restore(best, cancel)
@@ -150,6 +155,11 @@ class KeptCaches:
             if blocks[: len(kept.blocks)] == kept.blocks:
                 shutil.rmtree(kept.folder, ignore_errors=True)
         self._make_room()
+
+    def _fits(self, kept: _Kept, blocks: Sequence[str]) -> bool:
+        """True if the target has room for a kept cache, and can use what that has in common with these blocks."""
+        target, n = self.models[0], len(kept.blocks)
+        return _BLOCK_N * n <= target.n_ctx and (target.keeps_parts or kept.shared_n(blocks) == _BLOCK_N * n)
 
     def _restore(self, kept: _Kept, cancel: Cancellation) -> None:
         """Restore a kept cache; delete it if that fails, so that it can be kept anew."""

@@ -368,6 +368,7 @@ class TestSaving:
         restored = other.restore(tmp_path / "chat.cache")
         assert restored.tokens == tuple(kept)
         assert other.held(kept) == len(kept)
+        assert other.held(kept[:60]) == (60 if other.keeps_parts else 0)
         holds(other, anew, [*kept, 10, 11, 12], 3)
         holds(other, anew, [*kept, 10, 20], 1)
         holds(other, anew, kept[:60], 2)

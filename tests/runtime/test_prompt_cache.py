@@ -38,6 +38,7 @@ class Cache:
     cancels: bool = False
     """Whether somebody presses Cancel while it writes or reads."""
     n_ctx: int = 1000
+    keeps_parts: bool = True
 
     @property
     def cache_bytes(self) -> int:
@@ -85,6 +86,16 @@ def test_a_part_in_common_is_enough(tmp_path: Path) -> None:
     target.held_tokens = []
     caches(tmp_path, target).before_reply([*LONG[:130], 1, 2, 3], Cancellation())
     assert target.held([*LONG[:130], 1]) == 130
+
+
+@pytest.mark.parametrize("shared_n", [130, len(LONG)])
+def test_nothing_is_brought_back_to_be_forgotten(tmp_path: Path, shared_n: int) -> None:
+    """A recurrent state, or a window, is of use to a text that goes on from its end alone."""
+    target = Cache(list(LONG), keeps_parts=False)
+    caches(tmp_path, target).keep()
+    target.held_tokens = LONG[:20]
+    caches(tmp_path, target).before_reply([*LONG[:shared_n], 1, 2, 3], Cancellation())
+    assert target.held_tokens == (LONG if shared_n == len(LONG) else LONG[:20])
 
 
 def test_a_cache_that_is_larger_than_the_context_stays_for_one_that_it_fits(tmp_path: Path) -> None:

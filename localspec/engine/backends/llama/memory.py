@@ -64,6 +64,11 @@ class ContextMemory:
         return "an image in it has positions of its own" if self._saved else ""
 
     @property
+    def keeps_parts(self) -> bool:
+        """True if a part of what comes from a file may stay; otherwise it is forgotten whole or not at all."""
+        return not self._windowed
+
+    @property
     def size_bytes(self) -> int:
         """The size of what is held, as llama.cpp writes it."""
         return int(self._c.llama_state_seq_get_size_ext(self._context, _SEQUENCE, 0))
@@ -204,6 +209,7 @@ class StateMemory(ContextMemory):
     """
 
     forgets_freely = False
+    keeps_parts = False
     fold_n = 8
     can_pad = False
     _PROMPT_N = 32

@@ -96,6 +96,11 @@ class LlamaModel(LlamaContext):
         return self._memory.held
 
     @property
+    def keeps_parts(self) -> bool:
+        """True if a part of what ``restore`` gives may stay; otherwise a context that differs from it is read anew."""
+        return self._memory.keeps_parts
+
+    @property
     def cache_bytes(self) -> int:
         """About the size of the file that ``save`` would write now."""
         return self._memory.size_bytes
