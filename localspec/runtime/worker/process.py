@@ -56,6 +56,8 @@ class EngineProcess:
         self._loading = ""
         """The step of the load under way."""
         self._exit_error: LocalSpecError | None = None
+        self._misunderstood: LocalSpecError | None = None
+        """The error of an answer that cannot be read, over which it was ended."""
         self._muted = False
         self._popen, self._log_start = _start(log_file, opener)
         self._reader = threading.Thread(target=self._read, name="engine-answers", daemon=True)
@@ -111,12 +113,18 @@ class EngineProcess:
     def _read(self) -> None:
         """The reader thread: pass on answers until the process is gone, then say why it is."""
         assert self._popen.stdout is not None
+        begun = False
         with self._popen.stdout as answers:
             for line in answers:
                 try:
                     answer = decode_answer(line)
-                except LocalSpecError:
+                except LocalSpecError as error:
+                    if begun:  # nobody knows what it answers, and somebody would wait for it for ever
+                        self._misunderstood = error
+                        self.kill()
+                        break
                     continue  # printed by the interpreter before the engine's own code ran
+                begun = True
                 self._pass_on(answer, self._settle(answer))
         self._on_exit()
 
@@ -162,7 +170,7 @@ class EngineProcess:
             self._popen.kill()
             status = self._popen.wait()
         with self._lock:
-            error = self._explained(status)
+            error = self._misunderstood or self._explained(status)
             for request in self._open_requests or (None,):
                 self._pass_on(died(request, error), request)
             self._open_requests.clear()

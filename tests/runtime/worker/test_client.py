@@ -368,6 +368,17 @@ def test_an_engine_that_cannot_start_says_why(log_file: Path) -> None:
         thread.until(Failed, lambda failed: failed.request_id == 1)  # after its own end, if it was begun anew first
 
 
+def test_an_engine_that_is_not_understood_is_ended(log_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that was started after an update, by an app of before: whoever waits for its answer is told."""
+    monkeypatch.delitem(codec._KINDS, "Loaded")
+    with talking(log_file) as thread:
+        thread.send(load(), ask(1, "count 1"))
+        failures = [thread.until(Failed), thread.until(Failed)]
+        assert [(failed.request_id, failed.died) for failed in failures] == [(None, True), (1, True)]
+        assert "do not understand each other" in failures[0].message
+        assert "Was LocalSpec updated while it ran?" in failures[0].hint
+
+
 def test_without_an_interpreter_a_request_fails_and_nothing_is_raised(
     log_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
