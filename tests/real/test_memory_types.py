@@ -28,6 +28,7 @@ from localspec.runtime.load import open_pair
 from localspec.runtime.messages import Reply, ReplyOptions
 from localspec.runtime.options import LoadOptions
 from tests.builtin import ON_GPU, RANDOM_ROUNDING
+from tests.runtime.opened_pairs import open_unmeasured
 from tests.tiny_models import N_VOCAB, WINDOW, Weights, write_tiny
 
 DEPTH = 6
@@ -340,7 +341,7 @@ def test_what_is_kept_ends_with_what_was_said(settings: LoadSettings, tmp_path: 
 
 def opened(options: LoadOptions) -> Any:
     """A pair whose caches are worth keeping."""
-    pair: Any = open_pair(options, Cancellation())
+    pair: Any = open_unmeasured(options)
     pair._caches = pair._replier._caches = replace(pair._caches, worth_n=100)
     return pair
 
