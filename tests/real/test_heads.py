@@ -37,7 +37,7 @@ from tests.real.test_lossless import (
 
 KINDS = (*HEADS, MTP)
 DEPTHS = (1, 3, 7)
-TALKS, TURNS = 2, 6
+TALKS, TURNS = 4, 6
 header_of = cache(read_header)
 
 
@@ -72,16 +72,16 @@ def headed(request: pytest.FixtureRequest, targets: dict[str, Path]) -> Iterator
 
 
 def test_greedy_replies_are_those_of_plain_decoding(headed: Headed, plain: Callable[[str], Reply]) -> None:
-    """A hundred over all heads, but for near-ties, equal those of the target loaded alone."""
+    """A hundred, but for near-ties, equal those of the target loaded alone."""
     near_ties: list[str] = []
     accepted_n = 0
-    for number, question in enumerate(hundred_prompts()[KINDS.index(headed.drafter.name) :: len(KINDS)]):
+    for number, question in enumerate(hundred_prompts()):
         prompt = headed.prompt(question)
         fast = headed.ask(prompt, DEPTHS[number % 3], drafter=headed.drafter, max_tokens=PLAIN_N)
         near_ties += filter(None, [headed.difference(prompt, plain(question).ids, fast.ids)])
         accepted_n += fast.finished.timings.draft_n_accepted
     assert accepted_n > 100, "the head proposed hardly anything right, so nothing was tested"
-    assert len(near_ties) <= 2
+    assert len(near_ties) <= 5
 
 
 def test_a_conversation_goes_as_from_a_fresh_start(headed: Headed, targets: dict[str, Path]) -> None:
