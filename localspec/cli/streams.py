@@ -77,13 +77,12 @@ def moved(stream: TextIO, descriptor: int) -> TextIO:
 
 
 def _written(stream: TextIO, file: io.FileIO) -> TextIO:
-    """A stream like another that writes to ``file``."""
+    """A stream like another that writes to ``file``, by lines where that one buffers nothing (PYTHONUNBUFFERED)."""
     return io.TextIOWrapper(
         io.BufferedWriter(file),
         encoding=stream.encoding,
         errors=stream.errors,
-        line_buffering=bool(stream.line_buffering),
-        write_through=getattr(stream, "write_through", False),
+        line_buffering=bool(stream.line_buffering or getattr(stream, "write_through", False)),
     )
 
 

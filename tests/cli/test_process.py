@@ -37,6 +37,18 @@ def test_output_that_has_no_room(arguments: tuple[str, ...], unbuffered: str) ->
     )
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_messages_come_line_by_line(unbuffered: str) -> None:
+    """As a log of them has to show the last one, however the program ends."""
+    code = (
+        "import os, signal, sys; from localspec.cli.streams import settle_streams\n"
+        "settle_streams(); print('told', file=sys.stderr); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, timeout=PATIENCE_S)
+    assert done.stderr == b"told\n"
+
+
 def test_ctrl_c_ends_a_script_of_lines() -> None:
     """Without a person typing there is nobody to ask what comes next."""
     process = subprocess.Popen(
