@@ -16,6 +16,7 @@ from localspec.chat.undo import DeletedConversations, Undone
 from localspec.insight.observers import Observer, ObserverGroup
 from localspec.insight.trials.live import Assigned, Trials
 from localspec.runtime.chat_config import ChatConfig
+from localspec.runtime.messages import Message
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import Generate
 from localspec.store import Store, StoredConversation
@@ -56,6 +57,16 @@ class ChatCore:
     def chat_config(self) -> ChatConfig:
         """The configuration of the pair that is loaded, is being loaded or could not be."""
         return self._slot.chat_config
+
+    @property
+    def latest(self) -> Turn | None:
+        """The turn answered last, or in a conversation that was opened since, the last with a message; None without."""
+        said = (turn for turn in reversed(self.thread.turns) if turn.question is not None)
+        return self.last or next(said, None)
+
+    def prompt_of(self, turn: Turn) -> tuple[Message, ...] | str:
+        """The prompt of a turn's reply."""
+        return turn.asked.prompt if turn.asked is not None else tuple(self.thread.messages(turn))
 
     def summary(self, kept_n: int = KEPT_TURNS_N) -> Turn | None:
         """A turn whose reply will stand for all turns but the last ``kept_n``; None if there are no others."""

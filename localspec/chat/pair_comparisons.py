@@ -57,8 +57,8 @@ class PairComparisons:
     def keep(self, lane: Lane, prompt: tuple[Message, ...] | str, message: str) -> Turn:
         """Store a recorded reply: to a new ``message``, or if that is empty as another one to the latest."""
         assert lane.chat_config is not None
-        thread, last = self._core.thread, self._core.last
-        turn = Turn(message) if message or last is None else thread.again(last)
+        thread, latest = self._core.thread, self._core.latest
+        turn = Turn(message) if message or latest is None else thread.again(latest)
         about = reply_about(lane.chat_config, lane.info)
         recorder = thread.begin(turn, about)
         asked = Generate(self._new_id(), prompt, lane.options)

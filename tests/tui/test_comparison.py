@@ -16,6 +16,7 @@ from localspec.runtime.chat_config import Outlets
 from localspec.runtime.messages import Message, Role
 from localspec.runtime.worker.messages import Cancel, Failed, Loaded
 from localspec.tui.app import ChatApp
+from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.race import LaneView, RaceScreen
 from localspec.tui.theme import DARK, LIGHT
 from localspec.tui.tokens.token_view import TokenView
@@ -101,6 +102,36 @@ async def test_one_after_the_other_and_one_is_kept(engine: FakeEngine, app: Chat
         assert session(pilot).chat_config.pair_id == SMALL.id
         kept = screen._lanes[1].lane
         assert thread.turns[0].reply.tokens == [token for round_ in kept.rounds for token in round_.tokens]
+
+
+async def test_the_latest_message_of_a_conversation_that_was_opened(engine: FakeEngine, app: ChatApp) -> None:
+    """Its last one: compared, raced and inspected as if it had just been said."""
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, "Why?")
+        await answer(pilot, engine, 0, "First.")
+        conversation = session(pilot).stored.id
+        await pilot.press("ctrl+n")
+        await wait_until(pilot, lambda: session(pilot).stored.id != conversation)
+        await chat(pilot)._go_to(conversation)
+        assert session(pilot).last is None
+        await send(pilot, f"/compare {HERE.id}")
+        await compared(pilot, engine, "one two", None)
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: pilot.app.screen is chat(pilot))
+        engine.inbox.put(Loaded(INFO))
+        await wait_until(pilot, lambda: not session(pilot).busy)
+        thread = session(pilot).thread
+        assert [(turn.prompt, turn.text) for turn in thread.turns] == [("Why?", "one two")]
+        assert thread.versions(thread.turns[0])[1] == (2, 2)
+        await pilot.press("ctrl+n")
+        await wait_until(pilot, lambda: session(pilot).stored.id != conversation)
+        await chat(pilot)._go_to(conversation)
+        await send(pilot, "/race")
+        await wait_until(pilot, lambda: len(engine.prompts) == 3)
+        assert [request.prompt for request in engine.prompts] == 3 * [engine.prompts[0].prompt]
+        await pilot.press("escape", "f5")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, InspectorScreen))
 
 
 async def test_replies_begin_on_one_row(engine: FakeEngine, app: ChatApp) -> None:

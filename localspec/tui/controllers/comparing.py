@@ -88,5 +88,5 @@ class ComparisonController:
         """The messages to answer: the conversation with a new one, or up to the latest; None if there is none."""
         if message:
             return (*self._session.stored.messages(), Message(Role.USER, message))
-        last = self._session.last
-        return last.asked.prompt if last is not None and last.asked is not None and last.question else None
+        latest = self._session.latest
+        return self._session.prompt_of(latest) if latest is not None and latest.question else None

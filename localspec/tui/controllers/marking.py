@@ -129,13 +129,14 @@ class MarkingController:
         self._session.check_runs("race")
         if (unable := self._text_alone()) is not None:
             raise UsageError(f"{unable}, and cannot be asked for it without guesses, so there is no race.")
-        last, chat_config = self._session.last, self._session.chat_config
+        latest, chat_config = self._session.latest, self._session.chat_config
         prompt: tuple[Message, ...] | str
         if text:
             system = (Message(Role.SYSTEM, chat_config.system),) if chat_config.system else ()
             prompt, options = (*system, Message(Role.USER, self._with_files(text))), chat_config.reply
-        elif last is not None and last.asked is not None:
-            prompt, options = last.asked.prompt, last.asked.options
+        elif latest is not None:
+            prompt = self._session.prompt_of(latest)
+            options = latest.asked.options if latest.asked is not None else chat_config.reply
         else:
             return "There is no message to race with yet. Write one behind the command: /race PROMPT."
         race = self._session.begin_race(prompt, options, secrets.randbits(32))
@@ -186,8 +187,12 @@ class MarkingController:
         return next((each.turn for each in self._transcript.pages.views if each.reply.tokens is view), None)
 
     def _chosen(self) -> Turn | None:
-        selected = self._transcript.selected
-        if selected is not None:
+        """The chosen turn, or else the latest whose reply has tokens."""
+        if (selected := self._transcript.selected) is not None:
             return selected.turn
-        current = self._session.current
-        return current if current is not None and current.reply.tokens else self._session.last
+        session = self._session
+        for turn in filter(None, (session.current, session.last, *reversed(session.thread.turns))):
+            session.thread.load(turn)
+            if turn.reply.tokens and not turn.is_summary:
+                return turn
+        return None
