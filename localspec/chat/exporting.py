@@ -7,7 +7,7 @@ import unicodedata
 from contextlib import suppress
 from pathlib import Path
 
-from localspec.base.errors import NotFoundError, StoreError, UsageError
+from localspec.base.errors import NotFoundError, OutputError, UsageError
 from localspec.chat.compose.file_reading import unquoted
 from localspec.store import StoredConversation
 from localspec.store.files import write_new
@@ -21,7 +21,7 @@ def export(conversation: StoredConversation, folder: Path, name: str = "") -> Pa
     """Write a conversation to a new file and return its path; ``name`` is a kind of files, the file's name, or both.
 
     Messages that could not be stored are written, too. Raises NotFoundError if it is empty, UsageError if the file
-    exists, StoreError if it cannot be written.
+    exists or its ending is unknown, OutputError if it cannot be written.
     """
     if not conversation.path:
         raise NotFoundError("There is nothing to export: nothing has been said yet.", "Write a message first.")
@@ -29,16 +29,16 @@ def export(conversation: StoredConversation, folder: Path, name: str = "") -> Pa
     document = conversation.document()
     name = unquoted(name)
     kind, _, named = name.partition(" ")
-    suffix, named = KINDS.get(kind.lower()), unquoted(named)
-    if suffix and named:
-        name = named if named.endswith(suffix) else f"{named}{suffix}"
-    if name and not (suffix and not named):
+    if suffix := KINDS.get(kind.lower(), ""):
+        named = unquoted(named)
+        name = named if named.endswith(suffix) or not named else f"{named}{suffix}"
+    if name:
         return write_new([document], Path(name) if name.startswith("~") else folder / name)
     title = file_name(conversation.title)
     for number in range(1, 1000):
         with suppress(UsageError):
             return write_new([document], folder / f"{title}{'' if number == 1 else f'-{number}'}{suffix or '.md'}")
-    raise StoreError(f"{folder} is full of exports of this name.", "Give the conversation another title.")
+    raise OutputError(f"{folder} is full of exports of this name.", "Give the conversation another title.")
 
 
 def file_name(title: str) -> str:
