@@ -79,7 +79,10 @@ def write_whole(path: Path, text: str) -> None:
 
 def resolved(path: Path) -> Path:
     """The file that ``path`` leads to through links; it need not exist."""
-    return Path(os.path.realpath(path))
+    try:
+        return Path(os.path.realpath(path))
+    except OSError:  # a link that went between two looks at it
+        return Path(os.path.abspath(path))  # noqa: PTH100 -- as above, without links
 
 
 def file_stamp(path: Path) -> tuple[int, int] | None:

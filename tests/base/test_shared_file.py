@@ -15,7 +15,7 @@ import pytest
 
 from localspec.base.errors import refused
 from localspec.base.file_lock import file_lock, folder_lock, is_locked
-from localspec.base.shared_file import new_private_file, replace_file, write_whole
+from localspec.base.shared_file import new_private_file, replace_file, resolved, write_whole
 from localspec.chat.compose.history import PromptHistory
 from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.compose.unsent import UnsentMessages
@@ -124,6 +124,16 @@ def test_a_link_stays_one_and_what_it_leads_to_is_replaced(tmp_path: Path) -> No
     assert link.is_symlink()
     assert real.read_bytes() == b"after"
     assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_link_that_goes_while_it_is_followed_leads_to_its_own_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two questions of the standard library's; a list of files is no reason to fail."""
+    link = tmp_path / "link"
+    link.symlink_to("real")
+    monkeypatch.setattr(os, "readlink", lambda path: (tmp_path / "gone").stat())
+    assert resolved(link) == link
 
 
 @pytest.mark.parametrize("writer", [lambda path: replace_file(path, b"new"), lambda path: write_whole(path, "new")])

@@ -87,8 +87,9 @@ def _alone(pair: Pair) -> str:
 
 def _best_of_largest(candidates: Sequence[Pair]) -> Pair:
     """The best target of about the largest size: first by having a draft, then verified, then a suitable drafter."""
-    largest = max(map(target_bytes, candidates))
-    equals = [pair for pair in candidates if target_bytes(pair) * _EQUAL_FACTOR >= largest]
+    sized = [(pair, target_bytes(pair)) for pair in candidates]  # looked up once: files may change meanwhile
+    largest = max(size for _, size in sized)
+    equals = [pair for pair, size in sized if size * _EQUAL_FACTOR >= largest]
     return min(equals, key=lambda pair: (_is_single(pair), not pair.verified, _distance(pair)))
 
 

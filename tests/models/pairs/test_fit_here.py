@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from localspec.base.machine import MachineMemory
 from localspec.config.table import DEFAULT_N_CTX, MAX_DEPTH
 from localspec.gguf import GgufHeader
 from localspec.models.fit import Room
-from localspec.models.pairs import ModelFile, Pair, describe, describe_all, load_catalogue
+from localspec.models.pairs import ModelFile, Pair, describe, describe_all, load_catalogue, recommendation
 from localspec.models.pairs import estimate as estimate_module
 from localspec.models.pairs.estimate import N_CTX, Estimate, estimate
 from localspec.models.pairs.expectation import Expectation
@@ -265,6 +266,12 @@ def test_heads_are_recommended_where_llama_cpp_can_run_them(drafter: str, archit
     )
 
     assert (recommend([(with_heads, FITS)]) is not None) is recommended
+
+
+def test_a_file_may_change_while_pairs_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = chain([8], repeat(1))
+    monkeypatch.setattr(recommendation, "target_bytes", lambda pair: next(sizes))
+    assert recommend([(pair_of("x", 8, 0.8), FITS)]) is not None
 
 
 def test_what_gains_little_is_not_recommended_and_a_single_model_says_what_drafts() -> None:
