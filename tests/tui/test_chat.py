@@ -545,10 +545,11 @@ async def test_the_rows_of_a_long_question_begin_below_each_other() -> None:
     """And its sign is not copied with it."""
     engine = FakeEngine()
     question = f"Why {'is that so ' * 10}?\nWhy?"
-    async with make_app(engine).run_test(size=(60, 30)) as pilot:
+    app: Any = make_app(engine)
+    async with app.run_test(size=(60, 30)) as pilot:
         await ready(pilot, engine)
         await say(pilot, engine, question, "So.")
-        rows = [line for line in text(pilot.app).splitlines() if "hy" in line or "that" in line]
+        rows = [line for line in text(app).splitlines() if "hy" in line or "that" in line]
         assert len(rows) > 3
         assert {row[:4] for row in rows} == {"  › ", "    "}
         assert all(row[4] != " " for row in rows)
