@@ -282,7 +282,7 @@ async def test_a_theme_is_chosen_by_command() -> None:
 
 
 async def test_no_list_covers_the_reason_of_a_refusal() -> None:
-    """The list opens again with the next letter."""
+    """The list opens again with the next letter, and Tab takes its first row at once."""
     app = make_app(FakeEngine())
     async with app.run_test() as pilot:
         await pilot.press(*"/pers", "escape", "enter")
@@ -292,3 +292,7 @@ async def test_no_list_covers_the_reason_of_a_refusal() -> None:
         assert not offers.display
         await pilot.press("o")
         await wait_until(pilot, lambda: offers.display)
+        await pilot.press("escape", "enter")
+        await wait_until(pilot, lambda: "There is no command /perso." in notice_text(pilot))
+        await pilot.press("tab")
+        assert chat(pilot).query_one(Prompt).text == "/persona "

@@ -120,6 +120,8 @@ class Offers:
 
     def accept(self, *, into: bool) -> bool:
         """Take the highlighted row, or open it with ``into`` if it is a folder; False if the text is to be sent."""
+        if into:
+            self._refused = None  # who completes it has read the reason
         self.refresh()  # for keys that came in one burst the text may have changed since the list was drawn
         offer, choice = self.list.offer, self.list.choice
         if offer is None or choice is None:
