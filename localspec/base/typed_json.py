@@ -40,14 +40,16 @@ def misfit(value: Any, name: str = "") -> str | None:
     Fields of fields are held to theirs. A whole number may stand where any number may. A number is between -2**53 and
     2**53, or minus infinity. Text must be encodable as UTF-8.
     """
-    for field, kind in _types(type(value)).items():
+    own: Any = type(value)
+    for field, kind, leaves in _checks(own):
         held = getattr(value, field)
-        if (fits := _LEAVES.get(kind)) and fits(held):
-            continue  # nearly all, and a path takes a while to write
-        path = f"{name}.{field}" if name else field
-        found = _misfit(held, kind, path)
-        if found is not None:
-            return found
+        for fits in leaves:
+            if fits(held):
+                break  # nearly all, and a path takes a while to write
+        else:
+            found = _misfit(held, kind, f"{name}.{field}" if name else field)
+            if found is not None:
+                return found
     return None
 
 
@@ -60,6 +62,16 @@ def _types(kind: Any) -> dict[str, Any]:
 def _known_types(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}
+
+
+@cache
+def _checks(kind: Any) -> list[tuple[str, Any, list[Callable[[object], bool]]]]:
+    """For each field of a dataclass its name, its type, and the checks of the leaves among its possible types."""
+    found = []
+    for name, each in _known_types(kind).items():
+        parts = get_args(each) if get_origin(each) in (UnionType, Union) else (each,)
+        found.append((name, each, [_LEAVES[part] for part in parts if part in _LEAVES]))
+    return found
 
 
 def _made(kind: Any, data: Any) -> Any:
@@ -102,8 +114,8 @@ def _misfit(value: object, kind: Any, name: str) -> str | None:
     if origin is dict:
         if not isinstance(value, dict):
             return name
-        pairs = ((each, part) for pair in value.items() for each, part in zip(pair, parts, strict=True))
-        return next((name for each, part in pairs if _misfit(each, part, name)), None)
+        wrong = any(_misfit(key, parts[0], name) or _misfit(each, parts[1], name) for key, each in value.items())
+        return name if wrong else None
     if is_dataclass(kind):
         return misfit(value, name) if type(value) is kind else name
     return None if isinstance(value, kind) else name

@@ -114,9 +114,9 @@ def _run(row: Row, *, rounds: bool) -> ReplyRecord:
     place, message, created, state, about_json, started_json, stored, finished_json, text, question, conversation = row
     about = about_from_json(about_json)
     started = fitting(started_from_dict(loaded(started_json)))
-    finished = fitting(finished_from_dict(loaded(finished_json)))
+    finished = finished_from_dict(loaded(finished_json))
     decoded = provenance.rounds_of(stored, text) if stored and (rounds or finished is None) else ()
-    timings = finished.timings if finished is not None else _added_up(decoded, about)
+    timings = fitting(finished.timings) if finished is not None else _added_up(decoded, about)
     first_s = decoded[0].total_s if decoded else provenance.first_round_s(stored) if stored else None
     return ReplyRecord(
         place=place,
