@@ -246,12 +246,21 @@ class Thread:
 
     # Deleting
 
-    def delete(self, turn: Turn) -> None:
-        """Delete the turn; ``undo`` brings it back."""
+    def delete(self, turn: Turn) -> str:
+        """Delete the turn, or of several replies to its question this one; returns what was deleted, in words.
+
+        ``ChatCore.undo`` brings it back.
+        """
         node = turn.answer or turn.question
-        if node is not None:
-            self.stored.delete(node)
-            self.refresh()
+        gone = self.stored.delete(node) if node is not None else ()
+        self.refresh()
+        return deleted_in_words(gone)
+
+
+def deleted_in_words(gone: Sequence[Node]) -> str:
+    """A turn that was deleted, or one version of its reply, at the beginning of a sentence."""
+    other_replies = bool(gone) and gone[0].role is Role.ASSISTANT and gone[0].parent is not None
+    return "This version of the reply" if other_replies else "The turn"
 
 
 def restored(question: Node | None, answer: Node | None) -> Turn:

@@ -9,6 +9,7 @@ from localspec.base.errors import NotFoundError, UsageError
 from localspec.base.visible import visible_line
 from localspec.chat.history import kept
 from localspec.chat.reply_metadata import made_by_another
+from localspec.chat.thread import deleted_in_words
 from localspec.line.state import State
 from localspec.runtime.messages import Role
 from localspec.store import Heading, Node, ReplyState, StoredConversation
@@ -147,8 +148,8 @@ def delete(state: State, argument: str) -> None:
     path, thread = state.chat.stored.path, state.chat.stored
     if not path:
         raise UsageError("There is nothing to delete.", "Nothing has been said yet.")
-    thread.delete(path[-1].id)
-    state.output.say("The last turn is deleted; /undo brings it back.")
+    what = deleted_in_words(thread.delete(path[-1].id))
+    state.output.say(f"{what} is deleted; /undo brings it back.")
 
 
 def undo(state: State, argument: str) -> None:

@@ -560,3 +560,19 @@ async def test_an_attached_file_is_read_while_its_question_is_typed(
         await pilot.press("enter")
         await wait_until(pilot, lambda: len(engine.prompts) == 2)
         assert [type(request) for request in engine.sent[-2:]] == [Cancel, Generate]
+
+
+async def test_of_several_replies_one_is_deleted() -> None:
+    """And that is said; the question stays with the other, and goes with the last."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Why?", "First.")
+        await pilot.press("alt+r")
+        await answer(pilot, engine, 1, "Second.")
+        await pilot.press("alt+up", "d", "d")
+        await wait_until(pilot, lambda: "This version of the reply is deleted" in notice_text(pilot))
+        assert turns_shown(pilot) == [("Why?", "First.")]
+        await pilot.press("alt+up", "d", "d")
+        await wait_until(pilot, lambda: "The turn is deleted" in notice_text(pilot))
+        assert turns_shown(pilot) == []

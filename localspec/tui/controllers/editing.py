@@ -186,9 +186,9 @@ class EditingController:
         if turn is None:
             return
         self._turns.transcript.unselect()
-        self._session.thread.delete(turn)
+        what = self._session.thread.delete(turn)
         await self._turns.show()
-        self._say("The turn is deleted; /undo brings it back.")
+        self._say(f"{what} is deleted; /undo brings it back.")
 
     @handles(UNDO)
     async def undo(self) -> None:
