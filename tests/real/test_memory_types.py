@@ -188,15 +188,17 @@ def test_rounds_with_every_number_of_acceptances(model: LlamaModel, anew: Anew) 
             context += [*proposals[:accepted], *text(1, rng)]
 
 
-def test_a_context_longer_than_all_windows_and_batches(model: LlamaModel, anew: Anew) -> None:
+def test_a_context_longer_than_all_windows_and_batches(settings: LoadSettings, anew: Anew) -> None:
     """Read in pieces, taken back a little and a lot, read on."""
     rng = random.Random(6)
-    context = text(700, rng)
+    context = text(250, rng)
+    model = LlamaModel.open(replace(settings, batch_tokens=64), Cancellation())
     holds(model, anew, context, DEPTH + 1)
-    for n in (699, 690, 640, 600, 350, 20, 1):
+    for n in (249, 240, 190, 150, 100, 20, 1):
         changed = context[:n] + text(12, rng)
         holds(model, anew, changed, 3)
         holds(model, anew, context, 1)
+    model.close()
 
 
 def test_what_is_held_needs_no_evaluation(model: LlamaModel) -> None:
