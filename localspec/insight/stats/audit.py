@@ -19,6 +19,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from localspec.base.errors import LocalSpecError, OutputError, refused
+from localspec.base.file_lock import file_lock
 from localspec.base.shared_file import is_stream
 from localspec.engine.events import Event, Finished, Proposal, Round, Started, Token
 from localspec.engine.wire import event_to_dict
@@ -85,12 +86,19 @@ class AuditLog:
                 self.trouble = OutputError(*refused(what, error, "name another file"))
 
     def _rotate(self, more_bytes: int) -> None:
+        """Begin a new file if this one is full. Several programs may write it: one of them renames files."""
+        if not self._is_full(more_bytes):
+            return
+        with file_lock(self._path.parent):
+            if self._is_full(more_bytes):  # no other program has begun a new one meanwhile
+                self._old(self._keep_n).unlink(missing_ok=True)
+                for number in reversed(range(self._keep_n)):
+                    with suppress(FileNotFoundError):
+                        self._old(number).replace(self._old(number + 1))
+
+    def _is_full(self, more_bytes: int) -> bool:
         size = self._path.stat().st_size if self._path.exists() and not is_stream(self._path) else 0
-        if size and size + more_bytes > self._max_bytes:
-            self._old(self._keep_n).unlink(missing_ok=True)
-            for number in reversed(range(self._keep_n)):
-                with suppress(FileNotFoundError):
-                    self._old(number).replace(self._old(number + 1))
+        return size > 0 and size + more_bytes > self._max_bytes
 
     def _forget_old(self) -> None:
         oldest = (self._clock() - self._keep_for).timestamp()

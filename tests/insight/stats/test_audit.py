@@ -6,6 +6,8 @@ import json
 import os
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 import pytest
 
 from localspec.base.errors import EngineError
+from localspec.base.file_lock import file_lock
 from localspec.engine.events import (
     Alternative,
     Event,
@@ -157,6 +160,25 @@ def test_files_are_rotated_and_forgotten(tmp_path: Path) -> None:
     os.utime(tmp_path / "audit.2", (old, old))
     log.begin({})
     assert not (tmp_path / "audit.2").exists() or (tmp_path / "audit.2").stat().st_mtime > old
+
+
+def test_a_full_file_is_renamed_by_one_program_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two that find it full at once, the second goes on in the new one."""
+    path = tmp_path / "audit"
+    logs = [AuditLog(path, max_bytes=200, keep_n=5) for _ in range(2)]
+    logs[0].write([{"event": "first", "text": "x" * 100}])
+
+    @contextmanager
+    def late(folder: Path) -> Iterator[None]:
+        monkeypatch.setattr(audit, "file_lock", file_lock)
+        logs[1].write([{"event": "second"}])
+        with file_lock(folder):
+            yield
+
+    monkeypatch.setattr(audit, "file_lock", late)
+    logs[0].write([{"event": "third"}])
+    told = {file.name: [record["event"] for record in lines(file)] for file in tmp_path.iterdir()}
+    assert told == {"audit.1": ["first"], "audit": ["second", "third"]}
 
 
 def test_files_from_a_time_when_more_were_kept_are_forgotten(tmp_path: Path) -> None:
