@@ -28,7 +28,7 @@ from localspec.engine.settings import Sampling
 from tests.engine.vocabulary import builtin_vocab
 from tests.schema_replies import replies, takes
 
-REPLIES = 20
+REPLIES = 10
 
 
 @pytest.fixture(scope="module")
