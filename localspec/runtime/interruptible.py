@@ -140,7 +140,8 @@ class InterruptibleThread:
                 yield result
                 self._since = time.monotonic()
         except GeneratorExit:
-            self._abandon()
+            if self._current is job:
+                self._abandon()
             raise
         self._current = self._since = None
         if self.leaving is not None:

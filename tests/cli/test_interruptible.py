@@ -114,6 +114,16 @@ def test_abandoned_work_is_stopped_before_the_next_begins() -> None:
         assert next(thread.stream(lambda: until(thread.cancel, first=100))) == 100
 
 
+def test_abandoned_work_that_is_closed_later_ends_no_other() -> None:
+    with InterruptibleThread() as thread:
+        first = thread.stream(lambda: until(thread.cancel))
+        next(first)
+        second = thread.stream(lambda: until(thread.cancel, first=100))
+        assert next(second) == 100
+        first.close()  # type: ignore[attr-defined]
+        assert next(second) == 101
+
+
 def test_after_abandoned_work_ctrl_c_is_the_usual_one() -> None:
     """As where a check has stopped a reply: nothing is under way that it could end."""
     with InterruptibleThread() as thread:
