@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 
 from localspec.base.errors import InputError, LocalSpecError
@@ -65,12 +65,12 @@ DESCRIBED = CallForm(HERMES, writes_calls=False, lists_tools=False)
 def call_form(source: str, bos: str = "", eos: str = "") -> CallForm:
     """The form that the chat template with this Jinja source has; ``DESCRIBED`` if it has none."""
     try:
-        template = ChatTemplate(source, bos=bos, eos=eos)
+        probe = _Probe(ChatTemplate(source, bos=bos, eos=eos))
     except InputError:
         return DESCRIBED
-    for as_text, as_none in product((False, True), repeat=2):
-        probe = _Probe(template, CallShape(arguments_as_text=as_text, empty_as_none=as_none))
-        if form := probe.form():
+    shapes = product((False, True), repeat=2) if probe.takes_any else ()
+    for as_text, as_none in shapes:
+        if form := probe.form(CallShape(arguments_as_text=as_text, empty_as_none=as_none)):
             return form
     return probe.signed() or DESCRIBED
 
@@ -101,28 +101,31 @@ def calls_of(pair: Pair) -> str:
 
 
 class _Probe:
-    """A template that is tried with calls in one shape."""
+    """A template that is tried with calls."""
 
-    def __init__(self, template: ChatTemplate, shape: CallShape) -> None:
+    def __init__(self, template: ChatTemplate) -> None:
         self._template = template
-        self._shape = shape
         self._before = self._rendered(_QUESTION, begins_reply=True)
-        self._after = self._rendered(_QUESTION, Message(Role.ASSISTANT, _ANSWER)).rpartition(_ANSWER)[2]
+        answered = self._rendered(_QUESTION, Message(Role.ASSISTANT, _ANSWER))
+        self._after = answered.rpartition(_ANSWER)[2]
+        self.takes_any = bool(self._before or answered)
+        """False for a template that fails over a question and over an answer, be it after much work."""
 
-    def form(self) -> CallForm | None:
-        """The form, if a call that the template writes can be read."""
-        one = self._written(_CALLS[:1])
+    def form(self, shape: CallShape) -> CallForm | None:
+        """The form, if a call that the template writes in this shape can be read."""
+        written = partial(self._written, shape)
+        one = written(_CALLS[:1])
         syntax = next((each for each in SYNTAXES if _reads_back(each, one, 1)), None)
         if syntax is None:
             return None
-        said = self._written(_CALLS[:1], _ANSWER)
-        sample = self._written(_SAMPLE[1:])
+        said = written(_CALLS[:1], _ANSWER)
+        sample = written(_SAMPLE[1:])
         (found,) = CallReader(syntax, _SAMPLE[:1]).read(sample).calls or (None,)
         return CallForm(
             syntax,
             lists_tools=_TOOLS[0].name in self._before,
-            shape=self._shape,
-            parallel=_reads_back(syntax, self._written(_CALLS), len(_CALLS)),
+            shape=shape,
+            parallel=_reads_back(syntax, written(_CALLS), len(_CALLS)),
             says_first=said.find(_ANSWER) < said.find(_CALLS[0].name),
             sample=sample[found.start : found.end] if found else one,
         )
@@ -134,18 +137,18 @@ class _Probe:
         syntax = next((each for each in SYNTAXES if each.sign and each.sign in self._before), None)
         return CallForm(syntax, writes_calls=False) if syntax else None
 
-    def _written(self, calls: Sequence[ToolCall], said: str = "") -> str:
+    def _written(self, shape: CallShape, calls: Sequence[ToolCall], said: str = "") -> str:
         """The template's text for an assistant's message alone; empty if it refuses the message."""
-        written = self._rendered(_QUESTION, Message(Role.ASSISTANT, said, tuple(calls)))
+        written = self._rendered(_QUESTION, Message(Role.ASSISTANT, said, tuple(calls)), shape=shape)
         if self._before and written.startswith(self._before):
             written = written[len(self._before) :]
         else:
             written = written.rpartition(_QUESTION.content)[2]
         return written.removesuffix(self._after)
 
-    def _rendered(self, *messages: Message, begins_reply: bool = False) -> str:
+    def _rendered(self, *messages: Message, shape: CallShape = USUAL, begins_reply: bool = False) -> str:
         try:
-            return self._template.render(messages, tools=_TOOLS, shape=self._shape, begins_reply=begins_reply)
+            return self._template.render(messages, tools=_TOOLS, shape=shape, begins_reply=begins_reply)
         except InputError:
             return ""
 

@@ -9,8 +9,9 @@ from datetime import datetime
 
 import pytest
 
+from localspec.base.errors import InputError
 from localspec.engine.events import ToolCall
-from localspec.runtime.calls.form import call_form
+from localspec.runtime.calls.form import DESCRIBED, call_form
 from localspec.runtime.calls.prompt import ToolPrompts, said
 from localspec.runtime.calls.syntax import HERMES
 from localspec.runtime.messages import Message, Role
@@ -88,6 +89,19 @@ def test_reasoning_that_ends_with_a_call_is_closed() -> None:
     call = WRITERS["Hermes"]("first", {})
     assert said(f"<think>Hm.\n{call}", (CALLED,), HERMES) == "<think>Hm.\n</think>"
     assert said(f"<think>Hm.</think>So.\n{call}", (CALLED,), HERMES) == "<think>Hm.</think>So."
+
+
+def test_a_template_that_takes_no_conversation_is_not_tried_in_every_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that does too much work would keep whoever loads it waiting each time."""
+    tried: list[Sequence[Message]] = []
+
+    def render(template: ChatTemplate, messages: Sequence[Message], **options: object) -> MarkedText:
+        tried.append(messages)
+        raise InputError("Too much work.")
+
+    monkeypatch.setattr(ChatTemplate, "render", render)
+    assert call_form("{{ 'a template of this test alone' }}") == DESCRIBED
+    assert len(tried) == 2
 
 
 def test_a_model_may_have_a_template_of_its_own_for_tools() -> None:
