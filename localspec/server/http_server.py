@@ -254,7 +254,7 @@ def logged(log_file: Path) -> Iterator[None]:
         log_file.parent.mkdir(parents=True, exist_ok=True)
     handler = _LogFile(log_file, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    loggers = [logging.getLogger(name) for name in ("uvicorn", "localspec.server")]
+    loggers = [logging.getLogger(name) for name in ("uvicorn", "asyncio", "localspec.server")]
     for logger in loggers:
         logger.addHandler(handler)
         logger.setLevel(logging.WARNING)

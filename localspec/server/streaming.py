@@ -62,6 +62,7 @@ class StreamResponse(Response):
             try:
                 async for piece in pieces:
                     await self._send(send, piece)
+                    await asyncio.sleep(0)  # others have their turn, and a client that has gone is noticed
             except LocalSpecError as error:
                 if not self._begun:
                     raise

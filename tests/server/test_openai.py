@@ -18,6 +18,7 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 from starlette.middleware import Middleware
+from starlette.types import Message as Sent
 
 from localspec.base.errors import EngineError
 from localspec.engine.events import (
@@ -808,6 +809,32 @@ async def test_a_stream_does_not_pause_while_its_request_waits_or_its_prompt_is_
     told = [json.loads(line[5:]) for line in lines if line.startswith("data: {")]
     assert any("Yes." in json.dumps(data) for data in told)
     assert {line[:6] for line in lines} <= {"", ":", "data: ", "event:"}
+
+
+async def test_others_have_their_turn_between_two_pieces() -> None:
+    """However many pieces are there already; else a client that has gone would be noticed only after them all."""
+    order: list[str] = []
+
+    async def pieces() -> AsyncGenerator[bytes]:
+        for _ in range(3):
+            yield b"x"
+
+    async def send(message: Sent) -> None:
+        order.extend(["piece"] if message.get("body") else [])
+
+    async def receive() -> Sent:
+        raise AssertionError
+
+    async def other() -> None:
+        while True:
+            order.append("other")
+            await asyncio.sleep(0)
+
+    others = asyncio.create_task(other())
+    await streaming.StreamResponse(pieces(), streaming.openai_failure)({}, receive, send)
+    others.cancel()
+    assert order.count("piece") == 3
+    assert "piece piece" not in " ".join(order)
 
 
 @pytest.mark.parametrize("path", [*_STREAMING, "/api/chat"])
