@@ -107,6 +107,7 @@ class Round:
     """One draft, verify, commit."""
 
     index: int
+    """The number of the round, from 0."""
     drafter: str | None
     """Name of the drafter that proposed, several joined by "+"; None if nothing was proposed."""
     depth: int
@@ -118,7 +119,9 @@ class Round:
     ignored: tuple[Proposal, ...]
     """Proposed past the end of the reply, never judged."""
     draft_s: float
+    """Wall time of drafting."""
     verify_s: float
+    """Wall time of the target's pass."""
     total_s: float
     """Wall time of the whole round, host work included; at least draft_s + verify_s."""
     why: str = ""
@@ -126,7 +129,7 @@ class Round:
     failures: tuple[DrafterFailure, ...] = ()
     """Drafters left out, in the order in which they failed; those of the rounds before are among them."""
     divergence: float | None = None
-    """Of draft and target, in nats per verified token, as ``divergence.py`` defines it; None where not measured."""
+    """Kullback-Leibler divergence of draft and target at the first token, at least, in nats; None where not measured."""
     price: float | None = None
     """Measured price of verifying this many proposals, in plain rounds; None where it was not measured."""
     held_n: int = 0
@@ -199,7 +202,7 @@ class Finished:
     """The whole reply: exactly the concatenation of all round tokens' texts."""
     timings: Timings
     calls: tuple[ToolCall, ...] = ()
-    """Calls of tools, in order; only of a reply whose reason is STOP."""
+    """Calls of tools, in order; only where ``reason`` is stop."""
     call_error: str | None = None
     """A sentence for the model about a call in the reply that cannot be read; then there are no ``calls``."""
     said_n: int | None = None

@@ -41,6 +41,6 @@ class Timings:
     origins: dict[str, int] = field(default_factory=dict)
     """Committed tokens by origin; their sum is predicted_n."""
     divergence: float | None = None
-    """Mean divergence of draft and target, in nats, over the rounds in which it was measured; see ``Round``."""
+    """Mean divergence of draft and target, in nats, over the rounds in which it was measured."""
     busy: bool = False
     """True if other programs took so much of the machine that no true speed-up is known."""

@@ -113,7 +113,7 @@ def _recover(path: Path, whole: Path, migrations: Sequence[Migration]) -> tuple[
 
 
 def examine(path: Path, busy_s: float) -> str:
-    """The notice that opening a file would give, empty if all is well. Nothing is changed. Raises StoreError."""
+    """The notice that opening a file would give, empty if all is well. The file stays as it is. Raises StoreError."""
     refusal = _refusal(path)
     try:
         with closing(_connect(_uri(path, _mode_to_look(path)), busy_s)) as connection:
