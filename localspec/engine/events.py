@@ -129,7 +129,7 @@ class Round:
     failures: tuple[DrafterFailure, ...] = ()
     """Drafters left out, in the order in which they failed; those of the rounds before are among them."""
     divergence: float | None = None
-    """Kullback-Leibler divergence of draft and target at the first token, at least, in nats; None where not measured."""
+    """A lower bound of the divergence (KL) of draft and target at the first token, in nats; None where not measured."""
     price: float | None = None
     """Measured price of verifying this many proposals, in plain rounds; None where it was not measured."""
     held_n: int = 0
