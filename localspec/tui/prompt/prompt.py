@@ -210,15 +210,12 @@ class Prompt(VerticalGroup):
         self._put = True
         self.area.insert(text, maintain_selection_offset=False)
 
-    def put_back(self, messages: list[WrittenMessage]) -> None:
-        """Put messages that were not sent in front of the text."""
+    def put_back(self, messages: list[WrittenMessage], *, refused: bool = False) -> None:
+        """Put messages that were not sent in front of the text. If one was refused, no list opens over the reason."""
         self.put(joined([*messages, self.written]))
         self.area.focus()
-
-    def give_back(self, refused: WrittenMessage) -> None:
-        """Put a command that was refused in front of the text. No list opens over the reason."""
-        self.put_back([refused])
-        self._offers.refuse()
+        if refused:
+            self._offers.refuse()
 
     def put_aside(self, instead: WrittenMessage) -> None:
         """Write ``instead`` for a while; the unsent message is kept, and ``take_up`` brings it back."""

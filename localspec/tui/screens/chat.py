@@ -219,7 +219,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         text = written.text
         command = find_command(text)
         if command is None or refusal(text):
-            self._prompt.give_back(written)
+            self._prompt.put_back([written], refused=True)
             self._notices.say(refusal(text))
         else:
             argument = command_parts(written.unfolded)[1]
@@ -418,7 +418,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
     def refuse(self, error: LocalSpecError) -> None:
         """Show why a command cannot be done, and put its text, if it was written, back into the prompt."""
         if self._in_progress is not None:
-            self._prompt.give_back(self._in_progress)
+            self._prompt.put_back([self._in_progress], refused=True)
         self.say(str(error))
 
     def say(self, text: str) -> None:
