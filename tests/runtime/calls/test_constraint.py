@@ -152,6 +152,7 @@ UNSAID = [
     {"type": "string", "minLength": 5, "maxLength": 3},
     {"type": "string", "enum": []},
     {"type": "string", "enum": 5},
+    *({"type": "string", "minLength": {"a": f"{odd}{'é' * 60}"}} for odd in ("", "x")),
     {"type": "string", "enum": ["a", "\ud800"]},
     {"type": "string", "maxLength": 3, "anyOf": [{"pattern": "a"}, {"pattern": "b"}]},
     {"oneOf": [{"type": "string", "maxLength": 2}, {"type": "string", "minLength": 2}]},
