@@ -1,14 +1,12 @@
-"""OpenAI's API as its own client sees it, over loopback."""
+"""OpenAI's chat completions and completions as its own client sees them, over loopback."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import gc
 import json
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,80 +14,22 @@ from typing import Any
 import httpx2
 import openai
 import pytest
-from openai import AsyncOpenAI
 from starlette.middleware import Middleware
-from starlette.types import Message as Sent
 
 from localspec.base.errors import EngineError
-from localspec.engine.events import (
-    Alternative,
-    Event,
-    Finished,
-    FinishReason,
-    PromptProgress,
-    Round,
-    Started,
-    TokenLogprobs,
-    ToolCall,
-)
+from localspec.engine.events import Alternative, Event, FinishReason, Started, TokenLogprobs
 from localspec.engine.settings import Sampling
 from localspec.runtime.images import images_in
-from localspec.runtime.messages import Infill, Message, ReplyOptions, Role, TokenIds, Tool
+from localspec.runtime.messages import Infill, Message, Role, TokenIds, Tool
 from localspec.runtime.worker.messages import Score, Scored, Tokenize, Tokenized
-from localspec.server import fields, streaming
+from localspec.server import fields
 from localspec.server.app import make_app
 from localspec.server.middleware import EndsWithClient
 from localspec.server.openai.messages import joined
 from localspec.server.service import BusyError, ReplyRequest
-from localspec.server.streaming import merged
-from tests.server.fakes import ELSEWHERE, PAIR, FakeService, Step, said, served
+from tests.server.fakes import ELSEWHERE, PAIR, FakeService, said, served
+from tests.server.openai_client import CALL, HELLO, OTHER, PARAMETERS, TOOLS, called, client_of, refused, weighed
 from tests.tiny_projectors import write_png
-
-HELLO: Any = [{"role": "user", "content": "Hello!"}]
-CALL = ToolCall("call00001", "get_time", '{"zone": "UTC"}')
-PARAMETERS = {"type": "object", "properties": {"zone": {"type": "string"}}}
-TOOLS: Any = [{"type": "function", "function": {"name": "get_time", "description": "", "parameters": PARAMETERS}}]
-OTHER: Any = {"type": "function", "function": {"name": "other"}}
-
-
-@asynccontextmanager
-async def client_of(*replies: Sequence[Step]) -> AsyncIterator[tuple[AsyncOpenAI, FakeService]]:
-    service = FakeService(replies or [said("Hello", " you", ".")])
-    async with (
-        served(make_app(service)) as url,
-        AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client,
-    ):
-        yield client, service
-
-
-async def refused(ask: Callable[[AsyncOpenAI], Awaitable[object]], param: str) -> None:
-    """Nothing is asked of the pair, and the error names the field."""
-    async with client_of() as (client, service):
-        with pytest.raises(openai.BadRequestError) as caught:
-            await ask(client)
-    assert caught.value.param == param
-    assert not service.asked
-
-
-def called(text: str) -> list[Step]:
-    """A reply that says ``text`` and makes a call."""
-    *events, finished = said(text, "<tool_call>")
-    assert isinstance(finished, Finished)
-    held = [replace(event, held_n=11) if isinstance(event, Round) else event for event in events]
-    return [*held, replace(finished, calls=(CALL,), said_n=len(text))]
-
-
-def weighed(events: Sequence[Step]) -> list[Step]:
-    """A reply with the log probabilities of its tokens."""
-    other = Alternative(50, b"\xc3", float("-inf"))
-
-    def told(event: Step) -> Step:
-        if not isinstance(event, Round):
-            return event
-        tokens = (replace(token, logprobs=TokenLogprobs(token.text.encode(), -0.5, (other,))) for token in event.tokens)
-        return replace(event, tokens=tuple(tokens))
-
-    return [told(event) for event in events]
 
 
 class TestChat:
@@ -476,225 +416,6 @@ class TestText:
         await refused(lambda client: client.completions.create(model=PAIR, prompt="a", extra_body=sent), param)
 
 
-class TestResponses:
-    async def test_a_response_in_one_piece(self) -> None:
-        async with client_of(said("<think>", "Hm", "</think>", "Yes", ".")) as (client, service):
-            answer = await client.responses.create(
-                model=PAIR, input="Is it?", instructions="Be brief.", max_output_tokens=9, temperature=0.5
-            )
-        assert (answer.output_text, answer.status) == ("Yes.", "completed")
-        assert [item.type for item in answer.output] == ["reasoning", "message"]
-        assert answer.usage is not None
-        assert (answer.usage.input_tokens, answer.usage.input_tokens_details.cached_tokens) == (10, 4)
-        assert (answer.usage.output_tokens, answer.usage.output_tokens_details.reasoning_tokens) == (6, 3)
-        (asked,) = service.asked
-        assert asked.prompt == (Message(Role.SYSTEM, "Be brief."), Message(Role.USER, "Is it?"))
-        assert (asked.options.max_tokens, asked.options.sampling.temperature) == (9, 0.5)
-
-    async def test_a_stream_builds_the_same_response(self) -> None:
-        reply = said("<think>", "Hm", "</think>", "Yes", ".", reason=FinishReason.LENGTH)
-        async with client_of(reply) as (client, _), client.responses.stream(model=PAIR, input="Is it?") as stream:
-            events = [event async for event in stream]
-        kinds = list(dict.fromkeys(event.type for event in events))
-        item = ["response.output_item.added", "response.content_part.added"]
-        done = ["response.content_part.done", "response.output_item.done"]
-        assert kinds == [
-            *("response.created", "response.in_progress", *item),
-            *("response.reasoning_text.delta", "response.reasoning_text.done", *done),
-            *("response.output_text.delta", "response.output_text.done", "response.incomplete"),
-        ]
-        assert "".join(event.delta for event in events if event.type == "response.output_text.delta") == "Yes."
-        assert events[-1].type == "response.incomplete"
-        final = events[-1].response
-        assert (final.output_text, final.status) == ("Yes.", "incomplete")
-        assert [getattr(item, "status", None) for item in final.output] == ["completed", "incomplete"]
-        assert final.incomplete_details is not None
-        assert final.incomplete_details.reason == "max_output_tokens"
-
-    async def test_events_tell_that_a_long_prompt_is_being_read(self) -> None:
-        started, *rest = said("Yes.")
-        reply = [started, PromptProgress(512, 2000), PromptProgress(1024, 2000), *rest]
-        async with client_of(reply) as (client, _), client.responses.stream(model=PAIR, input="Is it?") as stream:
-            kinds = [event.type async for event in stream]
-            assert (await stream.get_final_response()).output_text == "Yes."
-        assert kinds[:5] == ["response.created", *["response.in_progress"] * 3, "response.output_item.added"]
-
-    async def test_a_response_that_waits_is_created_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(streaming, "HEARTBEAT_S", 0.001)
-        place = asyncio.Event()
-        kinds: list[str] = []
-        async with (
-            client_of([place, *said("Yes.")]) as (client, _),
-            client.responses.stream(model=PAIR, input="Is it?") as stream,
-        ):
-            async for event in stream:
-                kinds.append(event.type)
-                if kinds.count("response.in_progress") == 3:
-                    place.set()
-            assert (await stream.get_final_response()).output_text == "Yes."
-        assert (kinds.index("response.created"), kinds.count("response.created")) == (0, 1)
-
-    async def test_calls_and_their_results_are_items(self) -> None:
-        tools: Any = [{"type": "function", "name": "get_time", "parameters": PARAMETERS}]
-        async with client_of(called("I look."), said("12:00")) as (client, service):
-            async with client.responses.stream(model=PAIR, input="What time?", tools=tools) as stream:
-                first = await stream.get_final_response()
-            call = first.output[1]
-            assert call.type == "function_call"
-            assert (first.output_text, call.call_id, call.arguments) == ("I look.", CALL.id, CALL.arguments)
-            history: Any = [
-                {"role": "user", "content": [{"type": "input_text", "text": "What time?"}]},
-                {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "Hm."}]},
-                *(item.model_dump(exclude_none=True) for item in first.output),
-                {"type": "function_call_output", "call_id": call.call_id, "output": "12:00"},
-            ]
-            await client.responses.create(model=PAIR, input=history, tool_choice="required", tools=tools)
-        assert service.asked[1].prompt == (
-            Message(Role.USER, "What time?"),
-            Message(Role.ASSISTANT, "<think>\nHm.\n</think>\n\nI look.", (CALL,)),
-            Message(Role.TOOL, "12:00", call_id=CALL.id, name="get_time"),
-        )
-        assert service.asked[1].options.must_call
-
-    async def test_functions_are_taken_from_a_list_with_tools_of_other_kinds(self) -> None:
-        """As Codex sends it, which offers searches that only OpenAI's servers can run."""
-        others = [{"type": "web_search"}, {"type": "namespace", "name": "mcp", "tools": []}]
-        tools: Any = [others[0], {"type": "function", "name": "get_time", "parameters": PARAMETERS}, others[1]]
-        async with client_of() as (client, service):
-            await client.responses.create(model=PAIR, input="What time?", tools=tools)
-            with pytest.raises(openai.BadRequestError, match="one of the tools"):
-                await client.responses.create(
-                    model=PAIR,
-                    input="What?",
-                    tools=tools,
-                    extra_body={"tool_choice": {"type": "function", "name": "mcp"}},
-                )
-        (asked,) = service.asked
-        assert [tool.name for tool in asked.options.tools] == ["get_time"]
-
-    @pytest.mark.parametrize(
-        ("space", "name", "full"),
-        [
-            ("mcp__clock", "get", "mcp__clock__get"),
-            ("mcp__clock__", "get", "mcp__clock__get"),
-            ("app", "_get", "app_get"),
-        ],
-    )
-    async def test_functions_in_a_namespace_are_called_by_both_names(self, space: str, name: str, full: str) -> None:
-        """As Codex offers the tools of its MCP servers: the model knows one name, the client gets two."""
-        get = {"type": "function", "name": name, "parameters": PARAMETERS}
-        tools: Any = [{"type": "namespace", "name": space, "tools": [get, {"type": "custom", "name": "x"}]}, {**get}]
-        *events, finished = called("I look.")
-        assert isinstance(finished, Finished)
-        reply = [*events, replace(finished, calls=(replace(CALL, name=full),))]
-        async with client_of(reply, called("I look."), said("12:00")) as (client, service):
-            async with client.responses.stream(model=PAIR, input="What time?", tools=tools) as stream:
-                done: Any = [event async for event in stream if event.type == "response.function_call_arguments.done"]
-                first = await stream.get_final_response()
-            whole = await client.responses.create(model=PAIR, input="What time?", tools=tools)
-            call: Any = first.output[1]
-            assert ([event.name for event in done], call.name, call.namespace) == ([name], name, space)
-            assert getattr(whole.output[1], "namespace", None) is None
-            result: Any = {"type": "function_call_output", "call_id": call.call_id, "output": "12:00"}
-            history: Any = ["What time?", call.model_dump(exclude_none=True), result]
-            history[0] = {"role": "user", "content": history[0]}
-            await client.responses.create(model=PAIR, input=history, tools=tools)
-        assert [tool.name for tool in service.asked[0].options.tools] == [full, name]
-        assert isinstance(service.asked[2].prompt, tuple)
-        assert [(each.calls, each.name) for each in service.asked[2].prompt[1:]] == [
-            ((replace(CALL, name=full),), None),
-            ((), full),
-        ]
-
-    async def test_a_conversation_that_another_model_began_is_gone_on_with(self) -> None:
-        """Codex may change the model in the middle; others have searched the web, and patched files as text."""
-        async with client_of(said("Done.")) as (client, service):
-            history: Any = [
-                {"role": "user", "content": "Fix it."},
-                {"type": "web_search_call", "id": "ws_1", "status": "completed"},
-                {"type": "custom_tool_call", "call_id": "c", "name": "apply_patch", "input": "*** Begin"},
-                {"type": "custom_tool_call_output", "call_id": "c", "output": "Success."},
-            ]
-            await client.responses.create(model=PAIR, input=history)
-        assert service.asked[0].prompt == (
-            Message(Role.USER, "Fix it."),
-            Message(Role.ASSISTANT, "", (ToolCall("c", "apply_patch", '{"input": "*** Begin"}'),)),
-            Message(Role.TOOL, "Success.", call_id="c", name="apply_patch"),
-        )
-
-    async def test_images_of_results_are_shown_after_all_results(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Codex has a tool that looks at a picture."""
-        monkeypatch.setenv("LOCALSPEC_HOME", str(tmp_path / "home"))
-        image = base64.b64encode(write_png(tmp_path / "cat.png", 8, 4).read_bytes()).decode()
-        shown = {"type": "input_image", "image_url": f"data:image/png;base64,{image}"}
-        calls = [{"type": "function_call", "call_id": each, "name": "look", "arguments": "{}"} for each in "ab"]
-        outputs: list[Any] = [[shown, {"type": "input_text", "text": "A cat."}], "Nothing."]
-        results = [
-            {"type": "function_call_output", "call_id": each, "output": output}
-            for each, output in zip("ab", outputs, strict=True)
-        ]
-        async with client_of(said("Nice.")) as (client, service):
-            for after in ([], [{"role": "user", "content": "Well?"}]):
-                history: Any = [{"role": "user", "content": "Look."}, *calls, *results, *after]
-                await client.responses.create(model=PAIR, input=history)
-        for asked in service.asked:
-            assert isinstance(asked.prompt, tuple)
-            _, _, *told = asked.prompt
-            assert [(each.role, each.content) for each in told[:2]] == [(Role.TOOL, "A cat."), (Role.TOOL, "Nothing.")]
-            assert told[2].role == Role.USER
-            assert len(images_in(told[2].content)) == 1
-            assert [each.content for each in told[3:]] == (["Well?"] if asked is service.asked[1] else [])
-
-    async def test_a_response_is_held_to_a_schema(self) -> None:
-        text: Any = {"format": {"type": "json_schema", "name": "zone", "schema": PARAMETERS}}
-        async with client_of() as (client, service):
-            answer = await client.responses.create(model=PAIR, input="Where?", text=text)
-        assert "zone" in (service.asked[0].options.sampling.grammar or "")
-        assert answer.text is not None
-
-    async def test_a_response_says_how_much_the_model_reasons(self) -> None:
-        async with client_of() as (client, service):
-            answer = await client.responses.create(model=PAIR, input="Hello!", reasoning={"effort": "medium"})
-        assert service.asked[0].options.reasoning == "medium"
-        assert answer.reasoning is not None
-        assert answer.reasoning.effort == "medium"
-
-    async def test_an_engine_that_dies_in_the_middle_fails_the_response(self) -> None:
-        async with client_of([*said("Hello", " you")[:-1], EngineError("The engine stopped.")]) as (client, _):
-            stream = await client.responses.create(model=PAIR, input="Hello!", stream=True)
-            events = [event async for event in stream]
-        last = events[-1]
-        assert last.type == "response.failed"
-        assert last.response.error is not None
-        assert last.response.error.message == "The engine stopped."
-
-    @pytest.mark.parametrize(
-        ("sent", "param"),
-        [
-            ({"previous_response_id": "resp_1"}, "previous_response_id"),
-            ({"background": True}, "background"),
-            ({"include": ["message.output_text.logprobs"]}, "include"),
-            ({"top_logprobs": 2}, "top_logprobs"),
-            ({"input": []}, "input"),
-            ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0].type"),
-            ({"input": [{"role": "robot", "content": ""}]}, "input[0].role"),
-            ({"tools": [{"type": "web_search"}, {"type": "image_generation"}]}, "tools[0].type"),
-            ({"tools": [{"type": "web_search"}, {"type": "function"}]}, "tools[1].name"),
-            ({"tools": [{"type": "namespace", "name": "a", "tools": []}]}, "tools[0].type"),
-            (
-                {"tools": [{"type": "namespace", "name": "a", "tools": [{"type": "function"}]}]},
-                "tools[0].tools[0].name",
-            ),
-            ({"text": {"format": {"type": "yaml"}}}, "text.format.type"),
-            ({"max_output_tokens": 0}, "max_output_tokens"),
-        ],
-    )
-    async def test_a_wrong_field_is_named(self, sent: dict[str, Any], param: str) -> None:
-        await refused(lambda client: client.responses.create(model=PAIR, input="Hello!", extra_body=sent), param)
-
-
 async def test_the_pairs_are_models() -> None:
     async with client_of() as (client, _):
         (model,) = (await client.models.list()).data
@@ -751,109 +472,6 @@ class TestFailures:
             async with asyncio.timeout(10):
                 while service.closed_n < n:
                     await asyncio.sleep(0)
-
-
-async def test_hanging_up_on_several_replies_leaves_no_task_behind() -> None:
-    lost: list[dict[str, Any]] = []
-    asyncio.get_running_loop().set_exception_handler(lambda loop, context: lost.append(context))
-    service = FakeService([[asyncio.Event()]])
-
-    async def read() -> None:
-        async for _ in merged(service, [ReplyRequest(PAIR, "a", ReplyOptions())] * 2):
-            pass
-
-    reading = asyncio.create_task(read())
-    while len(service.asked) < 2:
-        await asyncio.sleep(0)
-    reading.cancel()
-    await asyncio.wait({reading})
-    del reading
-    gc.collect()
-    assert not lost
-
-
-_STREAMING: dict[str, dict[str, Any]] = {
-    "/v1/chat/completions": {"messages": HELLO},
-    "/v1/completions": {"prompt": "Hello"},
-    "/v1/responses": {"input": "Hello"},
-    "/v1/messages": {"messages": HELLO},
-    "/completion": {"prompt": "Hello"},
-}
-"""Paths that answer with server-sent events, each with the body of a request."""
-
-
-@pytest.mark.parametrize("path", _STREAMING)
-async def test_a_stream_does_not_pause_while_its_request_waits_or_its_prompt_is_read(
-    path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Comments, or events that say no more, come before the first event and until the reply goes on."""
-    monkeypatch.setattr(streaming, "HEARTBEAT_S", 0.001)
-    place, read = asyncio.Event(), asyncio.Event()
-    started, *rest = said("Yes.")
-    body = {**_STREAMING[path], "stream": True}
-    async with (
-        served(make_app(FakeService([[place, started, read, *rest]]))) as url,
-        httpx2.AsyncClient() as client,
-        client.stream("POST", f"{url}{path}", json=body) as answer,
-    ):
-        lines = list[str]()
-        async for line in answer.aiter_lines():
-            lines.append(line)
-            beats_n = lines.count("event: response.in_progress" if path == "/v1/responses" else ":")
-            if beats_n == 2:
-                place.set()
-            if beats_n == 4:
-                read.set()
-    assert answer.status_code == 200
-    assert lines.count("event: response.created") == (path == "/v1/responses")
-    told = [json.loads(line[5:]) for line in lines if line.startswith("data: {")]
-    assert any("Yes." in json.dumps(data) for data in told)
-    assert {line[:6] for line in lines} <= {"", ":", "data: ", "event:"}
-
-
-async def test_others_have_their_turn_between_two_pieces() -> None:
-    """However many pieces are there already; else a client that has gone would be noticed only after them all."""
-    order: list[str] = []
-
-    async def pieces() -> AsyncGenerator[bytes]:
-        for _ in range(3):
-            yield b"x"
-
-    async def send(message: Sent) -> None:
-        order.extend(["piece"] if message.get("body") else [])
-
-    async def receive() -> Sent:
-        raise AssertionError
-
-    async def other() -> None:
-        while True:
-            order.append("other")
-            await asyncio.sleep(0)
-
-    others = asyncio.create_task(other())
-    await streaming.StreamResponse(pieces(), streaming.openai_failure)({}, receive, send)
-    others.cancel()
-    assert order.count("piece") == 3
-    assert "piece piece" not in " ".join(order)
-
-
-@pytest.mark.parametrize("path", [*_STREAMING, "/api/chat"])
-async def test_a_refusal_after_a_long_wait_is_the_last_event(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The status has been sent by then. Clients of Ollama take no line that says nothing."""
-    monkeypatch.setattr(streaming, "HEARTBEAT_S", 0.001)
-    place = asyncio.Event()
-    body = {**_STREAMING.get(path, {"messages": HELLO}), "stream": True}
-    async with (
-        served(make_app(FakeService([[place, BusyError("The server is stopping.")]]))) as url,
-        httpx2.AsyncClient() as client,
-        client.stream("POST", f"{url}{path}", json=body) as answer,
-    ):
-        place.set()
-        lines = [line async for line in answer.aiter_lines()]
-    told = [line for line in lines if line not in ("", ":") and not line.startswith("event:")]
-    assert (answer.status_code, "The server is stopping." in told[-1]) == (200, True)
-    assert len(told) == 1 or path == "/v1/responses"
-    assert lines == told if path == "/api/chat" else path == "/v1/messages" or '"code":"server_busy"' in told[-1]
 
 
 @pytest.mark.parametrize(("size", "elsewhere"), [(10, False), (1_000_000, True)])
