@@ -128,7 +128,8 @@ class MarkingController:
         """Answer this text, or the latest message again, with speculation and without. Raises UsageError."""
         self._session.check_runs("race")
         if (unable := self._text_alone()) is not None:
-            raise UsageError(f"{unable}, and cannot be asked for it without guesses, so there is no race.")
+            why = f"{unable}, and cannot be asked for it without guesses, so there is no race."
+            raise UsageError(why, "Connect to a LocalSpec, or use a pair of this machine.")
         latest, chat_config = self._session.latest, self._session.chat_config
         prompt: tuple[Message, ...] | str
         if text:
