@@ -125,7 +125,8 @@ def serve(
     from localspec.server.serving import ServerOptions
 
     refuse_chat_options(given)
-    access = AccessRules(host, read_keys(api_key_file) if api_key_file is not None else (), origins)
+    keys = read_keys(api_key_file) if api_key_file is not None else ()
+    access = AccessRules(host, keys, [origin.lower() for origin in origins])  # as browsers write theirs
     _check(access, api_key_file)
     limits = ServiceLimits(int(parallel), int(queue), timeout, idle)
     settings = command_line_settings(without=frozenset(OF_CHATS))

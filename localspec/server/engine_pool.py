@@ -120,7 +120,7 @@ class EnginePool:
         """The task that puts away what was not needed for a while."""
         loop = asyncio.get_running_loop()
         while True:
-            await asyncio.sleep(min(30.0, self._idle_s / 4))
+            await asyncio.sleep(min(30.0, max(0.05, self._idle_s / 4)))
             for engine in list(self.engines.values()):
                 idle = not engine.users_n and not engine.is_loading and loop.time() - engine.used_at >= self._idle_s
                 if idle and engine is not self.own:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
+import pytest
+
+from localspec.server.serving import ServerOptions
 from tests.cli.conftest import Localspec
 
 
@@ -37,3 +40,11 @@ def test_what_cannot_be_served(localspec: Localspec, tmp_path: Path) -> None:
     origins = ("--allow-origin", "chrome-extension://abcdef", "--allow-origin", "app://obsidian.md")
     done = localspec("serve", "--target", str(tmp_path / "nothing.gguf"), "--port", "0", *origins)
     assert (done.code, "Traceback" in done.err) == (4, False)
+
+
+def test_sites_are_known_however_they_are_written(localspec: Localspec, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Browsers name a page's site in small letters."""
+    served: list[ServerOptions] = []
+    monkeypatch.setattr("localspec.cli.serve._serve", lambda chat_config, options, host, port: served.append(options))
+    assert localspec("serve", "--allow-origin", "HTTPS://Example.org").code == 0
+    assert [list(options.access.origins) for options in served] == [["https://example.org"]]
