@@ -36,17 +36,30 @@ def opened(home: Path, *options: str) -> Iterator[Terminal]:
         terminal.close()
 
 
+@pytest.fixture(scope="module")
+def costs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of what the pair costs here, for all of these tests: the first measures it, which takes seconds."""
+    return tmp_path_factory.mktemp("costs")
+
+
 @pytest.fixture
-def chat(own_home: Path) -> Iterator[Terminal]:
+def home(own_home: Path, costs: Path) -> Path:
+    (own_home / "data").mkdir()
+    (own_home / "data" / "calibration").symlink_to(costs)
+    return own_home
+
+
+@pytest.fixture
+def chat(home: Path) -> Iterator[Terminal]:
     """One that says what it means."""
-    with opened(own_home, "--temperature", "0") as terminal:
+    with opened(home, "--temperature", "0") as terminal:
         yield terminal
 
 
 @pytest.fixture
-def rambling(own_home: Path) -> Iterator[Terminal]:
+def rambling(home: Path) -> Iterator[Terminal]:
     """One that says a thousand words by chance, whatever the model knows, so that there is time to end it."""
-    with opened(own_home, *RAMBLING.split()) as terminal:
+    with opened(home, *RAMBLING.split()) as terminal:
         yield terminal
 
 
@@ -90,9 +103,9 @@ main([])
 """
 
 
-def test_a_mistake_of_ours_is_a_sentence(own_home: Path) -> None:
+def test_a_mistake_of_ours_is_a_sentence(home: Path) -> None:
     """The terminal is given back; the details are in the log, where nobody has to read them."""
-    chat = Terminal([sys.executable, "-c", PLANTED], {"LOCALSPEC_HOME": str(own_home)})
+    chat = Terminal([sys.executable, "-c", PLANTED], {"LOCALSPEC_HOME": str(home)})
     chat.wait_for("plain speed", PATIENCE_S)
     chat.type("\x1bOP")
     while chat.read(PATIENCE_S):
@@ -103,7 +116,7 @@ def test_a_mistake_of_ours_is_a_sentence(own_home: Path) -> None:
     assert left
     assert b"Something unexpected went wrong (ZeroDivisionError: planted)" in end
     assert b"secret" not in chat.painted
-    assert "in fails" in (own_home / "logs" / "localspec.log").read_text()
+    assert "in fails" in (home / "logs" / "localspec.log").read_text()
 
 
 def test_escape_stops_a_reply(rambling: Terminal) -> None:
