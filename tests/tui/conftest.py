@@ -9,13 +9,10 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import pytest
-from textual._animator import Animator
 from textual._queue import Queue
 from textual._wait import SLEEP_GRANULARITY, SLEEP_IDLE
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
-from textual.css.tokenize import tokenize_values
-from textual.css.tokenizer import Token
 from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.pilot import Pilot
@@ -28,10 +25,6 @@ from localspec.chat.frame_rate import FRAME_S
 def parsed_once() -> Iterator[None]:
     """Textual keeps rules by their text within one app, until variables change; here, with the variables, for all."""
     parse, sheets = Stylesheet._parse_rules, WeakKeyDictionary[Stylesheet, tuple[dict[str, str], Stylesheet]]()
-
-    @cache
-    def tokens(variables: tuple[tuple[str, str], ...]) -> dict[str, list[Token]]:
-        return tokenize_values(dict(variables))
 
     @cache
     def sheet(variables: tuple[tuple[str, str], ...]) -> Stylesheet:
@@ -48,7 +41,6 @@ def parsed_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stylesheet, "_parse_rules", shared)
-        patch.setattr("textual.css.stylesheet.tokenize_values", lambda values: tokens(tuple(values.items())))
         yield
 
 
@@ -56,20 +48,13 @@ def parsed_once() -> Iterator[None]:
 def quick_frames() -> Iterator[None]:
     """Four times the frames a second, and a pilot that looks as often whether the app is at rest.
 
-    Two thirds of a test's time went into waiting for the next frame. Animations take an eighth of their time, with an
-    eighth of the frames.
+    Two thirds of a test's time went into waiting for the next frame.
     """
-
-    def time_flies(self: Animator) -> float:
-        return 8 * get_time(self)
-
-    get_time = Animator._get_time
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("textual.screen.UPDATE_PERIOD", UPDATE_PERIOD / 4)
         patch.setattr("localspec.tui.controllers.replies.FRAME_S", FRAME_S / 4)
         patch.setattr("textual._wait.SLEEP_GRANULARITY", SLEEP_GRANULARITY / 4)
         patch.setattr("textual._wait.SLEEP_IDLE", SLEEP_IDLE / 2)
-        patch.setattr(Animator, "_get_time", time_flies)
         yield
 
 
