@@ -66,7 +66,7 @@ def test_beside_another_drafter_under_any_plan_the_law_is_the_same(seed: int) ->
 
 
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_an_adaptive_depth_keeps_the_law(seed: int) -> None:
     """It decides how large a block is, by what it learned."""
     target, head = ExactModel(VOCAB, seed=seed), FakeBlockHead(VOCAB)

@@ -63,7 +63,7 @@ texts = st.lists(st.integers(0, 2), min_size=2, max_size=12)
 walks = st.lists(st.tuples(texts, tokens, tokens, st.booleans(), tokens))
 
 
-@settings(max_examples=150)
+@settings(max_examples=300)
 @given(shift=st.sampled_from([EAGLE3, MTP]), kind=st.sampled_from(["one", "layers", "shared"]), walk=walks)
 def test_its_scores_are_those_of_a_head_that_begins_anew(
     shift: int, kind: str, walk: list[tuple[list[int], list[int], list[int], bool, list[int]]]

@@ -28,7 +28,7 @@ from localspec.engine.settings import Sampling
 from tests.engine.vocabulary import builtin_vocab
 from tests.schema_replies import replies, takes
 
-REPLIES = 10
+REPLIES = 20
 
 
 @pytest.fixture(scope="module")

@@ -183,7 +183,7 @@ def test_a_block_is_what_a_loop_of_our_own_computes(pair: Pair, n: int) -> None:
 
 def test_a_block_is_the_same_as_after_a_fresh_start(pair: Pair) -> None:
     """Through verifications that refuse some, edits, and long pieces: no row is stale, and none is missing."""
-    assert_same_as_fresh(pair, 15)
+    assert_same_as_fresh(pair, 25)
 
 
 def test_a_target_that_takes_back_a_state_leaves_no_stale_row_either(tmp_path: Path) -> None:

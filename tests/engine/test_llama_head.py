@@ -190,9 +190,9 @@ def tokens(source: random.Random, n: int) -> list[int]:
 
 
 def test_replies_are_what_the_target_says_alone(opened: Opened) -> None:
-    """Greedily, over 36 prompts, with proposals that are accepted and others that are not."""
+    """Greedily, over 100 prompts, with proposals that are accepted and others that are not."""
     origins: set[Origin] = set()
-    for depth, prompt in enumerate(prompts(36)):
+    for depth, prompt in enumerate(prompts(100)):
         rounds = opened.reply(prompt, 1 + depth % 6)
         opened.assert_says(prompt, tokens_of(rounds))
         origins |= {token.origin for round_ in rounds for token in round_.tokens}
@@ -201,10 +201,10 @@ def test_replies_are_what_the_target_says_alone(opened: Opened) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_edits_stops_and_follow_ups_leave_nothing_stale(files: dict[str, Files], kind: str, ranked: bool) -> None:
-    """36 replies of a conversation that is cut, edited, asked again and gone on with: each as if begun anew."""
+    """75 replies of a conversation that is cut, edited, asked again and gone on with: each as if begun anew."""
     source, text = random.Random(1), [5, 17, 33]
     opened, fresh = Opened(files[kind], ranked_on_device=ranked), Opened(files[kind])
-    for turn in range(36):
+    for turn in range(75):
         if turn % 4:
             text = text[: source.randint(1, len(text))] if turn % 3 else text
             text = [*text, *(source.randrange(3, 90) for _ in range(source.choice([1, 5, 30, 300])))]
