@@ -13,7 +13,7 @@ MAX_LOG_BYTES = 4_000_000
 FORM = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
 """The form of what loggers write, llama.cpp's among them."""
 _LOGGED = re.compile(r"[\d-]+ [\d:,]+ (\d+) ([A-Z]+) [\w.]+: ")
-"""What stands before the message."""
+"""The time, process, level and logger before the message."""
 _TAIL_BYTES = 32_768
 
 
