@@ -278,9 +278,7 @@ class ChatSession(ChatCore):
         if self.phase is not Phase.IDLE or not self.free:
             raise UsageError("The engine is busy.", f"Begin the {what} when it is done.")
         if self.chat_config.outlets.reply_check is not None:
-            raise UsageError(
-                f"A {what} would show text that reply_check has not seen.", "Take that out of the settings first."
-            )
+            raise UsageError(f"A {what} would show text that reply_check has not seen.", "Turn reply_check off first.")
 
     def begin_race(self, prompt: tuple[Message, ...] | str, options: ReplyOptions, seed: int) -> Race:
         """Have a message answered twice, outside the conversation. The engine must be idle."""

@@ -220,12 +220,13 @@ def test_rows_of_another_text_are_none_of_this_one(pair: Pair) -> None:
     assert pair.inputs.hidden.rows(other).end == 10
 
 
-def test_greedy_replies_are_those_without_it(pair: Pair) -> None:
+@pytest.mark.parametrize("depth", [1, 3, 7])
+def test_greedy_replies_are_those_without_it(pair: Pair, depth: int) -> None:
     """Alone and beside the suffix drafter, one conversation after another; some of its proposals are right."""
     chance = random.Random(3)
     alone, beside = DFlashDrafter(BlockModel(pair.inputs)), SuffixDrafter()
     accepted_n = proposed_n = 0
-    for depth in (1, 3, 7) * 5:
+    for _ in range(12):
         prompt = tokens(chance, chance.randint(2, 40))
         expected, _ = reply(pair, [], prompt, depth)
         mixes: tuple[list[Drafter], ...] = ([alone], [beside, alone])

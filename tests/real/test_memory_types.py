@@ -181,11 +181,12 @@ def test_rounds_with_every_number_of_acceptances(model: LlamaModel, anew: Anew) 
     context = text(50, rng)
     model.logits(context, 0)
     context += text(1, rng)
-    for proposed in range(DEPTH + 1):
-        for accepted in range(proposed + 1):
-            proposals = text(proposed, rng)
-            holds(model, anew, context + proposals, proposed + 1)
-            context += [*proposals[:accepted], *text(1, rng)]
+    for _ in range(2):
+        for proposed in range(DEPTH + 1):
+            for accepted in range(proposed + 1):
+                proposals = text(proposed, rng)
+                holds(model, anew, context + proposals, proposed + 1)
+                context += [*proposals[:accepted], *text(1, rng)]
 
 
 def test_a_context_longer_than_all_windows_and_batches(settings: LoadSettings, anew: Anew) -> None:

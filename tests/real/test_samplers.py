@@ -39,13 +39,13 @@ def test_greedy_with_a_memory_says_what_plain_decoding_says(
     for question in hundred_prompts()[::8][:QUESTIONS]:
         prompt = duo.prompt(question)
         with remembered(duo.target, duo.draft):
-            expected = duo.ask(prompt, 0, sampler=duo.sampler(settings, prompt), max_tokens=PLAIN_N)
+            expected = duo.ask(prompt, 0, sampler=duo.sampler(settings, prompt))
             for depth in (1, 3, 7):
-                fast = duo.ask(prompt, depth, sampler=duo.sampler(settings, prompt), max_tokens=PLAIN_N)
+                fast = duo.ask(prompt, depth, sampler=duo.sampler(settings, prompt))
                 assert fast.ids == expected.ids
                 assert fast.finished.text == expected.finished.text
                 accepted_n += fast.finished.timings.draft_n_accepted
-        changed_n += expected.ids != plain(question).ids
+        changed_n += expected.ids[:PLAIN_N] != plain(question).ids
     assert changed_n, "the settings changed nothing, so nothing was tested"
     assert accepted_n > QUESTIONS
 

@@ -87,7 +87,7 @@ def rounds_at_random(seed: int) -> list[Round]:
     return rounds
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(12))
 async def test_the_counts_on_the_line_are_the_tokens_marked(seed: int) -> None:
     """Whatever the rounds: what the live line counts is what is marked, and is what the engine sent."""
     engine, rounds = FakeEngine(), rounds_at_random(seed)

@@ -29,7 +29,7 @@ async def test_what_is_typed_ahead_goes_into_the_field_that_was_gone_to() -> Non
 
 
 @pytest.mark.parametrize("size", [(80, 24), (80, 12), (40, 10)])
-@pytest.mark.parametrize("fields_n", [1, 6])
+@pytest.mark.parametrize("fields_n", [1, 2, 6])
 async def test_the_field_that_is_written_in_and_the_keys_are_on_the_screen(
     size: tuple[int, int], fields_n: int
 ) -> None:

@@ -76,7 +76,9 @@ class ResultsFile:
         Raises UsageError if it has something else or another process writes it, OutputError if it cannot be written.
         """
         if str(path) == "-" or is_stream(path):
-            raise UsageError("Results are gone on with, so they go to a file.", "Name one with --out.")
+            raise UsageError(
+                "Results must be in a file, so that a batch that was stopped can go on.", "Name one with --out."
+            )
         try:
             with ExitStack() as opening:
                 opening.enter_context(file_lock(path, wait=False))
