@@ -77,7 +77,7 @@ class ResultsFile:
         """
         if str(path) == "-" or is_stream(path):
             raise UsageError(
-                "Results must be in a file, so that a batch that was stopped can go on.", "Name one with --out."
+                "Results go to a file, so that a batch that was stopped can go on.", "Name one with --out."
             )
         try:
             with ExitStack() as opening:
