@@ -128,7 +128,7 @@ class Thread:
             recorder = self.stored.continue_reply(turn.answer, about)
         else:
             recorder = self.stored.begin_reply(about, under=self.say(turn))
-            turn.answer = recorder.node.id
+        turn.answer = recorder.message
         if turn not in self.turns:
             self.turns.append(turn)
         self.refresh()

@@ -124,10 +124,15 @@ class StoredConversation:
     def continue_reply(self, node_id: str, about: ReplyMetadata) -> Recorder:
         """Continue a reply where it stopped; new text is appended, and it becomes the leaf.
 
-        Raises StoreError if its stored parts cannot be read now.
+        If another program has changed it since, or is writing it, the reply as it is here becomes another version, and
+        that is continued. Raises StoreError if its stored parts cannot be read now.
         """
-        part = self._parts.next(self.tree.node(node_id))
-        return self._record(replace(self.tree.node(node_id), state=ReplyState.WRITING, said_n=None), part, about)
+        node = replace(self.tree.node(node_id), state=ReplyState.WRITING, said_n=None)
+        part = self._parts.next(node)
+        if part is not None:
+            return self._record(node, part, about)
+        version = replace(node, id=self._ids(), created=self._clock())
+        return self._record(version, 0, about, *self._insert(version))
 
     def choose(self, node_id: str) -> None:
         """Show another version of a message, with the newest that followed it."""

@@ -35,10 +35,14 @@ class ReplyParts:
         """The stored parts of a reply. Raises StoreError if they cannot be read, ValueError if rounds are damaged."""
         return rows.parts_of(self._database, node)
 
-    def next(self, node: Node) -> int:
-        """The number of the next part. Raises StoreError if that cannot be read now."""
-        begun_n = self._begun_n.get(node.id)
-        return rows.next_part(self._database, node) if begun_n is None else begun_n
+    def next(self, node: Node) -> int | None:
+        """The number of the next part; None if another program has changed the reply, or is writing it.
+
+        Raises StoreError if that cannot be read now.
+        """
+        if not self._write_queue.flush(patient=False) and (begun_n := self._begun_n.get(node.id)) is not None:
+            return begun_n
+        return rows.next_part(self._database, node)
 
     def begin(self, node: Node, part: int, about: ReplyMetadata, ended: Ended, *before: Statement) -> Recorder:
         """Begin a part and return its recorder; ``before`` is stored together with the beginning."""

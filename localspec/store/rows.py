@@ -227,10 +227,18 @@ def parts_of(database: Database, node: Node) -> tuple[ReplyPart, ...]:
     return _parts(database, "reply.message = ?", node.id, texts, tolerant=False).get(node.id, ())
 
 
-def next_part(database: Database, node: Node) -> int:
-    """The number of a reply's next part."""
-    ((number,),) = database.query("SELECT coalesce(max(part) + 1, 0) FROM reply WHERE message = ?", (node.id,))
-    return int(number)
+def next_part(database: Database, node: Node) -> int | None:
+    """The number of a reply's next part; None if another program has changed the reply, or is writing it."""
+    found = database.query(
+        f"""SELECT content, (SELECT state {_LAST_PART}),
+            (SELECT coalesce(max(part) + 1, 0) FROM reply WHERE message = m.id) FROM message m WHERE id = ?""",
+        (node.id,),
+    )
+    for content, state, number in found:
+        if state == ReplyState.WRITING or content != storable(node.content):
+            return None
+        return int(number)
+    return 0
 
 
 def document_of(database: Database, conversation: str) -> ConversationDocument:

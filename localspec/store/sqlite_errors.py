@@ -69,6 +69,8 @@ def translate(error: sqlite3.Error, path: Path | None) -> StoreError:
             f"The file of conversations {place} is damaged.",
             "Start LocalSpec again: it renames the damaged file and keeps what can be read.",
         )
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
+        return StoreError("Another program has continued this reply, too.", "Export it to keep what is shown.")
     if isinstance(error, sqlite3.IntegrityError):
         return StoreError("Another program has deleted this conversation.", "Export it to keep what is shown.")
     return StoreError(f"The conversations in {place} cannot be read or written ({error}).", "Try again.")

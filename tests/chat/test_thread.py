@@ -190,6 +190,21 @@ def test_a_reply_that_was_edited_by_hand_can_be_gone_on_with(store: Store) -> No
     assert edited.lead == "One, zwei,"
 
 
+def test_a_reply_that_another_program_goes_on_with_becomes_another_version(tmp_path: Path) -> None:
+    """The turn is that version from then on."""
+    stores = [Store.open(tmp_path / "history.db") for _ in range(2)]
+    thread = Thread(stores[0].begin())
+    turn = say(thread, Turn("Count"), "One, two,", FinishReason.LENGTH)
+    elsewhere = Thread(stores[1].open_conversation(thread.stored.id))
+    say(elsewhere, elsewhere.carry_on(elsewhere.turns[0]), " three.")
+    thread.carry_on(turn)
+    say(thread, turn, " drei.")
+    assert thread.turns == [turn]
+    assert (turn.text, thread.versions(turn)[1]) == ("One, two, drei.", (2, 2))
+    for store in stores:
+        store.close()
+
+
 def test_a_deleted_turn_comes_back(store: Store) -> None:
     """Where it was, with what followed it."""
     thread = two_turns(store)

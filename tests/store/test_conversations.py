@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -252,6 +254,52 @@ def test_two_programs_store_side_by_side(path: Path) -> None:
     two.pin(same.id, pinned=True)
     both = one.conversations()[0]
     assert (both.heading.title, both.heading.pinned, both.messages_n) == ("Renamed elsewhere", True, 3)
+    one.close()
+    two.close()
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_reply_that_another_program_has_continued_is_continued_as_another_version(path: Path, ended: bool) -> None:
+    """So neither text is lost, whether the other has ended or goes on meanwhile; and both have their tokens."""
+    one, two = open_store(path), open_store(path, first_id=500)
+    thread = converse(one, ("Count.", "one two"))
+    (reply, same) = thread.path[-1], two.open_conversation(thread.id)
+    theirs = thread.continue_reply(reply.id, ABOUT)
+    if ended:
+        for event in events("three four"):
+            theirs.receive(event)
+    mine = same.continue_reply(reply.id, ABOUT)
+    for ours, other in zip(events("drei vier"), events("three four"), strict=True):
+        mine.receive(ours)
+        mine.flush()
+        theirs.receive(other)
+        theirs.flush()
+    assert one.trouble is two.trouble is None
+    assert same.path[-1].id == mine.message
+    third = open_store(path, first_id=1000)
+    stored = third.open_conversation(thread.id)
+    assert [each.content for each in stored.tree.siblings(reply.id)] == ["one two three four ", "one two drei vier "]
+    for message, tokens in ((reply.id, "one two three four "), (mine.message, "drei vier ")):
+        found = stored.reply(message)
+        assert found is not None
+        assert "".join(token.text for token in found.tokens) == tokens
+    for each in (one, two, third):
+        each.close()
+
+
+def test_that_another_program_has_continued_a_reply_first_is_said(path: Path) -> None:
+    """It did so while this one waited for the file."""
+    one, two = open_store(path), open_store(path, first_id=500)
+    thread = converse(one, ("Count.", "one two"))
+    same = two.open_conversation(thread.id)
+    with closing(sqlite3.connect(path, isolation_level=None)) as third:
+        third.execute("BEGIN IMMEDIATE")
+        thread.rename("Numbers")
+        thread.continue_reply(thread.path[-1].id, ABOUT)
+        third.execute("ROLLBACK")
+    same.continue_reply(thread.path[-1].id, ABOUT)
+    assert not thread.flush()
+    assert "continued this reply" in str(thread.trouble)
     one.close()
     two.close()
 
