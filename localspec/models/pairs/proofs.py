@@ -15,6 +15,7 @@ from pathlib import Path
 from localspec.base.file_lock import folder_lock
 from localspec.base.paths import user_paths
 from localspec.base.shared_file import replace_file
+from localspec.base.typed_json import from_json, misfit
 from localspec.models.pairs.pair import ModelFile, Pair, Proof
 from localspec.models.pairs.split_files import names_of
 
@@ -24,21 +25,22 @@ def proofs_file() -> Path:
 
 
 def read_proofs() -> dict[str, Proof]:
-    """The entries by the label of the file; empty if the record is missing or unreadable."""
+    """The entries by the label of the file, without malformed ones; empty if the record is missing or unreadable."""
     try:
         records = json.loads(proofs_file().read_text(encoding="utf-8"))
-        return {label: _proof(record) for label, record in records.items()}
-    except (OSError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
+    except (OSError, ValueError, RecursionError):
         return {}
+    entries = records.items() if isinstance(records, dict) else ()
+    return {label: proof for label, record in entries if (proof := _proof(record)) is not None}
 
 
-def _proof(record: Mapping[str, object]) -> Proof:
-    """An entry from JSON. Raises ValueError, TypeError or LookupError if it is malformed."""
-    proof = Proof(**record)  # type: ignore[arg-type]
-    texts = (proof.revision, proof.on, proof.sha256 or "", proof.fingerprint or "")
-    if not isinstance(proof.size_bytes, int) or not all(isinstance(text, str) for text in texts):
-        raise TypeError(f"malformed: {record}")
-    return proof
+def _proof(record: object) -> Proof | None:
+    """An entry from JSON; None if it is malformed."""
+    try:
+        proof = from_json(Proof, record)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+    return None if misfit(proof) else proof
 
 
 def add_proof(label: str, proof: Proof) -> None:

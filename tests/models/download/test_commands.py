@@ -377,3 +377,12 @@ def test_drafts_are_suggested_for_a_target_on_the_hub(localspec: Localspec, tmp_
 
     assert done.code == 0, done.err
     assert f"{SMALL}:small-Q8_0.gguf" in done.out
+
+
+def test_a_malformed_proof_costs_no_other(localspec: Localspec) -> None:
+    """Neither when the record is read, nor when it is next written."""
+    good = PROOF.replace('"9"', "9")
+    write(proofs_file(), f'{{"a/b": {PROOF}, "c/d": {good}, "e/f": null}}'.encode())
+    assert read_proofs().keys() == {"c/d"}
+    assert localspec("pairs", "pull", "mine").code == 0
+    assert read_proofs().keys() == {"c/d", f"{BIG}/big-Q4_K_M.gguf", f"{SMALL}/small-Q8_0.gguf"}
