@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from localspec.base.errors import LocalSpecError, UsageError, refused
+from localspec.base.errors import ConfigError, LocalSpecError, OutputError, UsageError, explaining
 from localspec.base.paths import user_paths
 from localspec.base.visible import visible, visible_line
 
@@ -80,17 +80,18 @@ def show_unexpected(error: Exception) -> int:
 
     ``LOCALSPEC_DEBUG`` prints the traceback as well.
     """
-    if os.environ.get("LOCALSPEC_DEBUG"):
-        traceback.print_exception(error)
-    log_file = user_paths().logs / "localspec.log"
+    seen = bool(os.environ.get("LOCALSPEC_DEBUG"))
     try:
-        _append(log_file, error)
-    except OSError as refusal:
-        traceback.print_exception(error)
-        message, _ = refused(f"The log file {log_file} cannot be written, so the details are above", refusal, "")
-        hint = message
-    else:
+        log_file = user_paths().logs / "localspec.log"
+        with explaining(OutputError, f"The log file {log_file} cannot be written, so the details are above", ""):
+            _append(log_file, error)
         hint = f"The details are in {log_file}."
+    except OutputError as refusal:
+        hint, seen = refusal.message, True
+    except ConfigError as refusal:  # there is no folder for a log
+        hint, seen = str(refusal), True
+    if seen:
+        traceback.print_exception(error)
     summary = f"{type(error).__name__}: {error}".removesuffix(": ").splitlines()[0]
     return show(LocalSpecError(f"Something unexpected went wrong ({summary}).", hint))
 

@@ -9,12 +9,14 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import click
 import pytest
 
-from localspec.base.errors import ALL_ERRORS
+from localspec.base.errors import ALL_ERRORS, ConfigError
 from localspec.base.machine import MachineMemory
+from localspec.cli import report
 from localspec.cli.commands import COMPLETION, ENVIRONMENT, exit_codes
 from localspec.cli.commands import localspec as root
 from localspec.cli.options import FILES as FILE_OPTIONS
@@ -342,6 +344,24 @@ def test_a_log_that_cannot_be_written_hides_nothing(localspec: Localspec, own_ho
     assert done.code == 1
     assert "Traceback" in done.err
     assert "cannot be written" in done.err
+
+
+def test_a_bug_without_a_home_folder_is_a_sentence_too(
+    localspec: Localspec, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no folder for a log then, so the details come on standard error."""
+
+    def homeless() -> NoReturn:
+        raise ConfigError("This user has no home folder.", "Set LOCALSPEC_HOME to a folder of your own.")
+
+    monkeypatch.setattr(report, "user_paths", homeless)
+    done = localspec("run", *FILES, "hello", world=broken(FakeWorld()))
+    assert done.code == 1
+    assert "Traceback" in done.err
+    assert done.err.endswith(
+        "localspec: Something unexpected went wrong (Bug: the sky fell). "
+        "This user has no home folder. Set LOCALSPEC_HOME to a folder of your own.\n"
+    )
 
 
 def test_without_llama_cpp_the_next_step_is_named() -> None:
