@@ -56,7 +56,9 @@ class _Number(click.ParamType[float]):
 )
 @click.option("--author", metavar="NAME", help="Only models of this user or organisation.")
 @click.option("--licence", metavar="ID", help="Only models under this licence, as the Hub names it: apache-2.0.")
-@click.option("--up-to", metavar="N", type=_Number(), help="Only models of at most N parameters: 8B, 500M.")
+@click.option(
+    "--up-to", metavar="N", type=_Number(), help="Only models of at most N parameters, among the first 1,000: 8B, 500M."
+)
 @click.option(
     "--limit",
     metavar="N",
@@ -78,7 +80,7 @@ def search(
     as_json: bool,
 ) -> None:
     """Search the Hub for repositories with GGUF files that have all WORDS in their names."""
-    from localspec.models.discovery.search import HubQuery
+    from localspec.models.discovery.search import LOOKED_AT_N, HubQuery
     from localspec.models.discovery.search import search as search_hub
     from localspec.models.download.context import open_context
 
@@ -90,7 +92,8 @@ def search(
         return
     found = [model for model in looked_at if with_all or not model.obstacle]
     if not looked_at:
-        print("The Hub has no GGUF models like that. Fewer words find more.")
+        so_small = f"None of the first {LOOKED_AT_N:,} GGUF models like that is so small. Other words find others."
+        print("The Hub has no GGUF models like that. Fewer words find more." if up_to is None else so_small)
         return
     _print_found(found)
     if hidden_n := len(looked_at) - len(found):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from localspec.base.visible import visible_line
@@ -21,6 +22,8 @@ SORTS = {"downloads": "downloads", "updated": "lastModified", "likes": "likes", 
 _NAME = re.compile(r"(?!\.+/)[\w.-]{1,96}/(?!\.+$)[\w.-]{1,96}", re.ASCII)
 _FIELDS = ("author", "downloads", "likes", "lastModified", "tags", "gated", "gguf")
 _PAGE = 50
+LOOKED_AT_N = 1000
+"""Repositories that are looked at for small ones; the Hub, which has far more, cannot leave the others out itself."""
 _LICENCE = "license:"
 _BASE = "base_model:"
 _MOST = 2**63
@@ -39,7 +42,7 @@ class HubQuery:
     licence: str | None = None
     """As the Hub writes it: apache-2.0."""
     most_parameters: float | None = None
-    """The largest number of parameters; repositories that do not give theirs are left out."""
+    """The largest number of parameters, among the first ``LOOKED_AT_N``; those that do not give theirs are left out."""
     tags: Sequence[str] = ()
     """Further tags that a repository must have."""
 
@@ -68,7 +71,7 @@ class HubModel:
 
 
 def search(hub: Hub, query: HubQuery) -> Iterator[HubModel]:
-    """The repositories that a query finds, as they arrive; without an end but the Hub's own.
+    """The repositories that a query finds, as they arrive; all that the Hub has, unless their size is limited.
 
     Raises DownloadError.
     """
@@ -84,7 +87,7 @@ def search(hub: Hub, query: HubQuery) -> Iterator[HubModel]:
     }
     parameters |= {"search": query.text} if query.text.strip() else {}
     parameters |= {"author": query.author} if query.author else {}
-    for info in hub.models(parameters):
+    for info in islice(hub.models(parameters), None if query.most_parameters is None else LOOKED_AT_N):
         model = described(info)
         if model is not None and _is_small_enough(model, query.most_parameters):
             yield model

@@ -16,7 +16,7 @@ from localspec.base.errors import DownloadError, LocalSpecError, NotFoundError
 from localspec.base.machine import MachineMemory
 from localspec.models.discovery.page import ModelPage, read_page
 from localspec.models.discovery.runnable import WRITERS, obstacle
-from localspec.models.discovery.search import HubModel, HubQuery, search
+from localspec.models.discovery.search import LOOKED_AT_N, HubModel, HubQuery, search
 from localspec.models.download.model_header import resolve
 from localspec.models.fit import Room
 from localspec.models.pairs import Pair, load_catalogue
@@ -94,6 +94,18 @@ def test_a_thousand_models_are_asked_for_page_by_page(server: HubServer, world: 
     assert names(world, 3) == ["Owner/Qwen3-0999-GGUF", "Owner/Qwen3-0998-GGUF", "Owner/Qwen3-0997-GGUF"]
     assert len(server.requests) == 1
     assert len(names(world)) == 1000
+
+
+def test_small_models_are_looked_for_among_the_first_ones_alone(
+    server: HubServer, world: World, localspec: Localspec
+) -> None:
+    """The Hub cannot leave large ones out, and has too many to be asked for all of them."""
+    many(server, LOOKED_AT_N)
+    server.repos["Owner/Small"] = Repo(about=about(LOOKED_AT_N, gguf={"total": 5}))
+    server.repos["Owner/Last"] = Repo(about=about(0, gguf={"total": 5}))
+    assert names(world, most_parameters=9) == ["Owner/Small"]
+    assert len(names(world)) == LOOKED_AT_N + 2
+    assert "None of the first 1,000" in localspec("pairs", "search", "--up-to", "4").out
 
 
 HOSTILE: Sequence[Any] = (
