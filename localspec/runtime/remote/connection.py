@@ -56,13 +56,13 @@ class Connection:
             self._loop.run_until_complete(self._client.aclose())
             self._loop.close()
 
-    def get(self, path: str) -> Any:
+    def get(self, path: str, *, silence_s: float = CONNECT_S) -> Any:
         """The JSON at a path. Raises NotFoundError if there is nothing, LocalSpecError."""
-        return self._json("GET", path, None)
+        return self._json("GET", path, None, silence_s)
 
     def send(self, path: str, body: bytes) -> Any:
         """The JSON that answers these bytes. Raises as ``get``."""
-        return self._json("POST", path, body)
+        return self._json("POST", path, body, CONNECT_S)
 
     def lines(self, path: str, body: bytes, *, silence_s: float) -> Iterator[bytes]:
         """The lines of the answer to ``body``, which is JSON, as they come; not those that are empty.
@@ -94,15 +94,15 @@ class Connection:
         """The error of an answer that ends too early."""
         return EngineError(f"{self.address.place} broke off in the middle of its answer.", _NEXT)
 
-    def _json(self, method: str, path: str, body: bytes | None) -> Any:
-        data = self._wait(self._whole(method, path, body))
+    def _json(self, method: str, path: str, body: bytes | None, silence_s: float) -> Any:
+        data = self._wait(self._whole(method, path, body, silence_s))
         try:
             return json.loads(data)
         except (ValueError, RecursionError):
             raise self.confused("an answer that is no JSON") from None
 
-    async def _whole(self, method: str, path: str, body: bytes | None) -> bytes:
-        response = await self._begin(method, path, body, CONNECT_S)
+    async def _whole(self, method: str, path: str, body: bytes | None, silence_s: float) -> bytes:
+        response = await self._begin(method, path, body, silence_s)
         try:
             return await self._bounded(response)
         finally:

@@ -171,7 +171,7 @@ class NativePair:
 
     def _answers(self, path: str, body: bytes) -> Iterator[Answer]:
         """The answers, held to their types. Raises LocalSpecError for ``Failed``."""
-        where = f"{path}?pair={quote(self._pair_id, safe='')}"
+        where = f"{path}?pair={quote(self._pair_id, safe='', errors='replace')}"
         for line in self._connection.lines(where, body, silence_s=_SILENCE_S):
             try:
                 answer = decode_answer(line)

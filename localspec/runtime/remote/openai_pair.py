@@ -31,8 +31,8 @@ from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.remote.connection import Connection, because
 from localspec.runtime.remote.openai_requests import reply_body
 
-_SILENCE_S = 300.0
-"""A server that says nothing while it reads a prompt may do so for this long."""
+SILENCE_S = 300.0
+"""A server that says nothing while it loads a model or reads a prompt may do so for this long."""
 _MOST_CALLS = 64
 _NO_TOKENS = ("This server sends text only, and no tokens.", "Connect to a LocalSpec, or use a pair of this machine.")
 
@@ -65,7 +65,9 @@ class OpenAIPair:
         streamed = _StreamedReply(self._connection)
         yield Started(0, 0, options.seed or 0)
         try:
-            for line in self._connection.lines(path, json.dumps(body).encode(), silence_s=_SILENCE_S):
+            for line in self._connection.lines(path, json.dumps(body).encode(), silence_s=SILENCE_S):
+                if line.startswith(b"<"):
+                    raise self._connection.confused("a web page")
                 # Bare JSON is the answer, or the error, of a server that does not stream.
                 data = line.removeprefix(b"data:").strip() if line.startswith((b"data:", b"{")) else b""
                 if data == b"[DONE]":

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from localspec.base.errors import InputError, NotFoundError
 from localspec.base.visible import visible_line
@@ -16,7 +17,7 @@ from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.remote.address import ServerAddress
 from localspec.runtime.remote.connection import Connection, ForeignAnswerError
 from localspec.runtime.remote.native_pair import NativePair
-from localspec.runtime.remote.openai_pair import OpenAIPair, mapping
+from localspec.runtime.remote.openai_pair import SILENCE_S, OpenAIPair, mapping
 from localspec.runtime.remote.openai_requests import (
     LLAMA_CPP,
     LM_STUDIO,
@@ -54,7 +55,7 @@ def open_remote(options: LoadOptions, cancel: Cancellation, progress: Progress) 
             progress(f"{address.place} loads the pair", 0.5)
             pair = NativePair(connection, chosen, _version(pairs))
         else:
-            pair = _other(connection, options.server_pair)
+            pair = _other(connection, options.server_pair, progress)
         stack.pop_all()
     return pair
 
@@ -105,7 +106,7 @@ def _chosen_pair(pairs: Mapping[str, Any], wanted: str, connection: Connection) 
     raise _not_there(connection, "pair", wanted, ids)
 
 
-def _other(connection: Connection, wanted: str) -> OpenAIPair:
+def _other(connection: Connection, wanted: str, progress: Progress) -> OpenAIPair:
     """A model of a server with OpenAI's API; the first of its list that may chat if none is wanted.
 
     Raises NotFoundError.
@@ -116,7 +117,8 @@ def _other(connection: Connection, wanted: str) -> OpenAIPair:
     if found is None:
         raise _not_there(connection, "model", wanted, [each["id"] for each in models])
     kind = _kind(found)
-    properties = _properties(connection) if kind == LLAMA_CPP else {}
+    progress(f"{connection.address.place} loads the model", 0.5)
+    properties = _properties(connection, found["id"]) if kind == LLAMA_CPP else {}
     return OpenAIPair(connection, _info(found, kind, properties, connection.address.place), kind, found["id"], base)
 
 
@@ -148,10 +150,10 @@ def _kind(model: Mapping[str, Any]) -> str:
     return _OWNERS.get(str(model.get("owned_by")), OTHER)
 
 
-def _properties(connection: Connection) -> Mapping[str, Any]:
-    """The facts that llama-server tells of its model; empty where it does not."""
+def _properties(connection: Connection, model: str) -> Mapping[str, Any]:
+    """The facts that llama-server tells of a model; empty where it does not. As a router it may load it before."""
     try:
-        return mapping(connection.get("/props"))
+        return mapping(connection.get(f"/props?model={quote(model, safe='', errors='replace')}", silence_s=SILENCE_S))
     except (NotFoundError, InputError, ForeignAnswerError):
         return {}
 

@@ -179,7 +179,8 @@ def test_a_reply_ends_where_the_server_says_so_with_or_without_a_reason() -> Non
     ],
 )
 def test_a_server_may_have_a_page_for_every_path(page: bytes) -> None:
-    with scripted({PAIRS: [page], "/props": [page], "/v1/models": [models(LLAMA)], CHAT: [WELL]}) as server:
+    props = "/props?model=small.gguf"
+    with scripted({PAIRS: [page], props: [page], "/v1/models": [models(LLAMA)], CHAT: [WELL]}) as server:
         pair = connected(server.url)
         assert finished(list(pair.reply(QUESTION, ReplyOptions()))).text == "Hi!"
         pair.close()
@@ -194,6 +195,30 @@ def test_an_address_may_be_that_of_an_api_with_another_version(nothing: bytes, e
         assert finished(list(pair.reply(QUESTION, ReplyOptions()))).text == "Hi!"
         pair.close()
     with scripted({"/models": [models(LLAMA)]}) as server, pytest.raises(LocalSpecError, match="does not have"):
+        connected(server.url)
+
+
+def test_a_router_is_asked_for_the_facts_of_the_model_itself() -> None:
+    """A llama-server with several models has none of its own, and loads the one that is asked about."""
+    own = answer(b'{"role": "router", "default_generation_settings": {"n_ctx": 0}}')
+    facts = answer(b'{"default_generation_settings": {"n_ctx": 4096}, "modalities": {"vision": true}}')
+    listed = models({"id": "org/qwen", "owned_by": "llamacpp"})
+    with scripted({"/v1/models": [listed], "/props": [own], "/props?model=org%2Fqwen": [facts]}) as server:
+        pair = connected(server.url)
+        pair.close()
+    assert pair.info.n_ctx == 4096
+    assert pair.info.projector is not None
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {PAIRS: [answer(rb'{"localspec": "1", "pairs": [{"id": "\ud800"}]}')]},
+        {"/v1/models": [models(LLAMA | {"id": "\ud800"})], "/props?model=%3F": [answer(b"", "500 Oops")]},
+    ],
+)
+def test_a_name_with_half_a_character_is_asked_for_all_the_same(answers: dict[str, list[bytes]]) -> None:
+    with scripted(answers) as server, pytest.raises(LocalSpecError, match=r"does not have this|failed"):
         connected(server.url)
 
 
@@ -303,6 +328,10 @@ def test_questions_about_tokens_are_refused_in_a_sentence() -> None:
         (answer(b"data: {", Content_Length="99"), "broke off in the middle"),
         (answer(b"data: {\n\n"), "no JSON"),
         (answer(b"data: [1]\n\n"), "no object"),
+        (
+            answer(b"<!DOCTYPE html>\n<html></html>"),
+            "a web page, which LocalSpec does not understand. Is it a server with",
+        ),
         (answer(b"\x00\xff" * 2000), "broke off in the middle"),
         (stream({"error": {"message": "no \x1b[2J room"}}), "an error: no ␛[2J room. Try again."),
         (stream({"object": "error", "message": "No room.", "code": 500}), "an error: No room. Try again."),
@@ -353,12 +382,12 @@ def test_an_answer_that_is_nested_without_end_is_an_error(path: str, status: str
 
 def test_the_end_of_a_stream_is_heard_without_the_space_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server need not close the connection after it."""
-    monkeypatch.setattr(openai_pair, "_SILENCE_S", 0.05)
+    monkeypatch.setattr(openai_pair, "SILENCE_S", 0.05)
     assert finished(replied(stream(delta("stop", content="Hi"), end=b"data:[DONE]\n\n" + HANGS))[0]).text == "Hi"
 
 
 def test_a_server_that_falls_silent_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_pair, "_SILENCE_S", 0.05)
+    monkeypatch.setattr(openai_pair, "SILENCE_S", 0.05)
     with pytest.raises(LocalSpecError, match="silent for too long"):
         replied(stream(delta(content="Hi"), end=HANGS))
 
