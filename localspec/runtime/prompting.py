@@ -395,10 +395,10 @@ class Prompter:
         return False
 
     def _too_long(self, tokens: Sequence[int] | None) -> CapacityError:
-        n = f"more than {_FAR * self._n_ctx}" if tokens is None else str(len(tokens))
+        n = f"more than {_FAR * self._n_ctx:,}" if tokens is None else f"{len(tokens):,}"
         example = f", for example --ctx {len(tokens) + COMFORTABLE_REPLY_N}" if tokens else ""
         return CapacityError(
-            f"The prompt has {n} tokens, and the context of {self._n_ctx} leaves no room to reply to it.",
+            f"The prompt has {n} tokens, and the context of {self._n_ctx:,} leaves no room to reply to it.",
             f"Shorten it, or choose a larger context{example}.",
         )
 

@@ -341,10 +341,10 @@ class CountingVocab(FakeVocab):
 def test_what_is_far_too_long_is_refused_before_it_is_tokenized() -> None:
     """In pieces, asking now and then whether anybody still waits."""
     asked: list[None] = []
-    prompter = Prompter(CountingVocab(), 100, lambda: asked.append(None))
-    with pytest.raises(CapacityError, match="more than 200 tokens"):
+    prompter = Prompter(CountingVocab(), 1000, lambda: asked.append(None))
+    with pytest.raises(CapacityError, match="more than 2,000 tokens, and the context of 1,000 "):
         prompter.chat(thread("a" * 1_000_000))
-    with pytest.raises(CapacityError, match="more than 200 tokens"):
+    with pytest.raises(CapacityError, match="more than 2,000 tokens, and the context of 1,000 "):
         prompter.raw("a" * 1_000_000)
     assert CountingVocab.longest_n < 50_000
     assert asked
