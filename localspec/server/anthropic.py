@@ -22,7 +22,7 @@ from localspec.server.fields import Fields
 from localspec.server.images import image_from_base64, image_from_url
 from localspec.server.openai.figures import new_id
 from localspec.server.openai.messages import distinct, joined, reasoned, split_prefix, tool_of
-from localspec.server.openai.options import check_length, pair_of, stops_of, switched_on
+from localspec.server.openai.options import check_length, effort_of, pair_of, stops_of, switched_on
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.sampling import held_to_schema, sampling_of
 from localspec.server.service import Endpoints, ReplyRequest, Service
@@ -88,13 +88,18 @@ def _schema(fields: Fields) -> Any:
 
 
 def _reasoning(fields: Fields, base: str | None) -> str | None:
-    """The reasoning that a request asks for, ``base`` if it leaves that to the model."""
+    """The reasoning that a request asks for, ``base`` if it leaves that to the model.
+
+    An effort says how much the model reasons: it does not switch on what the user's settings have switched off.
+    """
+    config = fields.object("output_config")
+    effort = effort_of(config, "effort", None) if config else None
     match (fields.object("thinking") or Fields({})).raw("type"):
         case "disabled":
             return OFF
         case "enabled":
-            return switched_on(base)
-    return base
+            return effort or switched_on(base)
+    return base if base == OFF else effort or base
 
 
 def _shows_reasoning(fields: Fields) -> bool:

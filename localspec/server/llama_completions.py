@@ -90,6 +90,8 @@ async def _stream(
 async def _options(service: Service, fields: Fields) -> ReplyOptions:
     if fields.flag("post_sampling_probs"):
         fields.refuse("post_sampling_probs", "false: probabilities are the model's own, before any sampler")
+    if any(adapter.number("scale") for adapter in fields.objects("lora")):
+        fields.refuse("lora", "empty: there are no adapters here")
     model = pair_of(service, fields)
     base = service.settings(model).reply
     fields = await _with_token_biases(service, model, fields)

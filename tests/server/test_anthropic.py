@@ -16,8 +16,10 @@ import pytest
 
 from localspec.base.errors import CapacityError, EngineError
 from localspec.engine.events import Finished, FinishReason, PromptProgress, Round, ToolCall
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.images import images_in
-from localspec.runtime.messages import Message, Role, Tool
+from localspec.runtime.messages import Message, ReplyOptions, Role, Tool
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.messages import Render, Rendered
 from localspec.server.app import make_app
 from localspec.server.service import BusyError, RateLimitError
@@ -287,6 +289,27 @@ async def test_a_request_switches_reasoning_on_or_off() -> None:
     assert [each.reasoning for each in service.questions if isinstance(each, Render)] == ["off", "on", None]
 
 
+@pytest.mark.parametrize(
+    ("thinking", "settings", "reasoning"),
+    [
+        (anthropic.omit, None, "low"),
+        ({"type": "adaptive"}, "high", "low"),
+        ({"type": "adaptive"}, "off", "off"),
+        ({"type": "enabled", "budget_tokens": 1024}, "off", "low"),
+        ({"type": "disabled"}, None, "off"),
+    ],
+)
+async def test_an_effort_is_that_of_reasoning_that_is_not_switched_off(
+    thinking: Any, settings: str | None, reasoning: str
+) -> None:
+    config = ChatConfig(LoadOptions(Path("target.gguf")), ReplyOptions(reasoning=settings), pair_id=PAIR)
+    async with client_of(said("Yes."), config=config) as (client, service):
+        await client.messages.create(
+            model=PAIR, max_tokens=2048, messages=HELLO, thinking=thinking, output_config={"effort": "low"}
+        )
+    assert service.asked[0].options.reasoning == reasoning
+
+
 async def test_tokens_are_counted_without_a_reply() -> None:
     async with client_of(answers=[Rendered(0, "...", 17)]) as (client, service):
         counted = await client.messages.count_tokens(model=PAIR, system="Be brief.", messages=HELLO, tools=[WEATHER])
@@ -344,6 +367,7 @@ async def test_an_error_in_a_stream_is_an_event() -> None:
         ({"messages": HELLO, "tools": [{"type": "web_search_20250305", "name": "w"}]}, "tools[0].type"),
         ({"messages": HELLO, "tool_choice": {"type": "any"}}, "tool_choice"),
         ({"messages": HELLO, "output_config": {"format": {"schema": 5}}}, "output_config.format.schema"),
+        ({"messages": HELLO, "output_config": {"effort": "enormous"}}, "output_config.effort"),
         ({"messages": HELLO, "model": ELSEWHERE}, f"no pair named {ELSEWHERE}"),
     ],
 )

@@ -266,6 +266,7 @@ async def test_a_prompt_may_be_read_alone() -> None:
         ({"prompt": [True]}, "prompt"),
         ({"prompt": {"prompt_string": "a", "multimodal_data": ["x"]}}, "prompt"),
         ({"prompt": "a", "post_sampling_probs": True}, "post_sampling_probs"),
+        ({"prompt": "a", "lora": [{"id": 0, "scale": 0.5}]}, "lora"),
         ({"prompt": "a", "n_probs": 200}, "n_probs"),
         ({"prompt": "a", "n_predict": -2}, "n_predict"),
         ({"prompt": "a", "logit_bias": [5]}, "logit_bias"),

@@ -145,7 +145,8 @@ class TestChat:
             {"role": "user", "content": parts},
             {"role": "assistant", "content": None, "tool_calls": [call], "reasoning_content": "Hm."},
             {"role": "tool", "tool_call_id": CALL.id, "content": "12:00"},
-            {"role": "assistant", "content": "It is ", "reasoning_content": "Noon."},
+            {"role": "assistant", "content": None, "refusal": "No."},
+            {"role": "assistant", "content": "It is ", "reasoning_content": "Noon.", "refusal": None},
         ]
         async with client_of() as (client, service):
             await client.chat.completions.create(model=PAIR, messages=messages)
@@ -155,8 +156,16 @@ class TestChat:
             Message(Role.USER, "What time?"),
             Message(Role.ASSISTANT, "<think>\nHm.\n</think>\n\n", (CALL,)),
             Message(Role.TOOL, "12:00", call_id=CALL.id, name="get_time"),
+            Message(Role.ASSISTANT, "No."),
         )
         assert asked.prefix == "<think>\nNoon.\n</think>\n\nIt is "
+
+    async def test_a_begun_reply_may_be_sent_as_vllm_and_llama_server_want_it(self) -> None:
+        messages: Any = [*HELLO, {"role": "assistant", "content": "It is "}]
+        how = {"add_generation_prompt": False, "continue_final_message": True}
+        async with client_of() as (client, service):
+            await client.chat.completions.create(model=PAIR, messages=messages, extra_body=how)
+        assert service.asked[0].prefix == "It is "
 
     def test_a_result_has_the_name_of_the_latest_call_with_its_id(self) -> None:
         """Some programs number the calls of each message from the first on."""
@@ -295,6 +304,7 @@ class TestChat:
             ({"chat_template_kwargs": {"enable_thinking": "no"}}, "chat_template_kwargs.enable_thinking"),
             ({"reasoning_effort": "enormous"}, "reasoning_effort"),
             ({"add_generation_prompt": False}, "add_generation_prompt"),
+            ({"add_generation_prompt": False, "continue_final_message": True}, "add_generation_prompt"),
             ({"functions": []}, "functions"),
             ({"response_format": {"type": "yaml"}}, "response_format.type"),
             ({"response_format": {"type": "json_schema", "json_schema": {}}}, "response_format.json_schema.schema"),

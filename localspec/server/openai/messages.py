@@ -61,9 +61,10 @@ async def _message(fields: Fields) -> Message:
         fields.refuse("role", "system, developer, user, assistant or tool")
     calls = tuple(_call(each) for each in fields.objects("tool_calls")) if role is Role.ASSISTANT else ()
     thought = fields.text("reasoning_content", "") if role is Role.ASSISTANT else ""
-    if not calls and not thought and not fields.has("content"):
+    refusal = fields.text("refusal", "") if role is Role.ASSISTANT else ""
+    if not (calls or thought or refusal or fields.has("content")):
         fields.refuse("content", "a text or a list of parts")
-    content = reasoned(thought) + (await content_of(fields, role) if fields.has("content") else "")
+    content = reasoned(thought) + (await content_of(fields, role) if fields.has("content") else refusal)
     if role is not Role.TOOL:
         return Message(role, content, calls)
     return Message(role, content, call_id=fields.text("tool_call_id"), name=fields.text("name", "") or None)

@@ -90,6 +90,7 @@ _MESSAGE: Schema = {
         _form(role={"const": "user"}, content={"anyOf": [_TEXT, _list_of({"anyOf": [_TEXT_PART, _IMAGE_PART]})]}),
         _form(role={"const": "assistant"}, tool_calls=_list_of(_CALL)),
         _form(role={"const": "assistant"}, reasoning_content=_SAID),
+        _form(role={"const": "assistant"}, refusal=_SAID),
         _form(role={"const": "tool"}, tool_call_id=_TEXT, content={"anyOf": [_TEXT, _list_of(_TEXT_PART)]}),
     ]
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 from localspec.base.errors import UsageError
 from localspec.engine.settings import Sampling
-from localspec.runtime.messages import OFF, ON, ReplyOptions
+from localspec.runtime.messages import OFF, ON, ReplyOptions, Role
 from localspec.server.failures import InvalidFieldError
 from localspec.server.fields import LARGEST, Fields
 from localspec.server.sampling import held_to_grammar, held_to_schema, sampling_of
@@ -174,7 +174,7 @@ def reasoning_of(fields: Fields, base: str | None) -> str | None:
     """
     if fields.raw("chat_template") not in (None, ""):
         fields.refuse("chat_template", "empty: the model's own template counts")
-    if not fields.flag("add_generation_prompt", default=True):
+    if not fields.flag("add_generation_prompt", default=True) and not _goes_on(fields):
         fields.refuse("add_generation_prompt", "true: a reply follows")
     given = fields.object("chat_template_kwargs") or Fields({})
     if not given.values.keys() <= {*SWITCHES, EFFORT}:
@@ -182,6 +182,12 @@ def reasoning_of(fields: Fields, base: str | None) -> str | None:
     reasoning = effort_of(given, EFFORT, effort_of(fields, EFFORT, base))
     switches = [given.flag(name) for name in SWITCHES if given.has(name)]
     return reasoning if not switches else switched_on(reasoning) if all(switches) else OFF
+
+
+def _goes_on(fields: Fields) -> bool:
+    """True if a reply is to go on with the last message, the assistant's, in the words that vLLM has for that."""
+    roles = [each.raw("role") for each in fields.objects("messages")]
+    return fields.raw("continue_final_message") in (True, "content") and roles[-1:] == [Role.ASSISTANT]
 
 
 def wants_origins(fields: Fields) -> bool:
