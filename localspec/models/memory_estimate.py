@@ -28,7 +28,7 @@ _STATE_COPIES = 2
 _F32_BYTES, _F16_BYTES = 4, 2
 _HIDDEN_ROWS = 2 * BATCH_TOKENS + BATCH_TOKENS
 """Rows of hidden states for a head: those that the backend keeps, and the buffer that llama.cpp gives a batch in."""
-BLOCK = re.compile(r"blk\.(\d+)\.")
+BLOCK = re.compile(r"blk\.(\d{1,9})\.")
 """The beginning of the name of a layer's tensor, with the number of the layer."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+from threading import Event, Thread
 
 import pytest
 
@@ -115,3 +116,21 @@ class TestLog:
             log.write(4, line)
         log.write(2, b"f: goes on\n")
         assert log.last_error() == "no room"
+
+    def test_the_latest_error_is_found_while_another_thread_talks(self) -> None:
+        log, over = NativeLog(), Event()
+
+        def talk() -> None:
+            while not over.is_set():
+                log.write(1, b"a: goes on\n")
+
+        interval_s = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        thread = Thread(target=talk)
+        thread.start()
+        try:
+            assert {log.last_error() for _ in range(5000)} == {""}
+        finally:
+            over.set()
+            thread.join()
+            sys.setswitchinterval(interval_s)

@@ -24,8 +24,10 @@ from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.short_context import SHORT_CELLS_N, takes_short_texts
 from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.dimensions import Hyperparameters
+from localspec.gguf.tensors import TensorInfo
 from localspec.models.fit import Room, Wanted, check_fits, fits
 from localspec.models.memory_estimate import CELL_TOKENS, ContextShape, footprint
+from localspec.models.token_work import token_work
 from tests.builtin import DRAFT, TARGET
 from tests.tiny_heads import write_mtp_target
 from tests.tiny_models import ARCHITECTURES, add_tokenizer, write_tiny
@@ -494,6 +496,12 @@ class TestHyperparameters:
         model = Hyperparameters(bare)
         assert (model.n_layers, model.has_states, model.window) == (0, False, 0)
         assert footprint([bare], ContextShape(256)).ram.cache == 0
+
+    def test_a_layer_may_have_a_number_of_any_length(self) -> None:
+        """llama.cpp refuses such a file with a sentence; until then it is one among others in a list."""
+        tensor = TensorInfo(f"blk.{'9' * 5000}.ffn_up.weight", (32,), 0, 0)
+        bare = GgufHeader("x", 3, {"general.architecture": "llama"}, (tensor,), 0, 0, read_header(TARGET).vocabulary)
+        assert footprint([bare], ContextShape(256)).ram.weights == token_work([bare]).bytes_read == 128
 
     def test_of_gemma3n_the_first_twenty_layers_have_a_cache(self) -> None:
         """As llama.cpp has it in its code: no file says so."""

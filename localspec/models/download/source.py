@@ -87,4 +87,4 @@ class ByteSource:
 def begins_at(response: httpx2.Response, start: int, size_bytes: int) -> bool:
     """True if the range of a response begins at ``start``, in a file of the expected size."""
     found = _RANGE.fullmatch(response.headers.get("content-range", ""))
-    return found is not None and int(found[1]) == start and found[3] in ("*", str(size_bytes))
+    return found is not None and found[1] == str(start) and found[3] in ("*", str(size_bytes))

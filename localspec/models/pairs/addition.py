@@ -126,14 +126,17 @@ def judge_drafts(target: Resolved, found: Iterable[Found]) -> Iterator[Suggestio
 
 def relatives(target: Resolved) -> list[Pair]:
     """Catalogued pairs with the target's vocabulary, or whose family is in its name."""
-    names = f"{target.header.name or ''} {target.path.name}".lower().replace(" ", "").replace("-", "")
-    own = target.header.fingerprint
+    names, own = _bare(f"{target.header.name or ''} {target.path.name}"), target.header.fingerprint
     return [
         pair
         for pair in load_catalogue().pairs
-        if own in {model.fingerprint for model in pair.models}
-        or (pair.family and pair.family.lower().replace(" ", "") in names)
+        if own in {model.fingerprint for model in pair.models} or (pair.family and _bare(pair.family) in names)
     ]
+
+
+def _bare(name: str) -> str:
+    """A name as it compares with others: "GLM-4.5" and "glm 4.5" are one family."""
+    return name.lower().replace(" ", "").replace("-", "")
 
 
 def judge_draft(target: Resolved, draft: GgufHeader, share: float) -> tuple[bool, str]:

@@ -149,7 +149,9 @@ class _Groups:
     def number(self, path: Path, header: GgufHeader, fingerprint: str) -> int:
         """Keep a header, and return the number of its group."""
         own = header.vocabulary
-        key = (fingerprint, own.add_bos and own.bos_id, own.add_eos and own.eos_id)
+        # With the flags: token 0 and no token are equal numbers to Python.
+        ends = own.add_bos, own.add_bos and own.bos_id, own.add_eos, own.add_eos and own.eos_id
+        key = (fingerprint, ends)
         number = self._numbers.setdefault(key, len(self._vocabularies))
         if number == len(self._vocabularies):
             self._vocabularies.append(own)

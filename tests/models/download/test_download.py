@@ -279,6 +279,7 @@ def test_another_range_than_was_asked_for_never_reaches_the_disk(world: World) -
     [
         ("bytes 100-199/200", True), ("bytes 100-199/*", True), ("bytes 101-199/200", False),
         ("bytes 0-199/200", False), ("bytes 100-199/201", False), ("bytes */200", False), ("", False),
+        pytest.param(f"bytes {'9' * 5000}-199/200", False, id="a number that Python reads no longer"),
     ],
 )  # fmt: skip
 def test_a_part_is_known_by_its_range(said: str, fits: bool) -> None:

@@ -302,6 +302,12 @@ def test_relatives_are_known_by_their_family_or_vocabulary(tmp_path: Path) -> No
     assert {"qwen3-8b", "qwen3-14b"} <= {pair.id for pair in relatives(resolve_file(str(qwen)))}
 
 
+def test_a_family_with_a_hyphen_in_its_name_has_relatives(tmp_path: Path) -> None:
+    glm = write(tmp_path / "GLM-4.5-Base.gguf", BIG)
+
+    assert "GLM-4.5" in {pair.family for pair in relatives(resolve_file(str(glm)))}
+
+
 # Taking out
 
 

@@ -267,6 +267,17 @@ def test_a_model_that_writes_no_text_is_no_target_and_no_draft(
         check_target(small)
 
 
+@pytest.mark.parametrize("end", ["bos", "eos"])
+def test_texts_that_begin_or_end_with_token_0_are_not_those_without_one(tmp_path: Path, end: str) -> None:
+    """llama.cpp refuses the two as a pair."""
+    added: dict[str, Plain] = {f"tokenizer.ggml.{end}_token_id": 0, f"tokenizer.ggml.add_{end}_token": True}
+    files = {"big.gguf": model_bytes(4000, metadata=added), "small.gguf": SMALL}
+    groups, pairs = scanned(tmp_path, files)
+
+    assert groups == {"big.gguf": 0, "small.gguf": 1}
+    assert pairs == []
+
+
 def test_a_model_with_its_projector_in_one_file_is_listed_with_the_reason(tmp_path: Path) -> None:
     """Ollama keeps models that see so; llama.cpp refuses tensors that it does not know."""
     tensors = (Tensor("token_embd.weight", (8, 12)), Tensor("v.blk.0.attn_q.weight", (8, 8)))

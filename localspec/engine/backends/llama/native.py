@@ -60,7 +60,8 @@ class NativeLog:
 
     def last_error(self) -> str:
         """The latest error, of several in a row the first, without the name of the C++ function; empty without any."""
-        latest = list(dropwhile(lambda line: not _is_error(line), reversed(self._lines)))
+        # A copy: another thread may add a line meanwhile.
+        latest = list(dropwhile(lambda line: not _is_error(line), reversed(tuple(self._lines))))
         return reason(list(takewhile(_is_error, latest))[::-1])
 
     def _flush(self) -> None:
