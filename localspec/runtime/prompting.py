@@ -397,8 +397,10 @@ class Prompter:
     def _too_long(self, tokens: Sequence[int] | None) -> CapacityError:
         n = f"more than {_FAR * self._n_ctx:,}" if tokens is None else f"{len(tokens):,}"
         example = f", for example --ctx {len(tokens) + COMFORTABLE_REPLY_N}" if tokens else ""
+        # Agents shorten a conversation where a server says this in the words of Anthropic's or of llama.cpp's.
         return CapacityError(
-            f"The prompt has {n} tokens, and the context of {self._n_ctx:,} leaves no room to reply to it.",
+            f"The prompt is too long: it has {n} tokens, and with room for a reply it exceeds the available context size "
+            f"of {self._n_ctx:,}.",
             f"Shorten it, or choose a larger context{example}.",
         )
 

@@ -113,9 +113,12 @@ async def replied(service: Service, asked: ReplyRequest) -> AsyncGenerator[Event
     async with aclosing(service.reply(asked)) as events:
         async for event in events:
             if isinstance(event, Started) and (event.dropped_n or event.cut_n):
-                left_out = f"{event.dropped_n} of its messages would be left out, {event.cut_n} be cut short"
+                left_out = f"{event.dropped_n} of its messages would be left out, {event.cut_n} cut short"
                 hint = "Send less of the conversation, or give the pair a larger context (--ctx)."
-                raise CapacityError(f"The prompt is too long for the pair's context: {left_out}.", hint)
+                text = (
+                    f"The prompt is too long: with room for a reply it exceeds the available context size. {left_out}."
+                )
+                raise CapacityError(text, hint)
             yield event
             if (ended := limit.end(event)) is not None:
                 yield ended
