@@ -399,8 +399,8 @@ class Prompter:
         example = f", for example --ctx {len(tokens) + COMFORTABLE_REPLY_N}" if tokens else ""
         # Agents shorten a conversation where a server says this in the words of Anthropic's or of llama.cpp's.
         return CapacityError(
-            f"The prompt is too long: it has {n} tokens, and with room for a reply it exceeds the available context size "
-            f"of {self._n_ctx:,}.",
+            f"The prompt is too long: it has {n} tokens, and with room for a reply it exceeds the available context "
+            f"size of {self._n_ctx:,}.",
             f"Shorten it, or choose a larger context{example}.",
         )
 
