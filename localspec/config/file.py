@@ -124,6 +124,12 @@ def write_value(
     return _write({setting.place(pair): value}, setting.name_in(pair), check)
 
 
+def write_together(values: Mapping[Setting, Value | None]) -> Config:
+    """As ``write_value`` for all pairs, with several settings: all of them are written, or none. Raises ConfigError."""
+    changes = {setting.place(): value for setting, value in values.items()}
+    return _write(changes, " and ".join(setting.name_in() for setting in values))
+
+
 def write_server(name: str, server: McpServer | None) -> Config:
     """Set an MCP server in the user's file, in place of one of that name, or take that out for None.
 

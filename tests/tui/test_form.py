@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 import pytest
 from textual import events
+from textual.app import App
 
 from localspec.tui.screens.form import FormArea, FormScreen
+from tests.tui.cells import text
 from tests.tui.support import FakeEngine, make_app, wait_until
 
 
@@ -51,8 +55,37 @@ async def test_the_field_that_is_written_in_and_the_keys_are_on_the_screen(
             assert app.focused.above.region.y in fields.region.line_range
 
 
-@pytest.mark.parametrize(("key", "text", "left"), [("", "one\ntwo", "one\ntwo"), ("ctrl+j", "", "\n")])
-async def test_a_paste_and_a_line_break_replace_what_is_selected(key: str, text: str, left: str) -> None:
+def about_rows(app: App[Any]) -> list[str]:
+    """The rows above the fields, as they are drawn."""
+    region = app.screen.query_one("#form-about").region
+    return [row[region.x : region.right].strip() for row in text(app).split("\n")[region.y : region.bottom]]
+
+
+def _has(app: App[Any], rows_n: int) -> bool:
+    return len(about_rows(app)) == rows_n
+
+
+async def test_as_much_is_said_about_a_form_as_there_is_room_for() -> None:
+    """What is left out is marked; a window that becomes lower or higher shows less or more."""
+    app = make_app(FakeEngine())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.push_screen(form("A first sentence.\nA long text. " + "And more of it. " * 40, 2, []))
+        for width, height, rows_n in ((80, 24, 5), (80, 16, 3), (60, 10, 1), (80, 24, 5)):
+            await pilot.resize_terminal(width, height)
+            await wait_until(pilot, partial(_has, app, rows_n))
+            assert about_rows(app)[0].startswith("A first sentence.")
+            assert about_rows(app)[-1].endswith(" …")
+
+
+async def test_two_rows_about_a_form_are_whole_on_a_low_screen() -> None:
+    app = make_app(FakeEngine())
+    async with app.run_test(size=(80, 16)) as pilot:
+        await app.push_screen(form("A first sentence.\nA second one.", 2, []))
+        await wait_until(pilot, lambda: about_rows(app) == ["A first sentence.", "A second one."])
+
+
+@pytest.mark.parametrize(("key", "paste", "left"), [("", "one\ntwo", "one\ntwo"), ("ctrl+j", "", "\n")])
+async def test_a_paste_and_a_line_break_replace_what_is_selected(key: str, paste: str, left: str) -> None:
     """As letters do, and the cursor stands behind them."""
     app = make_app(FakeEngine())
     async with app.run_test(size=(80, 24)) as pilot:
@@ -61,7 +94,7 @@ async def test_a_paste_and_a_line_break_replace_what_is_selected(key: str, text:
         area = app.focused
         assert isinstance(area, FormArea)
         area.select_all()
-        app.post_message(events.Paste(text) if text else events.Key(key, None))
+        app.post_message(events.Paste(paste) if paste else events.Key(key, None))
         await wait_until(pilot, lambda: area.text == left)
         assert area.selection.is_empty
         assert area.cursor_at_end_of_text

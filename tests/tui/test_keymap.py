@@ -61,6 +61,16 @@ def test_a_shipped_set_gives_every_action_keys_of_its_own(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", KEYMAPS)
+def test_the_key_that_opens_a_screen_closes_it_again(name: str) -> None:
+    keys = keymap(f'[screen]\nkeymap = "{name}"\n').keys
+    for opens, closes in (
+        *(("inspect", "inspector-close"), ("conversations", "history-close"), ("pairs", "pair-back")),
+        *(("search", "search-back"), ("stats", "stats-back"), ("settings", "setting-leave"), ("help", "help-close")),
+    ):
+        assert set(keys[opens].split(",")) <= set(keys[closes].split(",")), opens
+
+
+@pytest.mark.parametrize("name", KEYMAPS)
 def test_a_shipped_set_could_be_written_by_anyone(name: str) -> None:
     """Its keys pass the checks that the file's own do."""
     lines = "\n".join(f'{action} = "{keys}"' for action, keys in keymap(f'[screen]\nkeymap = "{name}"').keys.items())
@@ -197,7 +207,7 @@ async def test_the_inspector_and_the_race_answer_to_the_files_keys() -> None:
         )
         await pilot.pause()
         hints = str(app.screen.query_one("#inspector-hints").render())
-        assert hints == "←→ token   ↑↓ line   [] round   F11 rejection   Esc"
+        assert hints == "←→ token   [] round   F11 rejection   ↑↓ line   Esc back"
 
 
 async def test_sentences_name_the_files_keys() -> None:

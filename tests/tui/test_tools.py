@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from textual.selection import SELECT_ALL
 from textual.widgets import Markdown, OptionList, Static
 
+from localspec.base.errors import ConfigError
 from localspec.chat.thread import Thread
 from localspec.chat.tools.approvals import Approvals
 from localspec.chat.tools.browser import ToolBrowser
@@ -21,7 +22,7 @@ from localspec.chat.tools.chain import NOT_MADE, REFUSED
 from localspec.chat.tools.offered import OfferedTool, Resource, ServerPrompt
 from localspec.chat.tools.toolbox import Toolbox
 from localspec.chat.tools.use import ToolUse
-from localspec.config import read_config
+from localspec.config import config_file, read_config
 from localspec.runtime.chat_config import ToolChoice
 from localspec.runtime.messages import Message, Role, Tool, ToolCall
 from localspec.tui.app import ChatApp
@@ -292,6 +293,18 @@ def test_a_server_says_how_many_of_its_tools_are_on() -> None:
         toolbox.choose(ToolChoice(tool=("notes.read",)), read_config().servers)
         rows = ToolBrowser(ToolUse(toolbox), read_config(), "").rows
         assert next(row.note for row in rows if row.id == "notes") == note
+
+
+def test_a_switch_writes_both_of_its_settings_or_neither() -> None:
+    """A server with one of its tools switched off becomes its other tools; a file that cannot take those keeps it."""
+    twice = '[mcp.notes]\ncommand = "uvx"\n[tools]\nmcp = ["notes"]\ntool = ["calculate"]\ntool = ["get_time"]\n'
+    configure(twice)
+    with pytest.raises(ConfigError, match="not changed safely"):
+        ToolBrowser(ToolUse(Known()), read_config(), "").switch("notes.read")
+    assert config_file().read_text() == twice
+    configure(twice.replace('tool = ["get_time"]\n', ""))
+    written = ToolBrowser(ToolUse(Known()), read_config(), "").switch("notes.read")
+    assert (written.values["tools.tool"], written.values.get("tools.mcp")) == (("calculate", "notes.write"), None)
 
 
 def test_the_list_tells_what_the_command_line_has_switched_on() -> None:

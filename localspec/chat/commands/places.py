@@ -29,7 +29,7 @@ INSPECTOR_LAST = IN_INSPECTOR.add("inspector-last", "end", "last token", "Go to 
 INSPECTOR_PANEL_UP = IN_INSPECTOR.add("inspector-panel-up", "pageup", "scroll up", "Scroll the panel up.")
 INSPECTOR_PANEL_DOWN = IN_INSPECTOR.add("inspector-panel-down", "pagedown", "scroll down", "Scroll the panel down.")
 INSPECTOR_MARKS = IN_INSPECTOR.add("inspector-marks", "m,f2", "marks", "Change how tokens are marked.")
-INSPECTOR_CLOSE = IN_INSPECTOR.add("inspector-close", "escape,q,f3", "back", "Return to the conversation.")
+INSPECTOR_CLOSE = IN_INSPECTOR.add("inspector-close", "escape,q,f5", "back", "Return to the conversation.")
 
 IN_RACE = Place("During a race or a comparison")
 RACE_AGAIN = IN_RACE.add("race-again", "r", "side by side", "Replay both side by side, each at the speed it had.")
@@ -157,7 +157,7 @@ SEARCH_UP = IN_SEARCH.add("search-up", "up", "up", "Go to the hit above.")
 SEARCH_DOWN = IN_SEARCH.add("search-down", "down", "down", "Go to the hit below.")
 SEARCH_PAGE_UP = IN_SEARCH.add("search-page-up", "pageup", "page up", "Go up by a few.")
 SEARCH_PAGE_DOWN = IN_SEARCH.add("search-page-down", "pagedown", "page down", "Go down by a few.")
-SEARCH_BACK = IN_SEARCH.add("search-back", "escape", "back", "Return to the conversation.")
+SEARCH_BACK = IN_SEARCH.add("search-back", "escape,ctrl+s", "back", "Return to the conversation.")
 
 IN_PALETTE = Place("In the search of commands", types=True)
 PALETTE_UP = IN_PALETTE.add("palette-up", "up", "up", "Go to the command above.")
@@ -176,7 +176,7 @@ STATS_DOWN = IN_STATS.add("stats-down", "down", "down", "Go to the group below."
 STATS_PAGE_UP = IN_STATS.add("stats-page-up", "pageup", "scroll up", "Scroll the figures up.")
 STATS_PAGE_DOWN = IN_STATS.add("stats-page-down", "pagedown,space", "scroll", "Scroll the figures down.")
 STATS_REREAD = IN_STATS.add("stats-reread", "f5", "read again", "Read again, with the replies that have come since.")
-STATS_BACK = IN_STATS.add("stats-back", "escape,q", "back", "Return to the conversation.")
+STATS_BACK = IN_STATS.add("stats-back", "escape,q,alt+s", "back", "Return to the conversation.")
 
 IN_SETTINGS = Place("Among the settings", types=True)
 SETTING_CHANGE = IN_SETTINGS.add(
@@ -200,7 +200,9 @@ SETTING_UP = IN_SETTINGS.add("setting-up", "up", "up", "Go to the setting above.
 SETTING_DOWN = IN_SETTINGS.add("setting-down", "down", "down", "Go to the setting below.")
 SETTING_PAGE_UP = IN_SETTINGS.add("setting-page-up", "pageup", "page up", "Go up by a page.")
 SETTING_PAGE_DOWN = IN_SETTINGS.add("setting-page-down", "pagedown", "page down", "Go down by a page.")
-SETTING_LEAVE = IN_SETTINGS.add("setting-leave", "escape", "back", "Discard a change, or return to the conversation.")
+SETTING_LEAVE = IN_SETTINGS.add(
+    "setting-leave", "escape,f9", "back", "Discard a change, or return to the conversation."
+)
 
 IN_HELP = Place("On the help page")
 HELP_CLOSE = IN_HELP.add("help-close", "escape,f1,q,enter", "close", "Close this page.")

@@ -12,7 +12,7 @@ from localspec.chat.tools.offered import OfferedTool
 from localspec.chat.tools.own import OWN_TOOLS
 from localspec.chat.tools.use import ToolUse
 from localspec.config import Config, Setting, setting
-from localspec.config.file import write_value
+from localspec.config.file import write_together
 from localspec.config.servers import McpServer
 
 _TOOL, _MCP = setting("tool"), setting("mcp")
@@ -78,8 +78,7 @@ class ToolBrowser:
             tools |= {each.id for each in self.rows if each.within and each.id.startswith(f"{server}.")} - {name}
         else:
             tools ^= {name}
-        self._config = write_value(_MCP, tuple(sorted(servers)) or None)
-        self._config = write_value(_TOOL, tuple(sorted(tools)) or None)
+        self._config = write_together({_MCP: tuple(sorted(servers)) or None, _TOOL: tuple(sorted(tools)) or None})
         return self._config
 
     def sentence(self, name: str, overrides: Collection[str]) -> str:

@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.geometry import Size
 from textual.widgets import Static
 
 from localspec.base.errors import LocalSpecError
@@ -25,6 +26,9 @@ from localspec.tui.screens.layouts import DialogBox, DialogScreen
 from localspec.tui.widgets.key_row import KeyRow, titled
 
 _ABOUT_ROWS_N = 5
+"""The most rows of the text above the fields."""
+_LONGEST_ABOUT = 1_000
+"""Characters of it, more than such rows hold."""
 
 
 class FormArea(BoundArea):
@@ -34,12 +38,37 @@ class FormArea(BoundArea):
 
     def __init__(self, called: str, text: str) -> None:
         super().__init__(text)
-        self.above = Static(visible_line(called), classes="form-name quiet", markup=False)
+        self.above = Static(visible_line(called), classes="form-name", markup=False)
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
         self.type_in(cleaned(event.text)[0])
+
+
+class AboutForm(Static):
+    """The text above the fields: the rows that leave room for those; the last ends in "…" if there is more."""
+
+    DEFAULT_CSS = "AboutForm { height: auto; margin: 0 0 1 0; color: $quiet; }"
+
+    def __init__(self, text: str) -> None:
+        super().__init__("", id="form-about")
+        self._text = Content(visible(text.strip()[:_LONGEST_ABOUT]))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self._rows(width, viewport.height))
+
+    def render(self) -> Content:
+        return Content("\n").join(self._rows(self.size.width, self.screen.size.height))
+
+    def _rows(self, width: int, height: int) -> list[Content]:
+        """The rows for this width, in a screen of that height."""
+        rows = self._text.wrap(width)
+        # The fields take up to 55 % of a low screen; 4 rows are for the title, the keys and a refusal.
+        most = max(1, min(_ABOUT_ROWS_N, height * 9 // 20 - 4))
+        if len(rows) > most:
+            rows = [*rows[: most - 1], rows[most - 1].truncate(max(0, width - 2)) + " …"]
+        return rows
 
 
 class FormScreen(DialogScreen[None]):
@@ -49,10 +78,8 @@ class FormScreen(DialogScreen[None]):
     DEFAULT_CSS = """
     FormScreen > Vertical { max-height: 100%; }
     FormScreen .dialog-title { height: 1; margin: 0; text-wrap: nowrap; text-overflow: ellipsis; }
-    FormScreen .quiet { color: $quiet; }
-    FormScreen #form-about { max-height: 5; margin: 0 0 1 0; }
     FormScreen #form-fields { height: auto; max-height: 45vh; scrollbar-size-vertical: 1; }
-    FormScreen .form-name { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    FormScreen .form-name { height: 1; color: $quiet; text-wrap: nowrap; text-overflow: ellipsis; }
     FormScreen FormArea {
         height: auto; min-height: 1; max-height: 8; padding: 0 1; margin: 0 0 1 0;
         background: $panel; color: $foreground; scrollbar-size-vertical: 1;
@@ -61,7 +88,7 @@ class FormScreen(DialogScreen[None]):
     FormScreen FormArea .text-area--placeholder { color: $quiet; }
     FormScreen #form-refused { color: $error; max-height: 2; display: none; }
     FormScreen KeyRow { margin: 0; }
-    FormScreen.-short #form-about { max-height: 1; margin: 0; }
+    FormScreen.-short AboutForm { margin: 0; }
     FormScreen.-short #form-fields { max-height: 55vh; }
     """
 
@@ -71,7 +98,7 @@ class FormScreen(DialogScreen[None]):
         """``about`` stands above the fields, which begin with the texts given; ``then`` may raise LocalSpecError."""
         super().__init__()
         self._title = title
-        self._about = visible(about)
+        self._about = AboutForm(about)
         self._areas = {name: FormArea(name, text) for name, text in fields.items()}
         self._then = then
         self._refused = Static("", id="form-refused", markup=False)
@@ -80,7 +107,7 @@ class FormScreen(DialogScreen[None]):
     def compose(self) -> ComposeResult:
         with DialogBox():
             yield Static(visible_line(self._title), classes="dialog-title", markup=False)
-            yield Static(_shortened(self._about), id="form-about", classes="quiet", markup=False)
+            yield self._about
             with VerticalScroll(id="form-fields", can_focus=False):
                 for area in self._areas.values():
                     yield area.above
@@ -149,9 +176,3 @@ class FormScreen(DialogScreen[None]):
     def _refuse(self, why: str) -> None:
         self._refused.update(Content(visible_line(why)))
         self._refused.display = True
-
-
-def _shortened(text: str) -> str:
-    """The first lines of a text."""
-    lines = text.strip().split("\n")
-    return "\n".join(lines if len(lines) <= _ABOUT_ROWS_N else [*lines[: _ABOUT_ROWS_N - 1], "…"])

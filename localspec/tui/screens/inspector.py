@@ -139,11 +139,11 @@ class InspectorScreen(RowScreen[None], CommandTarget):
     def _hint(self, before: str = "") -> None:
         hints: KeyHints = {
             (places.INSPECTOR_LEFT, places.INSPECTOR_RIGHT): "token",
-            (places.INSPECTOR_UP, places.INSPECTOR_DOWN): "line",
             (places.INSPECTOR_ROUND_BEFORE, places.INSPECTOR_ROUND_AFTER): "round",
             places.INSPECTOR_REJECTION: "rejection",
+            (places.INSPECTOR_UP, places.INSPECTOR_DOWN): "line",
             places.INSPECTOR_MARKS: "marks",
-            places.INSPECTOR_CLOSE: "",
+            places.INSPECTOR_CLOSE: places.INSPECTOR_CLOSE.title,
         }
         self.query_one(KeyRow).show(hints, before=before)
 
