@@ -29,7 +29,7 @@ def duration(seconds: float) -> str:
 def number_of(n: int, noun: str) -> str:
     """A number of things whose plural ends in s.
 
-    >>> number_of(1, "file"), number_of(0, "file")
-    ('1 file', '0 files')
+    >>> number_of(1, "file"), number_of(2345, "file")
+    ('1 file', '2,345 files')
     """
-    return f"{n} {noun}{'' if n == 1 else 's'}"
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"

@@ -91,7 +91,7 @@ def _listed(store: Store, shown: Sequence[ListedConversation], *, deleted: bool)
 
 def _say_what_was_left(all_n: int, shown_n: int) -> None:
     if all_n > shown_n:
-        print(f"{all_n - shown_n} more; without --limit all are listed.")
+        print(f"{all_n - shown_n:,} more; without --limit all are listed.")
 
 
 def _nothing(text: str | None, *, archived: bool, deleted: bool) -> str:

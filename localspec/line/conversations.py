@@ -52,7 +52,7 @@ def list_(state: State, argument: str) -> None:
         for number, each in enumerate(shown, 1)
     ]
     more_n = len(matches) - len(shown)
-    more = f" {more_n} more: /list and some letters of the title finds them." if more_n else ""
+    more = f" {more_n:,} more: /list and some letters of the title finds them." if more_n else ""
     text = "\n".join([*lines, f"/open NUMBER opens one.{more}"])
     listed = [{"id": e.heading.id, "title": e.heading.title, "messages_n": e.messages_n} for e in shown]
     state.output.say(text, conversations=listed)

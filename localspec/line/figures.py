@@ -22,7 +22,7 @@ def figures(state: State, argument: str) -> None:
         raise NotFoundError("There are no figures for this reply: no model wrote it.", "/regenerate has one write it.")
     chat_config, timings = state.chat.chat_config, reply.timings
     name = chat_config.pair_id or chat_config.title
-    prompt = f"{tokens(timings.prompt_n)} of prompt read, {timings.cache_n} more known from before"
+    prompt = f"{tokens(timings.prompt_n)} of prompt read, {timings.cache_n:,} more known from before"
     lines = [*summary_parts(timings, reply.rounds, name), prompt]
     state.output.say("\n".join(lines))
 

@@ -218,4 +218,4 @@ class JsonLineOutput(JsonOutput):
 
 
 def _reading(progress: PromptProgress) -> str:
-    return "encoding an image" if progress.image else f"reading {progress.total_n} tokens"
+    return "encoding an image" if progress.image else f"reading {progress.total_n:,} tokens"

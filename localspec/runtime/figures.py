@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from localspec.base.amounts import number_of
+
 if TYPE_CHECKING:
     from localspec.engine.events import Round, Started
     from localspec.engine.timings import Timings
@@ -175,10 +177,10 @@ def failure_note(round_: Round) -> str:
 def tokens(n: int) -> str:
     """A number of tokens with the word.
 
-    >>> tokens(1), tokens(41)
-    ('1 token', '41 tokens')
+    >>> tokens(1), tokens(2345)
+    ('1 token', '2,345 tokens')
     """
-    return f"{n} token" if n == 1 else f"{n} tokens"
+    return number_of(n, "token")
 
 
 def size(size_bytes: int | None) -> str:

@@ -127,7 +127,7 @@ def _result(differences: Sequence[Difference], n: int, tokens_n: int, proposed_n
         return Check("greedy", CheckOutcome.FAIL, text, details, figures)
     if not proposed_n or not tokens_n:
         return Check("greedy", CheckOutcome.OPEN, "Nothing was proposed in greedy replies.", details, figures)
-    text = f"{n - ties_n} of {n} greedy replies ({tokens_n} tokens) are the same, token by token."
+    text = f"{n - ties_n} of {n} greedy replies ({tokens_n:,} tokens) are the same, token by token."
     if ties_n:
         text += (
             f" {ties_n} part{'s' if ties_n == 1 else ''} at a near-tie: two tokens score so alike that the shape of a "

@@ -43,13 +43,13 @@ class RoundAudit:
             "faults_n": len(self.faults),
         }
         if self.faults:
-            text = f"{len(self.faults)} of {self.rounds_n} rounds do not add up."
+            text = f"{len(self.faults)} of {self.rounds_n:,} rounds do not add up."
             return Check("rounds", CheckOutcome.FAIL, text, tuple(self.faults[:_SHOWN_N]), figures)
         if not self.proposed_n:
             text = "Nothing was proposed, so speculation was not tested. Choose a depth above 0, or another drafter."
             return Check("rounds", CheckOutcome.OPEN, text, (), figures)
         text = (
-            f"All {self.rounds_n} rounds add up: {self.proposed_n} tokens proposed, {self.accepted_n} accepted, "
+            f"All {self.rounds_n:,} rounds add up: {self.proposed_n:,} tokens proposed, {self.accepted_n:,} accepted, "
             "and one of the target's own after each draft."
         )
         return Check("rounds", CheckOutcome.PASS, text, (), figures)

@@ -58,6 +58,8 @@ class AuditLog:
         self._keep_for = keep_for
         self._clock = clock
         self._lock = Lock()
+        self._may_be_cut = True
+        """True until a write succeeds: the last line may lack its end, for want of room or with its program."""
 
     def begin(self, about: dict[str, Any], message: str = "") -> AuditedReply:
         """Begin a reply; ``about`` is its metadata as in ``store.replies_json.about_to_dict``.
@@ -74,14 +76,17 @@ class AuditLog:
         lines = "".join(json.dumps({"at": at, **record}, ensure_ascii=False) + "\n" for record in records)
         with self._lock:
             try:
+                if self._may_be_cut and self._is_cut():
+                    lines = f"\n{lines}"
                 self._rotate(len(lines.encode(errors="replace")))
                 # A pipe that nobody reads is not waited for.
                 handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600)
                 os.set_blocking(handle, True)
                 with os.fdopen(handle, "a", encoding="utf-8", errors="replace") as stream:
                     stream.write(lines)
-                self.trouble = None
+                self.trouble, self._may_be_cut = None, False
             except OSError as error:
+                self._may_be_cut = True
                 what = f"The audit log {self._path} cannot be written"
                 self.trouble = OutputError(*refused(what, error, "name another file"))
 
@@ -99,6 +104,16 @@ class AuditLog:
     def _is_full(self, more_bytes: int) -> bool:
         size = self._path.stat().st_size if self._path.exists() and not is_stream(self._path) else 0
         return size > 0 and size + more_bytes > self._max_bytes
+
+    def _is_cut(self) -> bool:
+        """True if the last line of the file lacks its end: the next one would be lost with it."""
+        if is_stream(self._path):
+            return False
+        with suppress(OSError), self._path.open("rb") as file:
+            if file.seek(0, os.SEEK_END):
+                file.seek(-1, os.SEEK_END)
+                return file.read() != b"\n"
+        return False
 
     def _forget_old(self) -> None:
         oldest = (self._clock() - self._keep_for).timestamp()

@@ -75,7 +75,7 @@ class DriftNotice:
     @property
     def text(self) -> str:
         """The change and its likely causes in two or three sentences."""
-        basis = f"medians of {self.before_n} replies before and the last {self.since_n}"
+        basis = f"medians of {self.before_n:,} replies before and the last {self.since_n}"
         cause = "; ".join(self.causes) or UNEXPLAINED
         return f"{self.change} ({basis}). Likely cause: {cause}."
 

@@ -18,9 +18,10 @@ from localspec.store.timestamps import Clock, local_time
 def reason(trial: Trial, comparison: TrialComparison, verdict: TrialVerdict) -> str:
     """The reason for a verdict in a sentence."""
     ours, theirs = comparison.sides[Arm.CANDIDATE], comparison.sides[Arm.INCUMBENT]
-    basis = f"{comparison.units_n} {trial.units}, {ours.units_n} of them the candidate's"
+    basis = f"{comparison.units_n:,} {trial.units}, {ours.units_n:,} of them the candidate's"
     if verdict.measure == "failures":
-        return f"{ours.failed_n} of its {ours.replies_n} replies failed, {theirs.failed_n} of {theirs.replies_n} else."
+        failed, failed_else = (f"{side.failed_n:,} of" for side in (ours, theirs))
+        return f"{failed} its {ours.replies_n:,} replies failed, {failed_else} {theirs.replies_n:,} else."
     if verdict.measure == "ttft_s":
         pair = f"{seconds(ours.median('ttft_s'))} against {seconds(theirs.median('ttft_s'))}"
         return f"Its first token comes later: {pair} (medians; {basis})."

@@ -146,6 +146,26 @@ def _round(index: int, texts: list[str], refused: str) -> Round:
     return Round(index, "draft", 2, tokens, (Proposal(6, refused, "draft"),), (), 0.1, 0.2, 0.3)
 
 
+def test_a_line_that_was_cut_costs_no_other(tmp_path: Path) -> None:
+    """For want of room, or with the program that wrote it."""
+    path = tmp_path / "audit.ndjson"
+    path.write_text('{"event": "rou')
+    log = AuditLog(path)
+    log.write([{"n": 1}])
+    whole = path.read_text()
+    path.unlink()
+    path.mkdir()
+    log.write([{"n": 2}])
+    assert log.trouble is not None
+    path.rmdir()
+    path.write_text(f'{whole}{{"event": "rou')
+    log.write([{"n": 3}])
+    log.write([{"n": 4}])
+    cut, one, also_cut, *others = path.read_text().splitlines()
+    assert cut == also_cut == '{"event": "rou'
+    assert [json.loads(line)["n"] for line in (one, *others)] == [1, 3, 4]
+
+
 def test_files_are_rotated_and_forgotten(tmp_path: Path) -> None:
     """None grows beyond its bound, only so many are kept, and none for longer than wanted."""
     path = tmp_path / "audit"
