@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Any
 
 from localspec.base.errors import LocalSpecError
@@ -23,6 +24,7 @@ from localspec.runtime.worker.messages import Answer, Complete, Generate, LoadPr
 from localspec.server.activity import ServerActivity
 from localspec.server.embeddings import Embeddings
 from localspec.server.engine_pool import EnginePool
+from localspec.server.failures import status_of
 from localspec.server.keys import RateLimits
 from localspec.server.pair_engine import PairEngine
 from localspec.server.served_pairs import ServedPairs
@@ -308,6 +310,8 @@ class Engines:
                     yield passed
                 await asyncio.sleep(_CHECK_S)
         except LocalSpecError as error:
+            if active.turn.reply.prompt is None and status_of(error) is HTTPStatus.BAD_REQUEST:
+                self._count_refused(engine.chat_config.pair_id, "prompt")
             active.fail(error)
             raise
         finally:

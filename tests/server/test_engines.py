@@ -312,6 +312,18 @@ async def test_an_engine_that_dies(tmp_path: Path) -> None:
         assert loads_of(tmp_path, "own") == 2
 
 
+async def test_a_prompt_that_cannot_be_used_is_no_reply_that_failed(tmp_path: Path) -> None:
+    """Else a client that sends too much would raise the alert of replies that break off."""
+    async with service(tmp_path) as engines:
+        for prompt in ("refuse", "count 1 then refuse"):
+            with pytest.raises(InputError):
+                await whole(engines, prompt)
+        page = engines.meters.page()
+        assert 'localspec:refused_requests_total{model_name="own",reason="prompt"} 1' in page
+        assert 'localspec:failed_replies_total{model_name="own"} 1' in page
+        assert 'vllm:num_requests_running{model_name="own"} 0' in page
+
+
 async def test_a_pair_that_nobody_asks_for_is_put_away(tmp_path: Path) -> None:
     """All but the server's own."""
     async with service(tmp_path, "small", limits=ServiceLimits(1, idle_s=0.2)) as engines:

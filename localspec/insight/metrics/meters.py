@@ -97,6 +97,12 @@ class ReplyMeter:
                 self._end()
                 self._count("localspec:failed_replies", 1)
 
+    def drop(self) -> None:
+        """Count no end: what was asked for could not be replied to."""
+        with self._lock:
+            if not self._ended:
+                self._end()
+
     def _round(self, round_: Round) -> None:
         if self._first_s is None:
             self._first_s = round_.total_s

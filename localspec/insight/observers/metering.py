@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localspec.base.errors import LocalSpecError, OutputError
+from localspec.base.errors import CapacityError, InputError, LocalSpecError, OutputError, UsageError
 from localspec.engine.events import Event, Finished
 from localspec.insight.metrics.meters import Meters, ReplyMeter
 from localspec.insight.observers import News, ReplyObserver
@@ -14,6 +14,9 @@ from localspec.store import ReplyMetadata
 
 if TYPE_CHECKING:
     from localspec.insight.metrics.server import MetricsServer
+
+_REFUSALS = (UsageError, InputError, CapacityError)
+"""Errors of a prompt or of options that cannot be used. What is derived from them, as a server's BusyError, is none."""
 
 
 class Metering:
@@ -83,12 +86,17 @@ class _Metered:
     def __init__(self, metering: Metering, meter: ReplyMeter) -> None:
         self._metering = metering
         self._meter = meter
+        self._begun = False
 
     def receive(self, event: Event) -> None:
+        self._begun = True
         self._meter.receive(event)
         if isinstance(event, Finished):
             self._metering.write()
 
     def fail(self, error: LocalSpecError) -> None:
-        self._meter.fail()
+        if not self._begun and type(error) in _REFUSALS:
+            self._meter.drop()
+        else:
+            self._meter.fail()
         self._metering.write()
