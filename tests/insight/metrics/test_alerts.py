@@ -31,6 +31,14 @@ def test_brackets_of_rules_match() -> None:
             assert expression.count(opening) == expression.count(closing), expression
 
 
+def test_a_share_of_failures_is_known_where_nothing_went_well() -> None:
+    """A counter that nothing has counted is not on the page, and Prometheus adds nothing to a series that is missing."""
+    shares = re.findall(r"record: localspec:(?:failed|refused):.*\n +expr: (.*)", RULES)
+    assert len(shares) == 8
+    for share in shares:
+        assert re.search(r" / \(sum\(rate\(.*\)\) \+ \(sum\(rate\(.*\)\) or vector\(0\)\)\)$", share), share
+
+
 def test_every_alert_says_what_to_do() -> None:
     headings = re.findall(r"^## (\w+)$", (DOCS / "alerts.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert headings == re.findall(r"alert: (\w+)", RULES)
