@@ -32,7 +32,7 @@ def test_brackets_of_rules_match() -> None:
 
 
 def test_a_share_of_failures_is_known_where_nothing_went_well() -> None:
-    """A counter that nothing has counted is not on the page, and Prometheus adds nothing to a series that is missing."""
+    """A counter that nothing has counted is not on the page, and a sum with a missing series is none."""
     shares = re.findall(r"record: localspec:(?:failed|refused):.*\n +expr: (.*)", RULES)
     assert len(shares) == 8
     for share in shares:
