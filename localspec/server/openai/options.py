@@ -146,8 +146,6 @@ async def _about(param: str, held: Awaitable[Sampling]) -> Sampling:
     """The sampling that is awaited. Raises InvalidFieldError for what no reply could be held to."""
     try:
         return await held
-    except InvalidFieldError:
-        raise
     except UsageError as error:
         raise InvalidFieldError(error.message, error.hint, param=param) from None
 
