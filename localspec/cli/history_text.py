@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, takewhile
 from typing import Any
 
 from localspec.base.amounts import number_of
@@ -33,9 +34,7 @@ def cut(line: str) -> str:
     line = visible_line(line)
     if not sys.stdout.isatty() or _cells(line) <= (room := width()):
         return line
-    while _cells(line) >= room:
-        line = line[:-1]
-    return f"{line}…"
+    return f"{line[: _fitting_n(line, room - 1)]}…"
 
 
 def chosen(tree: Tree, message: str | None, *, everything: bool) -> Sequence[Node]:
@@ -131,8 +130,7 @@ def broken(line: str, width: int) -> Iterator[str]:
             yield piece
             piece, empty = indent, True
         piece, empty = (piece + word, False) if empty else (f"{piece} {word}", False)
-        while _cells(piece) > width:
-            end = next(n for n in range(len(piece), 0, -1) if _cells(piece[:n]) <= width or n == 1)
+        while (end := max(1, _fitting_n(piece, width))) < len(piece):
             yield piece[:end]
             piece = indent + piece[end:]
     yield piece
@@ -172,6 +170,11 @@ def shown_to_dict(conversation: StoredConversation, nodes: Sequence[Node]) -> di
         place, of = conversation.tree.position(node.id)
         messages.append({**node_to_dict(node), "version": place, "versions_n": of})
     return {**heading_to_dict(conversation.heading), "messages": messages}
+
+
+def _fitting_n(text: str, cells: int) -> int:
+    """The number of characters from the beginning that fit into so many cells."""
+    return sum(1 for _ in takewhile(lambda used: used <= cells, accumulate(map(_cells, text))))
 
 
 def _cells(text: str) -> int:

@@ -19,6 +19,8 @@ from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
 from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.compose.unsent import UNSENT, UnsentMessages
+from localspec.cli import history_text
+from localspec.cli.history_text import _cells as cells
 from localspec.cli.history_text import broken
 from localspec.config import config_file
 from localspec.store import Store, database_file
@@ -454,6 +456,23 @@ def test_a_reply_that_was_cut_off_is_shown_as_such(localspec: Localspec) -> None
 def test_lines_are_broken_by_cells(line: str, width: int, pieces: list[str]) -> None:
     """At words where that is possible."""
     assert list(broken(line, width)) == pieces
+
+
+def test_a_long_line_is_measured_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text without spaces, as Japanese is, took minutes by the page, and so did a long title of an import."""
+    measured: list[int] = []
+
+    def noting(text: str) -> int:
+        measured.append(len(text))
+        return cells(text)
+
+    monkeypatch.setattr(history_text, "_cells", noting)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    text = "日本語" * 500
+    assert [len(piece) for piece in broken(text, 80)] == [40] * 37 + [20]
+    assert history_text.cut(text) == "日本語" * 13 + "…"
+    assert sum(measured) < 10 * len(text)
 
 
 def test_history_needs_no_engine() -> None:

@@ -14,16 +14,19 @@ from typing import Any
 
 from localspec.base.bounded_file import UnfitFileError, in_megabytes, read_file
 from localspec.base.errors import InputError, NotFoundError
+from localspec.base.visible import shortened
 from localspec.store.documents import ConversationDocument
 from localspec.store.files import chatgpt, lm_studio, native_json
 from localspec.store.files.json_reader import JsonValue, Malformed
 from localspec.store.timestamps import from_micros
+from localspec.store.titles import MAX_TITLE_LENGTH
 
 _KINDS = "It can be a file of `localspec history export --format json`, of ChatGPT (conversations.json) or LM Studio."
 _CHATGPT_MEMBER = re.compile(r"conversations(-\d+)?\.json")
 """The name of the file in ChatGPT's archive; large exports have several, which are numbered."""
 _MOST_BYTES = 512_000_000
 """The largest file, also inside an archive. In memory it takes several times as much."""
+_LONGEST_REASON = 400
 _SMALLER = "Split it, or import a part of it."
 
 
@@ -55,7 +58,8 @@ def read_conversations(path: Path) -> list[ConversationDocument]:
                 raise InputError(f"{path} has no conversations that LocalSpec can read.", _KINDS)
         return [_checked(document, number) for number, document in enumerate(documents)]
     except Malformed as error:
-        raise InputError(f"{path} is malformed: {error}.", "Nothing was imported.") from error
+        what = shortened(str(error), _LONGEST_REASON)
+        raise InputError(f"{path} is malformed: {what}.", "Nothing was imported.") from error
     except RecursionError:
         raise InputError(f"{path} is malformed: it is nested too deeply.", "Nothing was imported.") from None
 
@@ -116,6 +120,7 @@ def _checked(document: ConversationDocument, number: int) -> ConversationDocumen
     try:
         tree = document.tree
     except ValueError as error:
-        raise Malformed(f"conversation {number + 1} ({document.heading.title!r}) is not a tree: {error}") from error
+        title = shortened(document.heading.title, MAX_TITLE_LENGTH)
+        raise Malformed(f"conversation {number + 1} ({title!r}) is not a tree: {error}") from error
     leaf = tree.leaf or tree.newest_leaf(None)
     return replace(document, heading=replace(document.heading, leaf=leaf))
