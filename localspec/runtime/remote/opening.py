@@ -117,8 +117,10 @@ def _other(connection: Connection, wanted: str, progress: Progress) -> OpenAIPai
     if found is None:
         raise _not_there(connection, "model", wanted, [each["id"] for each in models])
     kind = _kind(found)
-    progress(f"{connection.address.place} loads the model", 0.5)
-    properties = _properties(connection, found["id"]) if kind == LLAMA_CPP else {}
+    properties: Mapping[str, Any] = {}
+    if kind == LLAMA_CPP:
+        progress(f"{connection.address.place} loads the model", 0.5)
+        properties = _properties(connection, found["id"])
     return OpenAIPair(connection, _info(found, kind, properties, connection.address.place), kind, found["id"], base)
 
 
@@ -131,16 +133,21 @@ def _not_there(connection: Connection, what: str, wanted: str, ids: Sequence[str
 def _models(connection: Connection) -> tuple[list[dict[str, Any]], str]:
     """The models that a server with OpenAI's API lists, each with its ``id``, and the path of the API.
 
-    An address with a path may be the API's own, in which another version stands, or none.
+    An address with a path may be the API's own, in which another version stands, or none. Raises NotFoundError for an
+    address that has neither.
     """
     base = "/v1"
     try:
-        listed = connection.get(f"{base}/models")
-    except (NotFoundError, InputError, ForeignAnswerError):
-        if not connection.address.path:
-            raise
-        base = ""
-        listed = connection.get("/models")
+        try:
+            listed = connection.get(f"{base}/models")
+        except (NotFoundError, InputError, ForeignAnswerError):
+            if not connection.address.path:
+                raise
+            base = ""
+            listed = connection.get("/models")
+    except NotFoundError:
+        message = f"{connection.address.place} is no LocalSpec, and no server with OpenAI's API."
+        raise NotFoundError(message, "Check the address: another port, or a path in it, may be meant.") from None
     data = mapping(listed).get("data")
     found = data if isinstance(data, list) else []
     return [each for each in found if isinstance(each, dict) and isinstance(each.get("id"), str)], base

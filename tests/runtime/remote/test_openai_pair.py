@@ -194,7 +194,7 @@ def test_an_address_may_be_that_of_an_api_with_another_version(nothing: bytes, e
         pair = connected(f"{server.url}/v1beta/openai{end}")
         assert finished(list(pair.reply(QUESTION, ReplyOptions()))).text == "Hi!"
         pair.close()
-    with scripted({"/models": [models(LLAMA)]}) as server, pytest.raises(LocalSpecError, match="does not have"):
+    with scripted({"/models": [models(LLAMA)]}) as server, pytest.raises(LocalSpecError, match="no server with OpenAI"):
         connected(server.url)
 
 
@@ -373,7 +373,7 @@ def no_collection() -> Iterator[None]:
 @pytest.mark.usefixtures("no_collection")
 @pytest.mark.parametrize(
     ("path", "status", "message"),
-    [(PAIRS, "200 OK", "not have this"), ("/v1/models", "200 OK", "no JSON"), (PAIRS, "500 Oops", "failed")],
+    [(PAIRS, "200 OK", "no LocalSpec"), ("/v1/models", "200 OK", "no JSON"), (PAIRS, "500 Oops", "failed")],
 )
 def test_an_answer_that_is_nested_without_end_is_an_error(path: str, status: str, message: str) -> None:
     with scripted({path: [answer(b"[" * 200_000, status)]}) as server, pytest.raises(LocalSpecError, match=message):
