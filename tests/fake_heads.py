@@ -8,7 +8,7 @@ layer gives other scores. ``block_scores`` and ``chain_scores`` say what they ha
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -19,8 +19,8 @@ import numpy as np
 from localspec.engine.block_head import Block
 from localspec.engine.head import HeadStep
 from localspec.engine.hidden import HiddenRows, Rows
-from localspec.engine.model import common_prefix
-from tests.fakes import ExactModel, PieceVocab
+from localspec.engine.model import ScoreRows, common_prefix
+from tests.fakes import ExactModel, PieceVocab, selected
 
 Entry = tuple[object, ...]
 """Something a head has read at a position, rows as tuples."""
@@ -67,6 +67,9 @@ class HiddenTarget:
     def logits(self, context: Sequence[int], last: int) -> Any:
         self._evaluated = list(context)
         return self.inner.logits(context, last)
+
+    def selected_logits(self, context: Sequence[int], last: int, unread: Collection[int]) -> ScoreRows:
+        return selected(self, context, last, unread)
 
     def keep_hidden(self, layers: Sequence[int]) -> _Kept:
         return _Kept(self, tuple(layers))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -13,7 +13,7 @@ import numpy as np
 
 from localspec.engine.dist import Dist, Rng
 from localspec.engine.drafter import NextProposal
-from localspec.engine.model import Logits, Model
+from localspec.engine.model import Logits, Model, ScoreRows, with_gaps
 from localspec.engine.sampling import Sampler
 
 
@@ -38,6 +38,12 @@ class PieceVocab:
 def letters(n_vocab: int, ends: frozenset[int] = frozenset()) -> PieceVocab:
     """Tokens that read a, b, c, ...; an end token has no text."""
     return PieceVocab(tuple(b"" if i in ends else bytes([97 + i % 26]) for i in range(n_vocab)), ends)
+
+
+def selected(model: Model, context: Sequence[int], last: int, unread: Collection[int]) -> ScoreRows:
+    """As ``SelectiveModel.selected_logits``, of any model."""
+    rows = model.logits(context, last)
+    return with_gaps(np.delete(rows, sorted(unread), axis=0), last, unread)
 
 
 @dataclass(slots=True)
@@ -73,6 +79,9 @@ class TableModel:
         rows = [self.row(context[: len(context) - last + i + 1]) for i in range(last)]
         return np.array(rows, dtype=np.float32).reshape(last, self.vocab.n_vocab)
 
+    def selected_logits(self, context: Sequence[int], last: int, unread: Collection[int]) -> ScoreRows:
+        return selected(self, context, last, unread)
+
     def row(self, context: Sequence[int]) -> list[float]:
         key = f"{self.seed}:{list(context[-self.order :]) if self.order else []}"
         source = random.Random(key)
@@ -97,6 +106,9 @@ class ExactModel:
         for i in range(last):
             rows[i] = self.probs(context[: len(context) - last + i + 1])
         return rows
+
+    def selected_logits(self, context: Sequence[int], last: int, unread: Collection[int]) -> ScoreRows:
+        return selected(self, context, last, unread)
 
     def probs(self, context: Sequence[int]) -> Sequence[Fraction]:
         return _hashed_probs(f"{self.seed}:{list(context)}", self.vocab.n_vocab, zeros=self.zeros)

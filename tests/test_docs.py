@@ -141,7 +141,7 @@ def test_commands_exist_and_have_these_options(document: Path) -> None:
 def test_the_page_of_events_has_the_fields_that_are_written() -> None:
     """Those of each dataclass are those of its JSON object."""
     failures = (DrafterFailure("draft", "It failed."),)
-    failed = Round(0, None, 0, (), (), (), 0.0, 0.0, 0.0, failures=failures, held_n=1)
+    failed = Round(0, None, 0, (), (), (), 0.0, 0.0, 0.0, failures=failures, unscored_n=1, held_n=1)
     timings = Tally(plain_per_second=None).timings()
     finished = Finished(FinishReason.STOP, "", timings, (ToolCall("1", "clock", "{}"),), "It failed.", 0, "end")
     for event in (Started(1, 0, 0), failed, finished):

@@ -162,8 +162,12 @@ class AdaptiveDepth:
             rate = min(rate, speedup * self.plain_per_second)
         return max(rate, self.plain_per_second)
 
-    def price(self, proposed_n: int) -> float:
-        return self.costs.price(proposed_n + 1)
+    @property
+    def leaves_out_scores(self) -> bool:
+        return self.costs.scores > 0
+
+    def price(self, proposed_n: int, unscored_n: int = 0) -> float:
+        return self.costs.price(proposed_n + 1, unscored_n)
 
     def begin(self) -> None:
         """Start a reply. The last one's rate is forgotten; what was learned about costs and chances stays."""
@@ -203,8 +207,12 @@ class AdaptiveDepth:
         return self._values[drafter]
 
     def observe(self, round_: Round, proposals: Sequence[NextProposal], accepted: int) -> None:
-        spent_s = round_.total_s - round_.draft_s
-        self.costs.observe_round(round_.proposed_n + 1, spent_s, refused=bool(round_.rejected))
+        self.costs.observe_round(
+            round_.proposed_n + 1,
+            round_.total_s - round_.draft_s,
+            refused=bool(round_.rejected),
+            unscored_n=round_.unscored_n,
+        )
         self.likelihoods.observe(proposals, accepted)
         if self._plan and (guess := self._plan.unproposed):
             self._right_n = self._right_n + 1 if guess.token == round_.tokens[0].id else 0

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock, Thread
 from typing import Any, Protocol, TypeGuard, TypeVar
 
 from localspec.engine.cancel import Cancellation, Cancelled
-from localspec.engine.model import Logits, Vocab, common_prefix
+from localspec.engine.model import Logits, ScoreRows, Vocab, common_prefix
 
 PIECE_N = 16
 """Tokens of long texts that are read beside the others' rounds, by all readers together, unless said otherwise."""
@@ -59,11 +59,12 @@ class BatchNetwork(Protocol[Q, A]):
 
 @dataclass(frozen=True, slots=True)
 class TextQuestion:
-    """A call of ``Model.logits`` for one sequence."""
+    """A call of ``Model.logits`` or of ``SelectiveModel.selected_logits`` for one sequence."""
 
     sequence: int
     context: Sequence[int]
     last: int
+    unread: Collection[int] = ()
 
     def lacking_n(self, model: BatchModel, /) -> int:
         """As ``Question.lacking_n``."""
@@ -79,8 +80,8 @@ class TextQuestion:
         return TextQuestion(self.sequence, self.context[: min(end, len(self.context) - self.last)], 0), self
 
 
-class BatchModel(BatchNetwork[TextQuestion, Logits], Protocol):
-    """A model of several sequences: the answer to a question are the rows that ``Model.logits`` gives."""
+class BatchModel(BatchNetwork[TextQuestion, ScoreRows], Protocol):
+    """A model of several sequences: the answer to a question are the rows that it asks for."""
 
     @property
     def vocab(self) -> Vocab: ...
@@ -109,7 +110,7 @@ def can_share(network: BatchNetwork[Any, Any]) -> TypeGuard[SharingModel]:
 
 
 class SequenceModel:
-    """One sequence of a ``BatchModel``, as a ``Model`` for the reply that runs on it."""
+    """One sequence of a ``BatchModel``, as a ``SelectiveModel`` for the reply that runs on it."""
 
     def __init__(self, batch: ContinuousBatch, model: BatchModel, sequence: int) -> None:
         self._batch = batch
@@ -121,7 +122,12 @@ class SequenceModel:
         return self._model.held(self._sequence, context)
 
     def logits(self, context: Sequence[int], last: int) -> Logits:
-        return self._batch.ask(self._model, TextQuestion(self._sequence, context, last))
+        rows = self.selected_logits(context, last, ())
+        assert not isinstance(rows, list)
+        return rows
+
+    def selected_logits(self, context: Sequence[int], last: int, unread: Collection[int]) -> ScoreRows:
+        return self._batch.ask(self._model, TextQuestion(self._sequence, context, last, unread))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +141,8 @@ class BatchEvaluation:
     """Of the last network in order, with all work of the replies since its last evaluation; of others, by itself."""
     reading: bool
     """True if it read a long text for one of them."""
+    unscored_n: int = 0
+    """Tokens whose scores were left out, because nobody reads them."""
 
 
 class ContinuousBatch:
@@ -231,7 +239,9 @@ class ContinuousBatch:
         if network is self._networks[-1]:
             spent_s, self._host_s = spent_s + self._host_s, 0.0
         if self.evaluated:
-            self.evaluated(BatchEvaluation(network, tokens_n, len(questions), spent_s, reading=bool(pieces)))
+            unscored_n = sum(len(each.unread) for each in questions if isinstance(each, TextQuestion))
+            made = BatchEvaluation(network, tokens_n, len(questions), spent_s, bool(pieces), unscored_n)
+            self.evaluated(made)
         for turn, answer in zip(whole, answers, strict=False):
             self._hand_over(turn, answer)
         return bool(whole)
@@ -335,7 +345,9 @@ class _Turn:
 
     def keep_answer(self) -> None:
         """Have an answer that has not been looked at survive the next evaluation."""
-        if self.answer is not None:
+        if isinstance(self.answer, list):
+            self.answer = [row.copy() for row in self.answer]
+        elif self.answer is not None:
             self.answer = self.answer.copy()
 
     def ask(self, network: BatchNetwork[Any, Any], question: Question) -> Any:

@@ -117,6 +117,8 @@ class Costs:
     RPC server, for which one like the last takes a word; CUDA launches its kernels one by one."""
     settle_s: float = 0.0
     """Seconds more for the second batch of a size: CUDA records it, and replays it from the third on."""
+    scores: float = 0.0
+    """The part of a plain token's time that a row's scores take; 0 where leaving out rows gains nothing."""
     _table: list[float] = field(init=False, default_factory=list)
     _padded: dict[int, int] | None = field(init=False, default=None, compare=False)
     """The batches that are evaluated as larger ones, with the larger sizes; None where each is evaluated as it is."""
@@ -261,17 +263,24 @@ class Costs:
         cost = self.queries.get(drafter)
         return cost.readable_n(spent_s) if cost else sys.maxsize
 
-    def price(self, batch: int) -> float:
-        """The next round's price, with ``batch`` tokens and drafting apart, in plain rounds."""
-        return (self.round_s(batch) + self._beside_s(batch)) / self.plain_s
+    def price(self, batch: int, unscored_n: int = 0) -> float:
+        """The next round's price, with ``batch`` tokens and drafting apart, in plain rounds.
+
+        Of ``unscored_n`` tokens the scores are left out.
+        """
+        return (self.round_s(batch) + self._beside_s(batch)) / self.plain_s - unscored_n * self.scores
 
     def _beside_s(self, batch: int) -> float:
         """The part of the next round's time that is not the price of its batch."""
         resizing_s = self.resize_s if self.size(batch) != self._latest else self._settling * self.settle_s
         return self._owing * self.rollback_s + resizing_s
 
-    def observe_round(self, batch: int, spent_s: float, *, refused: bool = False) -> None:
-        """Learn that a round of ``batch`` tokens took ``spent_s``, drafting left out; ``refused`` if a proposal was."""
+    def observe_round(self, batch: int, spent_s: float, *, refused: bool = False, unscored_n: int = 0) -> None:
+        """Learn that a round of ``batch`` tokens took ``spent_s``, drafting left out; ``refused`` if a proposal was.
+
+        The scores of ``unscored_n`` tokens were left out.
+        """
+        spent_s += unscored_n * self.scores * self.plain_s
         beside_s, size = self._beside_s(batch), self.size(batch)
         taken_back, latest = self._owing, self._latest
         self._overpaid_s = self._overpaid_s + self._excess_s(self._own_size(batch)) if size == latest else 0.0
@@ -314,7 +323,8 @@ class Costs:
         """The same on a machine that takes ``factor`` times as long today."""
         queries = {name: cost.scaled(factor) for name, cost in self.queries.items()}
         rounds_s = {batch: seconds * factor for batch, seconds in self.rounds_s.items()}
-        return Costs(rounds_s, queries, self.rollback_s * factor, self.resize_s * factor, self.settle_s * factor)
+        beside = self.rollback_s * factor, self.resize_s * factor, self.settle_s * factor
+        return Costs(rounds_s, queries, *beside, self.scores)
 
     def taught(self) -> Costs | None:
         """The measured costs, corrected by the rounds since; None if there were too few, or no plain ones.
@@ -341,6 +351,7 @@ class Costs:
             "rollback_s": self.rollback_s,
             "resize_s": self.resize_s,
             "settle_s": self.settle_s,
+            "scores": self.scores,
         }
 
     @staticmethod
@@ -351,7 +362,8 @@ class Costs:
             str(name): QueryCost(float(step), float(more), row_s=float(row[0]) if row else None)
             for name, (step, more, *row) in data["looks"].items()
         }
-        beside = float(data["rollback_s"]), float(data.get("resize_s", 0.0)), float(data.get("settle_s", 0.0))
+        later = [float(data.get(name, 0.0)) for name in ("resize_s", "settle_s", "scores")]
+        beside = float(data["rollback_s"]), *later
         if 1 not in rounds or not all(0 < batch <= _LARGEST_KEPT for batch in rounds):
             raise ValueError("these are no costs")
         prices = *rounds.values(), *(price for query in queries.values() for price in (query.step_s, query.catch_up_s))

@@ -16,8 +16,16 @@ from localspec.engine.reading import ReadingDecision, Unread
 class DepthPolicy(Protocol):
     """Plans rounds, and learns from them."""
 
-    def price(self, proposed_n: int) -> float | None:
-        """The measured price of a round that verifies ``proposed_n`` proposals, in plain rounds; None if not known."""
+    @property
+    def leaves_out_scores(self) -> bool:
+        """True if a target takes clearly less time where scores that nobody reads are left out."""
+        ...
+
+    def price(self, proposed_n: int, unscored_n: int = 0) -> float | None:
+        """The measured price of a round that verifies ``proposed_n`` proposals, in plain rounds; None if not known.
+
+        Scores at ``unscored_n`` of their places are left out.
+        """
         ...
 
     def begin(self) -> None:
@@ -61,8 +69,12 @@ class FixedDepth:
     costs: Costs | None = None
     """The costs of rounds, if they are known; updated by every round."""
 
-    def price(self, proposed_n: int) -> float | None:
-        return self.costs.price(proposed_n + 1) if self.costs else None
+    @property
+    def leaves_out_scores(self) -> bool:
+        return self.costs is not None and self.costs.scores > 0
+
+    def price(self, proposed_n: int, unscored_n: int = 0) -> float | None:
+        return self.costs.price(proposed_n + 1, unscored_n) if self.costs else None
 
     def begin(self) -> None:
         """Nothing to forget."""
@@ -85,8 +97,12 @@ class FixedDepth:
 
     def observe(self, round_: Round, proposals: Sequence[NextProposal], accepted: int) -> None:
         if self.costs:
-            spent_s = round_.total_s - round_.draft_s
-            self.costs.observe_round(round_.proposed_n + 1, spent_s, refused=bool(round_.rejected))
+            self.costs.observe_round(
+                round_.proposed_n + 1,
+                round_.total_s - round_.draft_s,
+                refused=bool(round_.rejected),
+                unscored_n=round_.unscored_n,
+            )
 
     def end(self, tokens_n: int, *, ended: bool) -> None:
         """Nothing to learn."""

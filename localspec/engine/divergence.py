@@ -24,7 +24,7 @@ from math import log
 import numpy as np
 
 from localspec.engine.drafter import Draft, Favourite
-from localspec.engine.model import Logits, softmax_sum
+from localspec.engine.model import Logits, ScoreRows, softmax_sum
 
 EVERY = 4
 """Rounds from one that is measured to the next; the first of a reply is."""
@@ -32,7 +32,7 @@ _LEAST = 1e-6
 """Probabilities are kept so far from 0 and 1, so the figure stays below 14."""
 
 
-def divergence_of(draft: Draft, rows: Logits, index: int) -> float | None:
+def divergence_of(draft: Draft, rows: ScoreRows, index: int) -> float | None:
     """The divergence in the round with this index, ``rows`` being the target's scores, shape (len(draft) + 1, n_vocab).
 
     None unless it is a round's turn and the draft model made its first proposal.

@@ -131,7 +131,9 @@ class Round:
     divergence: float | None = None
     """A lower bound of the divergence (KL) of draft and target at the first token, in nats; None where not measured."""
     price: float | None = None
-    """Measured price of verifying this many proposals, in plain rounds; None where it was not measured."""
+    """Measured price of verifying these proposals, in plain rounds; None where it was not measured."""
+    unscored_n: int = 0
+    """Proposals that a grammar had decided, so that the target's scores at their places were left out."""
     held_n: int = 0
     """Characters at the end of the reply so far that may be a call of a tool; they are text if none comes of them.
 

@@ -92,10 +92,10 @@ class GoodputPlanner:
     def replies_n(self) -> int:
         return len(self._members)
 
-    def verified(self, rows_n: int, spent_s: float) -> None:
-        """Learn that the target evaluated so many rows, of all replies, in this time."""
+    def verified(self, rows_n: int, spent_s: float, unscored_n: int = 0) -> None:
+        """Learn that the target evaluated so many rows, of all replies, in this time, ``unscored_n`` without scores."""
         if self.replies_n > 1:  # one that is alone learns by itself
-            self.costs.observe_round(rows_n, spent_s)
+            self.costs.observe_round(rows_n, spent_s, unscored_n=unscored_n)
 
     def drafted(self, drafter: str, replies_n: int, spent_s: float) -> None:
         """Learn that one pass of a drafter served so many replies."""
@@ -212,8 +212,12 @@ class SharedDepth:
         """The worth of a token of this reply, for proportional fairness."""
         return 1 / self.pace
 
-    def price(self, proposed_n: int) -> float:
-        return self.alone.price(proposed_n)
+    @property
+    def leaves_out_scores(self) -> bool:
+        return self.alone.leaves_out_scores
+
+    def price(self, proposed_n: int, unscored_n: int = 0) -> float:
+        return self.alone.price(proposed_n, unscored_n)
 
     def begin(self) -> None:
         self.planner.join(self)

@@ -27,7 +27,7 @@ from localspec.engine.events import (
 )
 from localspec.engine.images import begins_image
 from localspec.engine.logprobs import LogprobReader
-from localspec.engine.model import Logits, Model
+from localspec.engine.model import Model, ScoreRows, SelectiveModel
 from localspec.engine.reading import Unread
 from localspec.engine.sampling import Sampler
 from localspec.engine.tally import Tally
@@ -102,6 +102,8 @@ class _Reply:
         self.reason: FinishReason | None = None
         self.failures: list[DrafterFailure] = []
         """Drafters that are not asked again in this reply."""
+        self.selective = target if isinstance(target, SelectiveModel) and request.logprobs is None else None
+        """The target, where scores that nobody reads may be left out."""
         self.owed_s = 0.0
         """Time spent on a round after its events were made; the next one counts it."""
 
@@ -165,7 +167,8 @@ class _Reply:
         draft = draft_round(drafters, self.context, plan, request.sampler, request.rng, is_end)
         self.failures += [DrafterFailure(name, error.message) for name, error in draft.failures.items()]
         drafted = time.perf_counter()
-        rows = self.target.logits(self.context + draft.tokens, len(draft) + 1)
+        unread = self._unread(draft)
+        rows = self._rows(self.context + draft.tokens, len(draft) + 1, unread)
         verified = time.perf_counter()
         self._place_rng()
         verdict = verify(draft, rows, request.sampler, request.rng, is_end)
@@ -190,12 +193,25 @@ class _Reply:
             why=request.policy.explain() if self.drafters else "",
             failures=tuple(self.failures),
             divergence=divergence,
-            price=request.policy.price(len(draft)),
+            price=request.policy.price(len(draft), len(unread)),
+            unscored_n=len(unread),
         )
         ended = time.perf_counter()
         request.policy.observe(round_, judged, verdict.accepted)
         self.owed_s = time.perf_counter() - ended
         return round_
+
+    def _unread(self, draft: Draft) -> frozenset[int]:
+        """The places of a draft whose scores nobody reads, because their tokens are certain."""
+        if self.selective is None or not self.request.policy.leaves_out_scores:
+            return frozenset()
+        return frozenset(place for place, proposal in enumerate(draft.proposals) if proposal.certain)
+
+    def _rows(self, context: Sequence[int], last: int, unread: frozenset[int]) -> ScoreRows:
+        """The target's scores, empty rows in place of the ``unread``."""
+        if self.selective is None or not unread:
+            return self.target.logits(context, last)
+        return self.selective.selected_logits(context, last, unread)
 
     def _place_rng(self) -> None:
         """Have random decisions that belong to places begin at the end of the text."""
@@ -243,7 +259,7 @@ class _Reply:
             ]
             drafter.learn([proposal for proposal, _ in own], [target_dist for _, target_dist in own])
 
-    def _commit(self, draft: Draft, verdict: Verdict, rows: Logits) -> tuple[Token, ...]:
+    def _commit(self, draft: Draft, verdict: Verdict, rows: ScoreRows) -> tuple[Token, ...]:
         """Append the verdict's tokens to the context, up to the end of the reply; ``rows`` has a row for each."""
         ids = draft.tokens[: verdict.accepted]
         sources: list[tuple[Origin, str | None]]

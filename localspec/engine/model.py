@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Logits = NDArray[np.float32]
+ScoreRows: TypeAlias = Logits | list[Logits]
+"""A row of scores for each of some positions, shape (n, n_vocab); in a list a row that was left out has no scores."""
 
 _LATEST_N = 64
 """Tokens at the end of a text that it is likely to differ in from an earlier one."""
@@ -66,6 +68,15 @@ class Model(Protocol):
         ``last=0`` only evaluates. The context is compared with what the cache holds and only the
         difference is evaluated. The rows are valid until the next call. Raises ``Cancelled``.
         """
+        ...
+
+
+@runtime_checkable
+class SelectiveModel(Model, Protocol):
+    """A model that can leave out scores that nobody reads. With a large vocabulary they are a good part of its work."""
+
+    def selected_logits(self, context: Sequence[int], last: int, unread: Collection[int]) -> ScoreRows:
+        """As ``logits``, without the rows ``unread``, which are numbered from 0; the last is never one of them."""
         ...
 
 
@@ -132,6 +143,14 @@ class Ranking(Protocol):
         Raises ``Cancelled``.
         """
         ...
+
+
+def with_gaps(scored: Logits, last: int, unread: Collection[int]) -> ScoreRows:
+    """``last`` rows: those ``scored``, in order, with empty ones in place of the ``unread``."""
+    if not unread:
+        return scored
+    rows, gap = iter(scored), scored[0, :0]
+    return [gap if place in unread else next(rows) for place in range(last)]
 
 
 def softmax_sum(row: Logits, best: float) -> float:

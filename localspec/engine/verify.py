@@ -14,7 +14,7 @@ from typing import Any
 
 from localspec.engine.dist import Dist, RepeatableRng, Rng
 from localspec.engine.drafter import Draft
-from localspec.engine.model import Logits
+from localspec.engine.model import ScoreRows
 from localspec.engine.sampling import Sampler
 
 IsEnd = Callable[[int], bool]
@@ -34,8 +34,10 @@ class Verdict:
     """The target's distributions at the first places, as far as they were needed."""
 
 
-def verify(draft: Draft, rows: Logits, sampler: Sampler, rng: Rng, is_end: IsEnd) -> Verdict:
+def verify(draft: Draft, rows: ScoreRows, sampler: Sampler, rng: Rng, is_end: IsEnd) -> Verdict:
     """Judge ``draft`` against the target's logits ``rows``, shape (len(draft) + 1, n_vocab).
+
+    The row of a proposal that is certain may be empty.
 
     ``sampler`` is advanced along the committed path, so stateful samplers see exactly the reply.
     Judging a block needs the target's distributions along the whole draft, which a stateful sampler
@@ -49,7 +51,7 @@ def verify(draft: Draft, rows: Logits, sampler: Sampler, rng: Rng, is_end: IsEnd
     return _by_token(draft, rows, sampler, rng, is_end)
 
 
-def _by_token(draft: Draft, rows: Logits, sampler: Sampler, rng: Rng, is_end: IsEnd) -> Verdict:
+def _by_token(draft: Draft, rows: ScoreRows, sampler: Sampler, rng: Rng, is_end: IsEnd) -> Verdict:
     """A proposal x drawn from q stays with probability min(1, p(x)/q(x)); at the first that does not,
     the normalised positive part of p - q gives the replacement.
     """
@@ -69,7 +71,7 @@ def _by_token(draft: Draft, rows: Logits, sampler: Sampler, rng: Rng, is_end: Is
     return Verdict(len(draft), token, target_dists)
 
 
-def _by_race(draft: Draft, rows: Logits, sampler: Sampler, rng: RepeatableRng, is_end: IsEnd) -> Verdict:
+def _by_race(draft: Draft, rows: ScoreRows, sampler: Sampler, rng: RepeatableRng, is_end: IsEnd) -> Verdict:
     """Proposals stay as long as the target draws the same; ``rng`` stands at the place of the first."""
     target_dists: list[Dist] = []
     for position, x in enumerate(draft.tokens):
@@ -85,7 +87,7 @@ def _by_race(draft: Draft, rows: Logits, sampler: Sampler, rng: RepeatableRng, i
     return Verdict(len(draft), token, target_dists)
 
 
-def _by_block(draft: Draft, rows: Logits, sampler: Sampler, rng: Rng, is_end: IsEnd) -> Verdict:
+def _by_block(draft: Draft, rows: ScoreRows, sampler: Sampler, rng: Rng, is_end: IsEnd) -> Verdict:
     """The longest prefix whose joint probability the target can answer for stays.
 
     P_i = min(1, P_(i-1) p(x_i)/q(x_i)) is the chance that a prefix of i tokens is kept at least; given

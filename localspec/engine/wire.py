@@ -92,6 +92,7 @@ def _round_to_dict(round_: Round) -> dict[str, Any]:
         "divergence": round_.divergence,
         "price": round_.price,
         **({"failures": [asdict(failure) for failure in round_.failures]} if round_.failures else {}),
+        **({"unscored_n": round_.unscored_n} if round_.unscored_n else {}),
         **({"held_n": round_.held_n} if round_.held_n else {}),
     }
 
@@ -152,6 +153,7 @@ def _round_from_dict(data: Mapping[str, Any]) -> Round:
         failures=failures,
         divergence=data.get("divergence"),
         price=data.get("price"),
+        unscored_n=data.get("unscored_n", 0),
         held_n=data.get("held_n", 0),
     )
 

@@ -27,7 +27,7 @@ from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import SeededRng
 from localspec.engine.events import Finished, FinishReason, Round
 from localspec.engine.loop import Request, generate
-from localspec.engine.model import Model, Ranking, ShortTextModel, TunableModel
+from localspec.engine.model import Model, Ranking, SelectiveModel, ShortTextModel, TunableModel
 from localspec.engine.sampling import Greedy
 from localspec.runtime.measuring_progress import MeasuringProgress, batch_weight
 
@@ -48,6 +48,8 @@ _CATCH_UP_N = 16
 """Tokens of the batch by which catching up is priced."""
 _VERIFIED_N = 4
 """Tokens of the verification by which taking back is priced."""
+_SCORED_N = 8
+"""Tokens of the batch by which scores are priced."""
 _REFUSALS_N = 12
 """Refusals in a row to measure: copies of a recurrent state are made every few tokens, so they cost by turns."""
 _REPEATS, _MOST_REPEATS = 3, 12
@@ -88,8 +90,8 @@ def costs_weight(target: TunableModel, tuned: Iterable[TunableModel], drafters_n
 
 
 def _rest_weight(drafters_n: int) -> float:
-    """The steps after the batches: the drafters, and whether the machine is steady."""
-    return drafters_n * _drafter_weight() + 2 * _REPEATS
+    """The steps after the batches: scores, the drafters, and whether the machine is steady."""
+    return 2 * batch_weight(_SCORED_N) + drafters_n * _drafter_weight() + 2 * _REPEATS
 
 
 def _drafter_weight() -> float:
@@ -241,6 +243,10 @@ def measure_costs(
     rollback_s = 0.0
     if target.replay_n and _VERIFIED_N in batches_s:
         rollback_s = _rollback_s(target, prompt, batches_s[_VERIFIED_N])
+    scores = 0.0
+    if isinstance(target, SelectiveModel) and target.forgets_freely and not (remote or recorded):
+        progress.begin("scores", 2 * batch_weight(_SCORED_N))
+        scores = _scores_share(target, prompt, batches_s, between)
     if largest not in rounds_s and len(rounds_s) > 1:
         rounds_s[largest] = _extrapolated(rounds_s, largest)
     for name, model in drafters.items():
@@ -248,7 +254,7 @@ def measure_costs(
         queries[name] = queries[name].least(_query_cost(model, prompt, of))
     resizes = (remote or recorded) and target.forgets_freely
     resize_s, settle_s = _resize_s(target, prompt) if resizes else (0.0, 0.0)
-    costs = Costs(rounds_s, queries, rollback_s, resize_s, settle_s if recorded else 0.0).scaled(
+    costs = Costs(rounds_s, queries, rollback_s, resize_s, settle_s if recorded else 0.0, scores).scaled(
         plain.total_s / rounds_s[1]
     )
     return replace(costs, queries=queries) if remote else costs  # no network is slower for a busy machine
@@ -272,6 +278,24 @@ def _batches_s(
         progress.begin(f"batches of {batch}", batch_weight(batch))
         spent_s[batch] = _evaluation_s(target, prompt, batch, of, between)
     return spent_s
+
+
+def _scores_share(
+    target: SelectiveModel, prompt: Sequence[int], batches_s: Mapping[int, float], between: Callable[[], None]
+) -> float:
+    """The part of a token's time that the scores of a row take; 0 if a batch is not clearly faster without most.
+
+    With small vocabularies it is too little to tell.
+    """
+    all_s = batches_s.get(_SCORED_N, 0.0)
+
+    def once() -> float:
+        between()
+        return _timed(lambda: target.selected_logits(prompt, _SCORED_N, range(_SCORED_N - 1)))
+
+    if not all_s or (few_s := min(_once_or_least_s(once), _once_or_least_s(once))) > _CLEARLY * all_s:
+        return 0.0
+    return (all_s - few_s) / (_SCORED_N - 1) / batches_s[1]
 
 
 def _query_cost(model: TunableModel, prompt: Sequence[int], of: _Of) -> QueryCost:

@@ -20,7 +20,7 @@ from localspec.base.shared_file import replace_file
 from localspec.engine.costs import Costs
 from localspec.engine.reading import ReadingPolicy
 
-_FORMAT = 5
+_FORMAT = 6
 DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """The errors of reading a file of figures that is missing or damaged."""
 

@@ -313,7 +313,7 @@ def _learn(planner: GoodputPlanner, models: SharedModels, evaluation: BatchEvalu
         return
     drafter = models.drafter_of(evaluation.network)
     if drafter is None:
-        planner.verified(evaluation.tokens_n, evaluation.spent_s)
+        planner.verified(evaluation.tokens_n, evaluation.spent_s, evaluation.unscored_n)
     elif evaluation.replies_n <= evaluation.tokens_n <= 2 * evaluation.replies_n:
         planner.drafted(drafter, evaluation.replies_n, evaluation.spent_s)
 

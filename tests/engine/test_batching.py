@@ -17,15 +17,19 @@ from hypothesis import strategies as st
 from localspec.base.errors import EngineError
 from localspec.engine.batching import BatchEvaluation, BatchModel, ContinuousBatch, SequenceModel, TextQuestion
 from localspec.engine.cancel import Cancellation
+from localspec.engine.costs import Costs
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Rng, SeededRng
 from localspec.engine.drafter import Drafter
 from localspec.engine.drafters.draft import DraftModel
+from localspec.engine.drafters.grammar import GrammarDrafter
 from localspec.engine.drafters.suffix import SuffixDrafter
-from localspec.engine.events import Event, Finished, Round
+from localspec.engine.events import Event, Finished, Proposal, Round, Token
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Model
-from tests.fakes import ExactModel, ExactSampler, Softmax, TableModel, enumerate_law, letters
+from tests.engine.test_grammar_drafter import VOCAB as HELD_VOCAB
+from tests.engine.test_grammar_drafter import sampler_of
+from tests.fakes import ExactModel, ExactSampler, Softmax, TableModel, enumerate_law, letters, selected
 
 VOCAB = letters(12, frozenset({11}))
 
@@ -75,8 +79,9 @@ class FakeBatch:
         for each in questions:
             self.held_by[each.sequence] = list(each.context)
         for rows in self.given:
-            rows.fill(np.nan)
-        self.given = [self.model.logits(each.context, each.last) for each in questions]
+            for row in rows:
+                row.fill(np.nan)
+        self.given = [selected(self.model, each.context, each.last, each.unread) for each in questions]
         return self.given
 
 
@@ -241,6 +246,43 @@ def test_questions_between_two_steps_change_no_reply(seed: int, depth: int) -> N
         for model in asking:
             model.logits([seed % 11, 2, 3], 2)
     assert [played.ids for played in served.replies] == [alone(run, seed) for run in runs]
+
+
+GRAMMARS = ('start: "xxxxxx" /[ab]+/', 'start: /[ab]{3}/ "xxxxxx"')
+
+
+def held_to(grammar: str, seed: int, costs: Costs | None) -> Run:
+    """A reply held to a grammar, of whose tokens it decides many."""
+
+    def run(target: Model, draft: Model) -> Any:
+        drafters: list[Drafter] = [GrammarDrafter(), DraftModel(draft)]
+        request = Request([0, 4], sampler_of(grammar), SeededRng(seed), FixedDepth(3, costs), max_tokens=12)
+        return generate(target, drafters, request, Cancellation())
+
+    return run
+
+
+@given(seed=st.integers(0, 99), asks=st.booleans())
+@settings(max_examples=20, deadline=None)
+def test_scores_that_nobody_reads_are_left_out_and_no_reply_changes(seed: int, asks: bool) -> None:
+    """Held to grammars, beside a free reply; also where rows wait while something else is asked."""
+    models = [TableModel(HELD_VOCAB, seed=seed, order=order) for order in (2, 1)]
+    served, evaluations = Server(FakeBatch(models[0]), FakeBatch(models[1])), list[BatchEvaluation]()
+    served.batch.evaluated = evaluations.append
+    runs = [held_to(grammar, seed, Costs({1: 1.0, 4: 2.0}, scores=0.1)) for grammar in GRAMMARS]
+    for run in [*runs, reply(seed, 2, [1, 2, 3], 8)]:
+        served.begin(run)
+    other = SequenceModel(served.batch, served.target, 9)
+    while served.batch.step():
+        if asks:
+            other.logits([seed % 5, 2, 3], 2)
+    for grammar, played in zip(GRAMMARS, served.replies, strict=False):
+        assert played.ids == Played(list(held_to(grammar, seed, None)(*models))).ids
+    rounds = [each for played in served.replies for each in played.events if isinstance(each, Round)]
+    for each in rounds:
+        proposed: list[Token | Proposal] = [*each.tokens, *each.rejected, *each.ignored]
+        assert each.unscored_n == sum(token.drafter == "grammar" for token in proposed)
+    assert sum(each.unscored_n for each in evaluations) == sum(each.unscored_n for each in rounds) > 0
 
 
 def texts(

@@ -52,6 +52,18 @@ class TestCosts:
         costs.observe_round(4, 5.0)
         assert costs.price(4) == pytest.approx(2.0)
 
+    def test_a_round_without_some_scores_costs_less_and_says_so_of_no_other(self) -> None:
+        """They take a quarter of a token each; a machine twice as slow is seen all the same."""
+        costs = Costs({1: 1.0, 8: 5.0}, scores=0.25)
+        assert [costs.price(8, unscored_n) for unscored_n in (0, 4)] == pytest.approx([5.0, 4.0])
+        for _ in range(100):
+            costs.observe_round(8, 4.0, unscored_n=4)
+        assert [costs.round_s(batch) for batch in (1, 8)] == pytest.approx([1.0, 5.0])
+        for _ in range(200):
+            costs.observe_round(1, 2.0)
+            costs.observe_round(8, 8.0, unscored_n=4)
+        assert [costs.price(8, unscored_n) for unscored_n in (0, 4)] == pytest.approx([5.0, 4.0], rel=0.01)
+
     def test_one_interruption_changes_little(self) -> None:
         costs = Costs({1: 1.0, 4: 2.0})
         costs.observe_round(4, 500.0)
@@ -190,6 +202,7 @@ class TestCosts:
             {"rounds_s": {"1": 1}, "looks": {}},
             {"rounds_s": {"1": 1}, "looks": {}, "rollback_s": -1},
             {"rounds_s": {"1": 1}, "looks": {}, "rollback_s": 0, "resize_s": -1},
+            {"rounds_s": {"1": 1}, "looks": {}, "rollback_s": 0, "scores": -1},
             {"rounds_s": {"1": 1, "0": 1}, "looks": {}, "rollback_s": 0},
             {"rounds_s": {"1": 1, "1000000000": 1}, "looks": {}, "rollback_s": 0},
             {"rounds_s": {"1": 1, "2": nan}, "looks": {}, "rollback_s": 0},

@@ -64,7 +64,11 @@ class Whim:
     def plan(self, room: int) -> Plan:
         return WhimPlan(self.seed, min(2, room))
 
-    def price(self, proposed_n: int) -> None:
+    @property
+    def leaves_out_scores(self) -> bool:
+        return True
+
+    def price(self, proposed_n: int, unscored_n: int = 0) -> None:
         return None
 
     def explain(self) -> str:

@@ -29,6 +29,7 @@ from localspec.engine.drafters.grammar import GrammarDrafter
 from localspec.engine.drafters.suffix import SuffixDrafter
 from localspec.engine.events import Origin, Round
 from localspec.engine.head import HeadInputs
+from localspec.engine.logprobs import LogprobReader
 from localspec.engine.sampling import Greedy
 from tests.engine.test_drafting import Whim
 from tests.engine.test_verify import PROMPT, Law
@@ -223,6 +224,25 @@ def test_a_place_that_takes_too_much_is_no_trouble_to_the_others() -> None:
     for each in (place, other):
         assert each.few is not None
         assert (each.few.tolist(), each.left_by) == ([0, 1], None)
+
+
+@pytest.mark.parametrize("scores", [0.0, 0.1])
+@pytest.mark.parametrize("logprobs", [False, True])
+def test_scores_at_the_places_of_forced_tokens_are_left_out_where_they_cost_and_are_not_told(
+    scores: float, logprobs: bool
+) -> None:
+    """And the price of the round is less by them."""
+    costs = Costs({1: 1.0, 8: 4.0}, scores=scores)
+    reader = LogprobReader(0, VOCAB.piece) if logprobs else None
+    request = loop.Request(
+        PROMPT, sampler_of('start: "xxxx" /[ab]+/'), SeededRng(0), FixedDepth(4, costs), max_tokens=9, logprobs=reader
+    )
+    events = loop.generate(TableModel(VOCAB), [GrammarDrafter()], request, Cancellation())
+    first = next(event for event in events if isinstance(event, Round))
+    assert first.depth == first.accepted_n > 1
+    assert first.unscored_n == (first.depth if scores and not logprobs else 0)
+    assert first.price == pytest.approx(Costs({1: 1.0, 8: 4.0}).price(first.depth + 1) - first.unscored_n * scores)
+    assert all((token.logprobs is not None) is logprobs for token in first.tokens)
 
 
 def test_without_a_grammar_it_is_silent() -> None:

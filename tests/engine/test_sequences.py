@@ -55,6 +55,8 @@ def test_scores_are_the_same_to_the_bit_whatever_other_sequences_hold(pool: Llam
         pool.answer([TextQuestion(0, text[:40], 0)])
         return np.array(pool.answer([TextQuestion(0, text, 2)])[0])
 
+    for sequence in range(OTHERS_N + 1):
+        pool.forget(sequence)
     alone = scores()
     for other in range(1, OTHERS_N + 1):
         pool.answer([TextQuestion(other, drawn(other + 1, 50 * other), 0)])
@@ -71,6 +73,27 @@ def test_scores_are_the_same_to_the_bit_whatever_other_sequences_hold(pool: Llam
     # In cells of another order sums are rounded otherwise.
     assert np.abs(np.array(pool.answer([TextQuestion(0, text, 2)])[0]) - alone).max() < NOISE
     assert pool.held(2, text) == 40
+
+
+def test_scores_that_nobody_reads_are_left_out(pool: LlamaSequences) -> None:
+    """The others are the same but for rounding, whichever sequence's are left out."""
+    texts = [drawn(sequence, 30) for sequence in range(2)]
+
+    def answers(*unread: set[int]) -> list[list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]]:
+        for sequence in range(OTHERS_N + 1):
+            pool.forget(sequence)
+        asked = [TextQuestion(sequence, texts[sequence], 4, unread[sequence]) for sequence in range(2)]
+        return [[np.array(row) for row in rows] for rows in pool.answer(asked)]
+
+    everything = answers(set(), set())
+    for unread in ({0}, {1, 2}), ({0, 1, 2}, set()), (set(), {2}):
+        for rows, expected, left_out in zip(answers(*unread), everything, unread, strict=True):
+            assert len(rows) == 4
+            for place in range(4):
+                if place in left_out:
+                    assert not len(rows[place])
+                else:
+                    assert np.abs(rows[place] - expected[place]).max() < NOISE
 
 
 def test_scores_that_are_not_numbers_end_one_reply_of_those_evaluated_together(

@@ -39,6 +39,7 @@ ROUNDS = st.builds(
     verify_s=SECONDS,
     total_s=SECONDS,
     price=st.none() | SECONDS,
+    unscored_n=st.integers(0, 15),
     failures=st.lists(st.builds(DrafterFailure, st.text(max_size=5), st.text(max_size=5)), max_size=2).map(tuple),
 )
 

@@ -14,8 +14,15 @@ from typing import Any
 import pytest
 
 from localspec.engine.backends.llama.json_schema import grammar_of_schema
+from localspec.engine.costs import Costs
+from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import SeededRng
+from localspec.engine.drafter import Drafter
+from localspec.engine.drafters.draft import DraftModel
+from localspec.engine.drafters.grammar import GrammarDrafter
+from localspec.engine.drafters.suffix import SuffixDrafter
 from localspec.engine.events import FinishReason
+from localspec.engine.loop import Request, generate
 from localspec.engine.settings import Sampling
 from tests.real.duo import Duo, Reply
 
@@ -107,6 +114,26 @@ def test_every_reply_fits_its_schema(duo: Duo) -> None:
     right_n, _, accepted_n = replies(duo, REPLIES)
     assert right_n == REPLIES
     assert accepted_n > REPLIES, "hardly a proposal was accepted, so speculation was not tested"
+
+
+@pytest.mark.parametrize("schema", [schema for schema, _ in SCHEMAS])
+def test_a_reply_is_the_same_where_scores_that_nobody_reads_are_left_out(duo: Duo, schema: dict[str, Any]) -> None:
+    """Beside the draft model and what repeats, greedy, and as a plain reply is."""
+    grammar = grammar_of_schema(json.dumps(schema))
+    unscored_n = 0
+    for question in QUESTIONS:
+        prompt = duo.prompt(question)
+        drafters: list[Drafter] = [GrammarDrafter(), SuffixDrafter(), DraftModel(duo.draft)]
+        replies: list[Reply] = []
+        for depth in (0, 7):
+            sampler = duo.sampler(Sampling(temperature=0.0, grammar=grammar), prompt)
+            policy = FixedDepth(depth, Costs({1: 1.0}, scores=0.1))
+            request = Request(prompt, sampler, SeededRng(0), policy, max_tokens=60)
+            replies.append(Reply(list(generate(duo.target, drafters, request, duo.cancel))))
+        plain, drafted = replies
+        duo.difference(prompt, plain.ids, drafted.ids)
+        unscored_n += sum(round_.unscored_n for round_ in drafted.rounds)
+    assert unscored_n > 0 or "pattern" in schema
 
 
 @pytest.mark.parametrize("depth", [0, 3, 7])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 
@@ -13,7 +13,7 @@ from localspec.engine.block_head import Block, BlockModel
 from localspec.engine.costs import Costs
 from localspec.engine.head import HeadInputs
 from localspec.engine.hidden import Rows
-from localspec.engine.model import Likeliest, TunableModel
+from localspec.engine.model import Likeliest, ScoreRows, TunableModel
 from localspec.runtime.calibration import PlainRound, measure_costs
 from localspec.runtime.measuring_progress import MeasuringProgress
 from tests.fake_heads import FakeBlockHead, HiddenTarget
@@ -76,6 +76,33 @@ def test_a_block_has_the_price_of_its_first_proposal_and_of_every_row(clock: Clo
     assert costs.query_s("dflash", 1) == pytest.approx(1.1e-4)
     assert costs.query_s("dflash", 1, 4) == pytest.approx(1.4e-4)
     assert costs.query_s("dflash", 11) == pytest.approx(2.1e-4, rel=0.05)
+
+
+@dataclass(slots=True)
+class Scores(Timed):
+    """A model with a large vocabulary: scores of a row take a part of a token's time."""
+
+    scores: float = 0.0
+
+    def selected_logits(self, context: Sequence[int], last: int, unread: Collection[int]) -> ScoreRows:
+        rows = Timed.selected_logits(self, context, last, unread)
+        self.clock.now_s -= len(unread) * self.scores * stairs(1, 4)
+        return rows
+
+
+@pytest.mark.parametrize(("scores", "found"), [(0.1, 0.1), (0.0, 0.0), (0.005, 0.0)])
+def test_scores_have_a_price_where_leaving_them_out_is_clearly_faster(
+    clock: Clock, scores: float, found: float
+) -> None:
+    target = Scores(letters(40), clock=clock, price_s=stairs, scores=scores)
+    assert measured(target).scores == pytest.approx(found)
+
+
+@pytest.mark.parametrize("remote", [True, False])
+def test_scores_are_never_left_out_where_a_change_of_shape_costs(clock: Clock, remote: bool) -> None:
+    """Over a network, and on CUDA."""
+    target = Scores(letters(40), clock=clock, price_s=stairs, scores=0.1)
+    assert measured(target, remote=remote, recorded=not remote).scores == 0
 
 
 def test_interruptions_change_no_price(clock: Clock) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,10 +43,18 @@ class Batch:
         """Hold nothing."""
         self.used = self.native.n_tokens = 0
 
-    def add(self, tokens: Sequence[int], at: int, last: int, n_vocab: int, sequence: int = _SEQUENCE) -> int:
-        """Add tokens of a sequence from position ``at`` on, with scores wanted for the ``last`` of them.
+    def add(
+        self,
+        tokens: Sequence[int],
+        at: int,
+        last: int,
+        n_vocab: int,
+        sequence: int = _SEQUENCE,
+        unread: Collection[int] = (),
+    ) -> int:
+        """Add tokens of a sequence from position ``at`` on, with scores wanted for the ``last`` of them but ``unread``.
 
-        Returns the place of the first of those.
+        Returns the place of the first whose scores are wanted.
         """
         begin, end = self._take(len(tokens), sequence)
         self._tokens[begin:end] = tokens
@@ -55,8 +63,10 @@ class Batch:
             np.copyto(self._tokens[begin:end], 0, where=self._tokens[begin:end] >= n_vocab)
         self._positions[begin:end] = np.arange(at, at + len(tokens))
         self._wanted[begin:end] = 0
-        self._wanted[end - last : end] = 1
-        return end - last
+        wanted = self._wanted[end - last : end]
+        wanted[:] = 1
+        wanted[list(unread)] = 0
+        return end - last + int(wanted.argmax()) if last else end
 
     def add_rows(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any, Self
@@ -23,7 +23,7 @@ from localspec.engine.backends.llama.saved import Restored, restore_cache, save_
 from localspec.engine.backends.llama.short_context import carry, is_short
 from localspec.engine.cancel import Cancellation
 from localspec.engine.images import has_places
-from localspec.engine.model import Likeliest, Logits, common_prefix
+from localspec.engine.model import Likeliest, Logits, ScoreRows, common_prefix, with_gaps
 
 _FEW = 4
 """So many tokens are read one by one where a change of shape is costly.
@@ -128,6 +128,13 @@ class LlamaModel(LlamaContext):
         self.loaded = self.loaded.free_short()
 
     def logits(self, context: Sequence[int], last: int) -> Logits:
+        return self._scored(context, last, ())
+
+    def selected_logits(self, context: Sequence[int], last: int, unread: Collection[int]) -> ScoreRows:
+        return with_gaps(self._scored(context, last, unread), last, unread)
+
+    def _scored(self, context: Sequence[int], last: int, unread: Collection[int]) -> Logits:
+        """The rows of the last positions but ``unread``."""
         self._check(context, last)
         self._choose_context(context, last)
         if not last:
@@ -137,11 +144,11 @@ class LlamaModel(LlamaContext):
         if last and self._ranking:
             self._ranking.detach()
         if known_n < len(context):
-            self._evaluate(context, known_n, last)
+            self._evaluate(context, known_n, last, unread)
         if not last:
             self._c.llama_synchronize(self._context)
             return np.empty((0, self._n_scores), dtype=np.float32)
-        return self._rows(last)
+        return self._rows(last - len(unread))
 
     def likeliest(self, context: Sequence[int]) -> Likeliest | None:
         self._check(context, 1)
@@ -261,7 +268,7 @@ class LlamaModel(LlamaContext):
     def _part(self, place: int) -> ImagePart | None:
         return self._projector.part(place) if self._projector else None
 
-    def _evaluate(self, context: Sequence[int], known_n: int, last: int) -> None:
+    def _evaluate(self, context: Sequence[int], known_n: int, last: int, unread: Collection[int] = ()) -> None:
         """Evaluate what is not held; the final batch contains all of the ``last`` positions.
 
         The first ``known_n`` tokens were evaluated before, but the memory may have to go back further.
@@ -272,17 +279,17 @@ class LlamaModel(LlamaContext):
         start = len(memory.held)
         if known_n - start > memory.fold_n:
             self._decode_all(context[:known_n], 0)
-        self._decode_all(context, last)
+        self._decode_all(context, last, unread)
         memory.after(len(context) - start, last, rewound=rewound)
 
-    def _decode_all(self, context: Sequence[int], last: int) -> None:
+    def _decode_all(self, context: Sequence[int], last: int, unread: Collection[int] = ()) -> None:
         singly = last == 1 and len(context) - len(self._memory.held) <= self.singly_n
         most = 1 if singly else max(last, self._memory.batch_n(self._batch.capacity))
         while (missing_n := len(context) - (at := len(self._memory.held))) > 0:
             if self._projector and (text_n := self._text_n(context, at)) < missing_n:
                 self._decode(context[at : at + min(most, text_n)], 0) if text_n else self._decode_image(context[at])
             elif missing_n <= most:
-                self._decode(context[at:], last)
+                self._decode(context[at:], last, unread)
             else:
                 # Scores belong to the shape, also those that nobody reads.
                 self._decode(context[at : at + min(most, missing_n - last)], last if singly else 0)
@@ -312,13 +319,13 @@ class LlamaModel(LlamaContext):
             raise
         memory.added_image(list(part.places), part.positions_n)
 
-    def _decode(self, tokens: Sequence[int], last: int) -> None:
+    def _decode(self, tokens: Sequence[int], last: int, unread: Collection[int] = ()) -> None:
         self._memory.before(len(tokens), last)
         at = len(self._memory.held)
         padding_n = self._padding_n(len(tokens), at)
         position = self._memory.position(at)
         self._batch.clear()
-        self._first_scored = self._batch.add(tokens, position, last, self.vocab.n_vocab)
+        self._first_scored = self._batch.add(tokens, position, last, self.vocab.n_vocab, unread=unread)
         if padding_n:
             self._batch.add([0] * padding_n, position + len(tokens), 0, self.vocab.n_vocab)
         code = self._c.llama_decode(self._context, self._batch.native)
@@ -336,11 +343,11 @@ class LlamaModel(LlamaContext):
         size = self._size(n) if self._size else n
         return size - n if size <= min(self._batch.capacity, self.n_ctx - at) else 0
 
-    def _rows(self, last: int) -> Logits:
-        """The scores of the last positions."""
-        rows = self._scores(self._first_scored, last)
+    def _rows(self, n: int) -> Logits:
+        """The ``n`` rows of scores of the last evaluation."""
+        rows = self._scores(self._first_scored, n)
         # A maximum is not a number if anything in the row is not; single scores may well be minus infinity.
-        best = rows[0][rows[0].argmax()] if last == 1 else rows.max(axis=1).sum()
+        best = rows[0][rows[0].argmax()] if n == 1 else rows.max(axis=1).sum()
         if not isfinite(best):
             raise self._not_numbers()
         return rows[:, : self._n_scores]

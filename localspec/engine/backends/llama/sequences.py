@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.batching import ContinuousBatch, SequenceModel, TextQuestion
 from localspec.engine.cancel import Cancellation
-from localspec.engine.model import Logits, common_prefix
+from localspec.engine.model import ScoreRows, common_prefix, with_gaps
 
 _NO_SLOT = 1
 _WORTH_SHARING_N = 16
@@ -79,16 +79,17 @@ class LlamaSequences(LlamaContext):
             )
         return self._hidden[sequence].keep(layers)
 
-    def answer(self, questions: Sequence[TextQuestion]) -> Sequence[Logits]:
+    def answer(self, questions: Sequence[TextQuestion]) -> Sequence[ScoreRows]:
         self._batch.clear()
-        rows, evaluated = [], []
+        first_scored, evaluated = [], []
         for question in questions:
             known_n = question.known_n(self)
             self._keep(question.sequence, known_n)
             tokens = question.context[known_n:]
             evaluated.append((known_n, len(tokens), self._batch.used))
-            first = self._batch.add(tokens, known_n, question.last, self.vocab.n_vocab, question.sequence)
-            rows.append((first, question.last))
+            first_scored.append(
+                self._batch.add(tokens, known_n, question.last, self.vocab.n_vocab, question.sequence, question.unread)
+            )
         padded = self._pad(questions[-1])
         if self._batch.used:
             self._decode([question.sequence for question in questions])
@@ -99,7 +100,7 @@ class LlamaSequences(LlamaContext):
             self._held[question.sequence] = list(question.context)
             if n and (hidden := self._hidden.get(question.sequence)):
                 hidden.take(position, n, place)
-        return [self._rows(first, last) for first, last in rows]
+        return [self._rows(first, question) for first, question in zip(first_scored, questions, strict=True)]
 
     def borrow(self, sequence: int, context: Sequence[int]) -> None:
         """Let a sequence hold what another holds of ``context``, if that is clearly more than it holds itself."""
@@ -152,10 +153,11 @@ class LlamaSequences(LlamaContext):
                 raise self._failure(code)
             self.forget(idle)
 
-    def _rows(self, first: int, last: int) -> Logits:
+    def _rows(self, first: int, question: TextQuestion) -> ScoreRows:
+        last, unread = question.last, question.unread
         if not last:
             return np.empty((0, self._n_scores), dtype=np.float32)
-        return self._scores(first, last)[:, : self._n_scores]
+        return with_gaps(self._scores(first, last - len(unread))[:, : self._n_scores], last, unread)
 
 
 class LlamaSequence(SequenceModel):
@@ -172,10 +174,13 @@ class LlamaSequence(SequenceModel):
         self.size_bytes, self.flash_attn = pool.size_bytes, pool.flash_attn
         self.cache_type_k, self.cache_type_v = pool.cache_type_k, pool.cache_type_v
 
-    def logits(self, context: Sequence[int], last: int) -> Logits:
-        """As ``Model.logits``. What is not a number spoils what comes after it, but only in this sequence."""
-        rows = super().logits(context, last)
-        if last and not np.isfinite(rows.max(axis=1).sum()):
+    def selected_logits(self, context: Sequence[int], last: int, unread: Collection[int]) -> ScoreRows:
+        """As ``SelectiveModel.selected_logits``.
+
+        What is not a number spoils what comes after it, but only in this sequence.
+        """
+        rows = super().selected_logits(context, last, unread)
+        if not all(np.isfinite(row.max()) for row in rows if len(row)):
             self._pool.forget(self._sequence)
             raise not_numbers()
         return rows
