@@ -340,6 +340,19 @@ def test_what_a_message_says_is_marked_in_what_a_template_writes(source: str, ow
     assert shown.replace("\0", "_") == own
 
 
+TWINS = (
+    "{% set ns = namespace(x=dict(), y=dict()) %}{% for i in range(18) %}{% set ns.x = dict(a=ns.x, b=ns.x) %}"
+    "{% set ns.y = dict(a=ns.y, b=ns.y) %}{% endfor %}"
+)
+"""Makes two objects that are equal, each of hundreds of thousands of parts that hardly take any room."""
+NESTED = (
+    "{% set ns = namespace(x=0) %}{% for i in range(18) %}{% set n = namespace() %}"
+    "{% set n.a = ns.x %}{% set n.b = ns.x %}{% set ns.x = n %}{% endfor %}"
+)
+"""The same with a namespace, which nothing is called for."""
+PAIRS = "{% set ns = namespace(x=('x', 'x')) %}{% for i in range(18) %}{% set both = dict(a=ns.x, b=ns.x).values() %}"
+PAIRS += "{% set ns.x = dict(dict(a=both | list).values() | list).items() | first %}{% endfor %}"
+"""The same with a tuple, whose hash takes as long as all of its parts."""
 ENDLESS = {
     "loops": "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
     "loops that write": "{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}",
@@ -391,6 +404,22 @@ ENDLESS = {
     "{% set n = namespace(a=ns.x, b=ns.x) %}{% set ns.x = n %}{% endfor %}{{ ns }}",
     "a namespace in itself": "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}",
     "slices": "{% set x = 'x' * 99999 %}{% for i in range(9999) %}{% if x[1:] %}{% endif %}{% endfor %}",
+    "objects compared by a loop": TWINS + "{% for i in [0, 1] %}{{ loop.changed(ns.x if i else ns.y) }}{% endfor %}",
+    "objects compared by a tuple": TWINS + "{{ (dict(z=ns.x).items() | first).index(ns.y) }}",
+    "objects compared by a view": TWINS + "{{ dict(z=ns.x).items().isdisjoint(dict(z=ns.y).items()) }}",
+    "hash of a tuple": PAIRS + "{{ {}.get(ns.x) }}",
+    "namespaces in a refusal": NESTED + "{{ raise_exception(ns.x) }}",
+    "namespaces in an error": NESTED + "{{ ({}[ns.x]).y }}",
+    "namespaces in an error of a filter": NESTED + "{{ ([{}] | map(attribute=ns.x) | first).y }}",
+    "namespaces in an error of a list": NESTED + "{{ [1].index(ns.x) }}",
+    "namespaces in an error of the sandbox": NESTED + "{% set n = ns.x %}{% set n.alters_data = 1 %}{{ n() }}",
+    "search from the end": "{{ ('a' * 99999).rfind('ab' ~ 'a' * 49999) }}",
+    "search from the end by names": "{{ ('a' * 99999).rsplit(maxsplit=1, sep='ab' ~ 'a' * 49999) }}",
+    "strip": "{{ ('a' * 99999).strip('b' * 99999 ~ 'a') }}",
+    "trim": "{{ ('a' * 99999) | trim('b' * 99999 ~ 'a') }}",
+    "a number out of a text": "{{ ('f' * 99999) | int(0, 16) is divisibleby(7) }}",
+    "a number in steps": "{% set ns = namespace(x=1) %}{% for i in range(9999) %}"
+    "{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x // 7 > 1 }}",
     "sum of lists": "{{ (range(99999) | batch(1) | sum(start=[])) | length }}",
 }
 
@@ -403,8 +432,9 @@ def test_the_work_of_a_template_has_an_end(source: str) -> None:
 
 
 def test_what_is_not_bounded_is_not_there() -> None:
-    methods = ("{{ 'x'.encode() }}", "{{ 'x'.translate({120: 'y'}) }}", "{{ (1).to_bytes(9, 'big') }}")
-    for source in ("{{ lipsum(n=100000) }}", "{{ 'x' | pprint }}", *methods):
+    of_texts = ("{{ 'x'.encode() }}", "{{ 'x'.translate({120: 'y'}) }}")
+    of_numbers = ("{{ (1).to_bytes(9, 'big') }}", "{{ (1).from_bytes([9], 'big') }}")
+    for source in ("{{ lipsum(n=100000) }}", "{{ 'x' | pprint }}", *of_texts, *of_numbers):
         with pytest.raises(InputError, match=r"fails on|cannot be read"):
             render(source)
 

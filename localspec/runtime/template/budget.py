@@ -110,5 +110,14 @@ def check_product(operator: str, left: Any, right: Any) -> None:
     """Raises TooMuchWork before whole numbers become too large to count with."""
     if isinstance(left, int) and isinstance(right, int):
         bits = left.bit_length() * max(right, 0) if operator == "**" else left.bit_length() + right.bit_length()
-        if bits > _LARGEST_BITS:
-            raise TooMuchWork("its numbers grow too large")
+        _check_bits(bits)
+
+
+def check_whole(number: int) -> None:
+    """Raises TooMuchWork for a whole number too large to divide by."""
+    _check_bits(number.bit_length())
+
+
+def _check_bits(bits: int) -> None:
+    if bits > _LARGEST_BITS:
+        raise TooMuchWork("its numbers grow too large")

@@ -19,24 +19,27 @@ from jinja2.exceptions import SecurityError
 from jinja2.ext import Extension, loopcontrols
 from jinja2.filters import do_format, do_indent, make_attrgetter
 from jinja2.nodes import EvalContext
-from jinja2.runtime import Context, LoopContext
+from jinja2.runtime import Context, LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedFormatter
 from markupsafe import Markup
 
-from localspec.runtime.template.budget import WIDEST, Budget, TooMuchWork, check_number, check_product
+from localspec.runtime.template.budget import WIDEST, Budget, TooMuchWork, check_number, check_product, check_whole
 from localspec.runtime.template.marked_text import MarkedText, derived, marked
 
 _BARRED = ("filesizeformat", "forceescape", "pprint", "random", "striptags", "urlize", "wordwrap", "xmlattr")
 """Filters for web pages, which no chat template uses and whose work is hard to bound."""
 _SHALLOW = {"attr", "count", "d", "default", "first", "items", "last", "length", "list", "map", "reverse", "safe"}
 _SHALLOW |= {"reject", "rejectattr", "select", "selectattr"}
-"""Filters that do not look into the parts of what they are given."""
+"""Filters that do not look into the parts of what they are applied to."""
 _BY_CHARACTER = ("batch", "groupby", "list", "slice", "sort", "unique")
 """Filters that make a list of the characters of a text."""
 _GROWING = ("append", "pop")
 """Methods by which a template may change a list that it made."""
-_BARRED_METHODS = ("encode", "to_bytes", "translate")
+_BARRED_METHODS = ("encode", "from_bytes", "to_bytes", "translate")
 """Methods of texts and numbers that no chat template uses and whose work is hard to bound."""
+_BY_PAIR = ("lstrip", "rfind", "rindex", "rpartition", "rsplit", "rstrip", "strip")
+"""Methods of texts whose work may grow with the product of two lengths."""
+_PAIRS_PER_STEP = 4096
 _COMPARING = {"eq", "equalto", "ge", "greaterthan", "gt", "in", "le", "lessthan", "lt", "ne"}
 _CALL = 4
 """Steps that a call takes, or a filter."""
@@ -60,7 +63,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         self._constants: dict[str, MarkedText] = {}
         filters: dict[str, Callable[..., Any]] = {name: self.filters[name] for name in {*self.filters} - {*_BARRED}}
         filters |= {"tojson": self._to_json, "join": self._join, "safe": lambda value: value}
-        filters |= {"format": self._format, "indent": self._indent, "replace": self._replace}
+        filters |= {"format": self._format, "indent": self._indent, "replace": self._replace, "trim": self._trim}
         self.filters = {name: self._paid_filter(name, function) for name, function in filters.items()}
         self.tests = {name: self._paid_test(name, self.tests[name]) for name in self.tests}
         del self.globals["lipsum"]
@@ -107,9 +110,12 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         if isinstance(function, LoopContext):
             args = tuple(map(self.counted, args))
         text = getattr(function, "__self__", None)
-        if isinstance(text, list) and any(isinstance(value, list | tuple | dict) for value in args):
-            raise SecurityError("a list is put into a list")  # it might hold itself
+        if isinstance(text, list | tuple) and any(isinstance(value, list | tuple | dict) for value in args):
+            raise SecurityError("a list is put into a list, or looked for in one")  # it might hold itself
         if not isinstance(text, str):
+            if not isinstance(function, Macro | LoopContext):  # which pay for what they do with it
+                for value in (function, *args, *kwargs.values()):
+                    self.paid(value)  # it may be compared, or written into an error
             return super().call(__context, function, *args, **kwargs)
         name = function.__name__
         if name == "join" and len(args) == 1:
@@ -117,6 +123,9 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         given = (text, *args, *kwargs.values())
         self._check_text_method(name, given)
         return self._result(super().call(__context, function, *args, **kwargs), given)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        return super().getitem(obj, self.paid(argument))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         self.budget.spend()
@@ -155,9 +164,8 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
                 for value in (*args, *kwargs.values())
                 if not isinstance(value, Context | EvalContext | Environment)
             ]
-            if name not in _SHALLOW:
-                for value in given:
-                    self.budget.spend_whole(value)
+            for value in given[1:] if name in _SHALLOW else given:
+                self.budget.spend_whole(value)
             for value in given[1:]:
                 check_number(value)
             if name in _BY_CHARACTER and isinstance(given[0], str):
@@ -216,6 +224,11 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         self._check_replaced(text, old, new)
         return text.replace(old, new, -1 if count is None else count)
 
+    def _trim(self, value: Any, chars: Any = None) -> MarkedText:
+        text = self.text(value)
+        self._check_text_method("strip", (text, chars))
+        return text.strip(chars)
+
     def _joined(self, separator: str, parts: Iterable[Any]) -> MarkedText:
         texts = []
         length = 0
@@ -232,9 +245,11 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
     # Limits
 
     def _check_text_method(self, name: str, given: Sequence[Any]) -> None:
-        """Raises TooMuchWork before a method of a text makes one, or a list, too large for memory."""
+        """Raises TooMuchWork before a method of a text takes too long, or makes something too large for memory."""
         for value in given[1:]:
             check_number(value)
+            if name in _BY_PAIR and isinstance(value, str):
+                self.budget.spend(len(given[0]) * len(value) // _PAIRS_PER_STEP)
         match name, *given:
             case "replace", str(text), str(old), str(new), *_:
                 self._check_replaced(text, old, new)
@@ -278,6 +293,8 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
                 return derived(result, sources)
         elif isinstance(result, list | tuple):
             self.budget.spend(len(result))
+        elif isinstance(result, int):
+            check_whole(result)
         return result
 
 
