@@ -14,6 +14,7 @@ import click
 from localspec.base.amounts import number_of
 from localspec.base.terminal_stream import is_utf8
 from localspec.cli.history_store import open_history, to_new_file
+from localspec.cli.options import param_of
 from localspec.cli.values import PathParam, ValueParam
 from localspec.config.kinds import Number
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Write the draft's refused proposals as JSONL.")
 @click.argument("beginnings", metavar="[ID]...", nargs=-1)
 @click.option("--drafter", metavar="NAME", help="Write only what this drafter proposed, as draft or suffix.")
-@click.option("--pair", "pair_id", metavar="ID", help="Write only replies of this pair.")
+@click.option("--pair", "pair_id", type=param_of("pair"), help="Write only replies of this pair.")
 @click.option(
     "--context",
     "context_chars",

@@ -62,6 +62,9 @@ def file(
         raise UsageError("There is nothing to change.", "Give --folder, --tag or --untag.")
     if folder is not None and not folder_name(folder):
         raise UsageError("--folder is empty.", f"--folder {NONE} takes them out of theirs.")
+    for option, words in (("--tag", tags), ("--untag", untags)):
+        if not all(tag_names([word]) for word in words):
+            raise UsageError(f"{option} is empty.", "A tag is a word, as in --tag physics.")
 
     def filed(heading: Heading) -> Heading:
         own = (set(heading.tags) - set(tag_names(untags))) | set(tag_names(tags))

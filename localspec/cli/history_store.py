@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -44,7 +45,8 @@ def to_new_file(command: Command) -> Command:
         *("--output", "-o"),
         type=PathParam(),
         metavar="FILE",
-        help="Write to FILE, a new file that only you can read.",
+        callback=lambda _, __, file: None if file == Path("-") else file,
+        help="Write to FILE, a new file that only you can read; - is standard output.",
     )
     return option(command)
 

@@ -11,7 +11,7 @@ import click
 from localspec.base.errors import UsageError
 from localspec.cli.history_store import open_history
 from localspec.cli.values import ValueParam
-from localspec.config.kinds import Number
+from localspec.config.kinds import Number, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 BY = ("pair", "drafter", "temperature", "context", "day", "subject")
 _SPANS = {"h": "hours", "d": "days", "w": "weeks"}
 _POSITIVE = Number(0, above=True)
+_NAME = Text("the id of a pair", r".*\S.*", "ID")
+"""Not of the form of an id: "own files" is one of the groups."""
 
 
 class Moment(click.ParamType[datetime]):
@@ -47,7 +49,7 @@ class Moment(click.ParamType[datetime]):
 
 
 @click.command(short_help="Show how well speculation works, over all replies of the chat.")
-@click.option("--pair", "pair_id", metavar="ID", help="Count only replies of this pair.")
+@click.option("--pair", "pair_id", type=ValueParam(_NAME), help="Count only replies of this pair.")
 @click.option("--since", type=Moment(), help="Count only replies since then: a date, or 12h, 7d, 4w ago.")
 @click.option("--by", type=click.Choice(BY), help="Compare groups of replies by this.")
 @click.option("--watch", is_flag=True, help="List when a pair became worse, why it may have, and missed objectives.")

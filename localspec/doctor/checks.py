@@ -30,6 +30,7 @@ from localspec.store.opening import examine
 from localspec.store.store import BUSY_S
 
 _LITTLE_BYTES = 5_000_000_000
+_HARDLY_ANY_BYTES = 50_000_000
 _TIMEOUT_S = 3.0
 _LATER = "Everything on this machine works without it; pairs cannot be downloaded."
 SWITCH = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -38,7 +39,7 @@ SWITCH = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 def check_folders() -> list[Finding]:
     paths = user_paths()
     named = (("config", paths.config), ("data", paths.data), ("logs", paths.logs), ("cache of the Hub", hub_cache()))
-    return [_folder(name, path) for name, path in named]
+    return [*(_folder(name, path) for name, path in named), *_full(paths.data)]
 
 
 def check_settings() -> list[Finding]:
@@ -83,6 +84,15 @@ def _folder(name: str, path: Path) -> Finding:
             "folders", PROBLEM, f"{name}: {path} cannot be written.", f"Correct its permissions, or set {variable}."
         )
     return Finding("folders", OK, f"{name}: {path}" + ("" if place == path else " (made when it is needed)"))
+
+
+def _full(data: Path) -> list[Finding]:
+    """The finding on the disk of conversations if it is nearly full; none otherwise."""
+    free = free_bytes(data)
+    if free is None or free >= _HARDLY_ANY_BYTES:
+        return []
+    text = f"data: {size(free)} are free on its disk; a conversation that finds no room is lost."
+    return [Finding("folders", NOTE, text, "Free some room.")]
 
 
 def _room(cache: Path) -> Finding | None:

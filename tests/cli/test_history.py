@@ -146,6 +146,7 @@ def test_what_is_exported_is_the_same_in_a_file(
     assert file.read_text(encoding="utf-8") == out
     assert "日本語" in out
     assert localspec(*arguments, "-o", file).code == 2
+    assert localspec(*arguments, "-o", "-").out == localspec(*arguments).out
     assert localspec(*arguments, "-o", tmp_path / "no" / "out").code == 13
     assert file.read_text(encoding="utf-8") == out
 
@@ -306,6 +307,9 @@ def test_several_are_filed_and_archived_at_once(localspec: Localspec, ids: tuple
     assert (twice.code, "Give IDs or --matching FILTER, not both." in twice.err) == (2, True)
     assert localspec("history", "pin", "--matching", "tag:nothing").code == 4
     assert localspec("history", "file", ids[0]).code == 2
+    for option in ("--tag", "--untag", "--folder"):
+        refused = localspec("history", "file", ids[0], option, "")
+        assert (refused.code, f"{option} is empty" in refused.err) == (2, True)
     localspec("history", "rm", "--yes", "--matching", "is:any")
     assert listed() == []
 

@@ -61,6 +61,9 @@ def test_every_view_fits_eighty_columns(localspec: Localspec, replies: int, by: 
 def test_replies_are_chosen(localspec: Localspec, replies: int) -> None:
     """By pair and by time; nothing left says so."""
     assert localspec("stats", "--pair", "other").out.startswith("12 replies of other")
+    assert localspec("stats", "--pair", "own files").out.startswith("No replies match")
+    for command in (("stats",), ("history", "disagreements")):
+        assert localspec(*command, "--pair", "").code == 2, "as a shell variable that is not set gives it"
     assert localspec("stats", "--since", "2026-11-02", "--pair", "a-pair").out.split()[0] < str(replies)
     for narrowing in (("--pair", "none"), ("--since", "2096-01-01")):
         assert "Without --pair and --since" in localspec("stats", *narrowing).out
@@ -137,7 +140,7 @@ def test_disagreements_are_exported(localspec: Localspec, replies: int, tmp_path
     """A JSON object a line, in a file that only its owner reads and that was not there."""
     everything = localspec("history", "disagreements")
     records = [json.loads(line) for line in everything.out.splitlines()]
-    assert f"{len(records)} disagreements." in everything.err
+    assert f"{len(records):,} disagreements." in everything.err
     assert {record["pair"] for record in records} == {"a-pair", "other"}
     file = tmp_path / "out.jsonl"
     done = localspec("history", "disagreements", "--pair", "other", "-o", file)

@@ -17,7 +17,7 @@ import pytest
 
 from localspec.base.machine import MachineMemory
 from localspec.base.paths import user_paths
-from localspec.doctor import examination
+from localspec.doctor import checks, examination
 from localspec.doctor.checks import (
     check_cache,
     check_folders,
@@ -113,6 +113,12 @@ def test_a_certificate_that_is_not_trusted_is_told_with_what_to_do(tmp_path: Pat
 def test_folders_that_are_not_there_yet_are_none_the_worse() -> None:
     assert [finding.level for finding in check_folders()] == [OK] * 4
     assert not user_paths().config.exists(), "looking makes nothing"
+
+
+def test_a_disk_that_is_nearly_full_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "free_bytes", lambda folder: 1_000_000)
+    *_, finding = check_folders()
+    assert (finding.level, finding.text.partition(";")[0]) == (NOTE, "data: 1.00 MB are free on its disk")
 
 
 def test_a_folder_that_is_a_file_is_a_problem() -> None:
