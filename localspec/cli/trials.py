@@ -187,7 +187,7 @@ def rollback(beginning: str) -> None:
     if trial.end is None:
         _end(beginning, Outcome.ROLLED_BACK, "A person decided so; the incumbent stays.")
     else:
-        print(paragraph(take_back(book, trial, lambda: datetime.now(UTC))))
+        print(paragraph(take_back(book, trial)))
 
 
 def _end(beginning: str, outcome: Any, why: str) -> None:
@@ -198,7 +198,7 @@ def _end(beginning: str, outcome: Any, why: str) -> None:
 
     book = TrialBook()
     trial = book.find(beginning)
-    sentences = end(book, trial, outcome, why, _compared(trial), lambda: datetime.now(UTC), by="person")
+    sentences = end(book, trial, outcome, why, _compared(trial), by="person")
     if not sentences:
         raise UsageError(
             f"The trial {trial.id} has ended: {book.find(trial.id).end.outcome}.",  # type: ignore[union-attr]

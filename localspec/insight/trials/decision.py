@@ -12,7 +12,7 @@ from localspec.insight.trials.promotion import promote, undo
 from localspec.insight.trials.trial import Outcome, Trial, TrialEnd, in_words
 from localspec.runtime.figures import speed
 from localspec.store import Arm
-from localspec.store.timestamps import Clock, local_time
+from localspec.store.timestamps import Clock, local_time, now
 
 
 def reason(trial: Trial, comparison: TrialComparison, verdict: TrialVerdict) -> str:
@@ -39,7 +39,7 @@ def _speeds(comparison: TrialComparison) -> str:
     return f"On like replies it is {abs(gain - 1) * 100:.0f} % {'faster' if gain > 1 else 'slower'}; {medians}"
 
 
-def decide(book: TrialBook, trial: Trial, comparison: TrialComparison, clock: Clock) -> str:
+def decide(book: TrialBook, trial: Trial, comparison: TrialComparison, clock: Clock = now) -> str:
     """End the trial if the evidence supports it; returns the sentences for the user, empty if it goes on.
 
     Raises StoreError if the end cannot be stored, and what writing settings raises; the trial then goes on.
@@ -56,8 +56,8 @@ def end(
     trial: Trial,
     outcome: Outcome,
     why: str,
-    comparison: TrialComparison | None,
-    clock: Clock,
+    comparison: TrialComparison,
+    clock: Clock = now,
     *,
     by: str = "test",
 ) -> str:
@@ -65,8 +65,7 @@ def end(
     sentences: list[str] = []
 
     def act(current: Trial) -> TrialEnd:
-        figures = {} if comparison is None else comparison.to_dict()
-        ended = TrialEnd(outcome, clock(), why, by, figures)
+        ended = TrialEnd(outcome, clock(), why, by, comparison.to_dict())
         if outcome is Outcome.PROMOTED:
             promoted = promote(current)
             sentences.extend(promoted.sentences)
@@ -80,19 +79,19 @@ def end(
     return " ".join([f"Trial {trial.id}, {in_words(trial)}: {outcome}.", why, *sentences])
 
 
-def take_back(book: TrialBook, trial: Trial, clock: Clock) -> str:
+def take_back(book: TrialBook, trial: Trial) -> str:
     """Undo a promotion; returns sentences about the restored settings. Raises UsageError if there was none."""
     if trial.end is None or trial.end.outcome is not Outcome.PROMOTED:
         raise UsageError(f"The trial {trial.id} has ended without a promotion.", "There is nothing to undo.")
     sentences = undo(trial.end.written, trial.end.added_pair)
     why = f"{trial.end.why} Promoted {local_time(trial.end.at)}, and taken back."
     undone = replace(
-        trial.end, outcome=Outcome.ROLLED_BACK, at=clock(), why=why, by="person", written=(), added_pair=None
+        trial.end, outcome=Outcome.ROLLED_BACK, at=now(), why=why, by="person", written=(), added_pair=None
     )
     book.amend(replace(trial, end=undone))
     return " ".join([f"Trial {trial.id}, {in_words(trial)}: taken back.", *sentences])
 
 
-def not_loaded(book: TrialBook, trial: Trial, error: LocalSpecError, comparison: TrialComparison, clock: Clock) -> str:
+def not_loaded(book: TrialBook, trial: Trial, error: LocalSpecError, comparison: TrialComparison) -> str:
     """End a trial whose candidate cannot be loaded. Raises as ``decide``."""
-    return end(book, trial, Outcome.ROLLED_BACK, f"It cannot be loaded: {error.message}", comparison, clock)
+    return end(book, trial, Outcome.ROLLED_BACK, f"It cannot be loaded: {error.message}", comparison)

@@ -15,7 +15,6 @@ from localspec.insight.trials.decision import decide, not_loaded, reason
 from localspec.insight.trials.trial import Outcome, Trial, TrialEnd, in_words
 from localspec.runtime.chat_config import ChatConfig
 from localspec.store import Arm, RecordFilter, ReplyMetadata, Store
-from localspec.store.timestamps import Clock, now
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +32,9 @@ class Trials:
     After a reply is stored, the evidence is evaluated, and a decided trial ends, which is reported in ``news``.
     """
 
-    def __init__(self, store: Store, book: TrialBook | None = None, clock: Clock = now) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._book = book or TrialBook()
-        self._clock = clock
+        self._book = TrialBook()
         self._news: list[News] = []
         self._reported: set[str] = set()
         self._known: dict[str, tuple[TrialComparison, int]] = {}
@@ -82,7 +80,7 @@ class Trials:
         if trial is None or not trial.is_candidate(chat_config):
             return None
         self._loaned = None
-        self._report_result(lambda: not_loaded(self._book, trial, error, self._counted(trial), self._clock))
+        self._report_result(lambda: not_loaded(self._book, trial, error, self._counted(trial)))
         return trial.with_arm(chat_config, Arm.INCUMBENT)
 
     def _running(self, chat_config: ChatConfig) -> Trial | None:
@@ -162,7 +160,7 @@ class Trials:
             self._report_once(str(error))
             return
         if trial.end is None:
-            self._report_result(lambda: decide(self._book, trial, comparison, self._clock))
+            self._report_result(lambda: decide(self._book, trial, comparison))
             ended = self._ended(trial.id)
             if ended is not None:
                 self._watched = None
