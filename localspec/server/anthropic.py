@@ -90,10 +90,11 @@ def _schema(fields: Fields) -> Any:
 def _reasoning(fields: Fields, base: str | None) -> str | None:
     """The reasoning that a request asks for, ``base`` if it leaves that to the model.
 
-    An effort says how much the model reasons: it does not switch on what the user's settings have switched off.
+    An effort says how much the model reasons: it does not switch on what the user's settings have switched off. The
+    high one is the default of Anthropic's models, which Claude Code sends unasked: the model's own default counts.
     """
-    config = fields.object("output_config")
-    effort = effort_of(config, "effort", None) if config else None
+    config = fields.object("output_config") or Fields({})
+    effort = effort_of(config, "effort", None) if config.raw("effort") != "high" else None
     match (fields.object("thinking") or Fields({})).raw("type"):
         case "disabled":
             return OFF

@@ -290,22 +290,26 @@ async def test_a_request_switches_reasoning_on_or_off() -> None:
 
 
 @pytest.mark.parametrize(
-    ("thinking", "settings", "reasoning"),
+    ("thinking", "effort", "settings", "reasoning"),
     [
-        (anthropic.omit, None, "low"),
-        ({"type": "adaptive"}, "high", "low"),
-        ({"type": "adaptive"}, "off", "off"),
-        ({"type": "enabled", "budget_tokens": 1024}, "off", "low"),
-        ({"type": "disabled"}, None, "off"),
+        (anthropic.omit, "low", None, "low"),
+        (anthropic.omit, "high", None, None),
+        ({"type": "adaptive"}, "low", "high", "low"),
+        ({"type": "adaptive"}, "high", "medium", "medium"),
+        ({"type": "adaptive"}, "max", None, "high"),
+        ({"type": "adaptive"}, "low", "off", "off"),
+        ({"type": "enabled", "budget_tokens": 1024}, "low", "off", "low"),
+        ({"type": "disabled"}, "low", None, "off"),
     ],
 )
 async def test_an_effort_is_that_of_reasoning_that_is_not_switched_off(
-    thinking: Any, settings: str | None, reasoning: str
+    thinking: Any, effort: Any, settings: str | None, reasoning: str | None
 ) -> None:
+    """The high one is Anthropic's usual, and so the model's own here."""
     config = ChatConfig(LoadOptions(Path("target.gguf")), ReplyOptions(reasoning=settings), pair_id=PAIR)
     async with client_of(said("Yes."), config=config) as (client, service):
         await client.messages.create(
-            model=PAIR, max_tokens=2048, messages=HELLO, thinking=thinking, output_config={"effort": "low"}
+            model=PAIR, max_tokens=2048, messages=HELLO, thinking=thinking, output_config={"effort": effort}
         )
     assert service.asked[0].options.reasoning == reasoning
 
