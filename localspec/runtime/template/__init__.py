@@ -35,8 +35,11 @@ if TYPE_CHECKING:
 
     from localspec.runtime.template.sandbox import TemplateSandbox
 
-LONGEST_SOURCE = 256 * 1024
-"""Characters of a template. The longest of those that come with llama.cpp has 17,000."""
+LONGEST_SOURCE = 128 * 1024
+"""Characters of a template. The longest of those that come with llama.cpp has 17,000.
+
+Compiling takes a time that grows with the square of the conditions in it: some seconds at most for one as long as this.
+"""
 _LONGEST_DATE = 256
 """Characters of a date's format: the C library takes hundreds of times the room."""
 _SHOWN = 300
