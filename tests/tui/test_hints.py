@@ -23,6 +23,7 @@ from localspec.chat.turn import Turn
 from localspec.config import read_config
 from localspec.engine.events import FinishReason
 from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.worker.messages import Failed
 from localspec.store import Store
 from localspec.tui.app import ChatApp
 from localspec.tui.screens.help import HelpScreen
@@ -38,6 +39,7 @@ from tests.tui.settings_support import chat_config
 from tests.tui.stats_support import full_store
 from tests.tui.support import (
     FakeEngine,
+    answer,
     chat,
     hints,
     make_app,
@@ -320,11 +322,11 @@ async def test_the_row_of_keys_has_what_changes_the_chosen_turn(store: Store) ->
         engine.finish(FinishReason.CANCELLED)
         await wait_until(pilot, lambda: session(pilot).free)
         await pilot.press("alt+up")
-        await wait_until(pilot, lambda: "c continue" in hints(pilot) and "← version" in hints(pilot))
+        await wait_until(pilot, lambda: "c continue" in hints(pilot) and "←→ version" in hints(pilot))
         await pilot.press("right")
         await wait_until(pilot, lambda: "This is the last version." in notice_text(pilot))
         await pilot.press("left")
-        await wait_until(pilot, lambda: "continue" not in hints(pilot) and "← version" in hints(pilot))
+        await wait_until(pilot, lambda: "continue" not in hints(pilot) and "←→ version" in hints(pilot))
         await pilot.press("left")
         await wait_until(pilot, lambda: "This is the first version." in notice_text(pilot))
 
@@ -390,6 +392,23 @@ async def test_a_click_on_a_hint_does_what_its_key_does() -> None:
         await wait_until(pilot, lambda: pilot.app.clipboard == "Hello.")
         await click_on(pilot, "Hints", "leave")
         assert transcript_of(pilot).selected is None
+
+
+async def test_a_reply_that_failed_has_nothing_to_copy() -> None:
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, "Hello")
+        await wait_until(pilot, lambda: engine.prompts)
+        engine.inbox.put(Failed(engine.prompts[-1].request_id, 7, "Too long.", "Shorten it."))
+        await wait_until(pilot, lambda: session(pilot).free)
+        await pilot.press("alt+up")
+        assert "ee edit" in hints(pilot)
+        assert "copy" not in hints(pilot)
+        await pilot.press("alt+r")
+        await answer(pilot, engine, 1, "Hello.")
+        await pilot.press("alt+up")
+        assert "yy copy" in hints(pilot)
 
 
 async def test_a_click_on_the_way_to_the_newest_text_goes_there() -> None:

@@ -226,12 +226,16 @@ async def test_sentences_name_the_files_keys() -> None:
 
 @pytest.mark.parametrize(("stop", "key"), [("", "Esc"), ('[keys]\nstop = "f21"\n', "F21")])
 async def test_the_key_that_ends_other_programs_says_which_keys_stop_and_quit(stop: str, key: str) -> None:
-    """In the prompt, which it leaves as it is, and at a turn."""
+    """In the prompt, which it leaves as it is, and at a turn; without a reply under way, which key quits."""
     engine = FakeEngine()
     async with settings_app(engine, stop).run_test(size=(100, 30)) as pilot:
         await ready(pilot, engine)
         await pilot.press("h", "i", "ctrl+c")
-        assert f"{key} stops the reply; Ctrl+Q quits." in notice_text(pilot)
+        assert notice_text(pilot).strip() == "Ctrl+Q quits."
         assert pilot.app.query_one(Prompt).text == "hi"
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: engine.prompts)
+        await pilot.press("ctrl+c")
+        assert f"{key} stops the reply; Ctrl+Q quits." in notice_text(pilot)
         await pilot.press("f6", "ctrl+c")
         assert f"{key} stops the reply; Ctrl+Q quits." in notice_text(pilot)

@@ -65,7 +65,7 @@ def test_a_recommended_pair_that_is_here_is_offered_for_use() -> None:
     later.run()
     assert controller.offer is not None
     assert controller.offer.kind is OfferKind.USE
-    assert controller.welcome() == "F3 switches to Qwen3 8B + 0.6B, recommended for this machine."
+    assert controller.welcome() == "F3 switches to Qwen3 8B + 0.6B, which suits this machine."
 
 
 def opened_with(
@@ -249,7 +249,7 @@ def test_somebody_on_the_tour_is_offered_the_recommended_pair() -> None:
     later.run()
     assert controller.offer is not None
     assert (controller.offer.kind, controller.offer.pair_id) == (OfferKind.FETCH, BEST.id)
-    assert controller.welcome() == "F3 downloads Qwen3 8B + 0.6B, 5.64 GB, recommended for this machine."
+    assert controller.welcome() == "F3 downloads Qwen3 8B + 0.6B, 5.64 GB, which suits this machine."
     assert controller.news() == ""
 
 

@@ -39,6 +39,7 @@ from tests.tui.support import (
     send,
     session,
     shown,
+    transcript_of,
     wait_until,
 )
 
@@ -112,13 +113,27 @@ def loads(engine: FakeEngine) -> list[str]:
     return [request.options.target.stem for request in engine.sent if isinstance(request, Load)]
 
 
+@pytest.mark.parametrize(("size", "with_legend"), [((80, 24), True), ((60, 20), False)])
+async def test_the_whole_first_page_fits_a_low_terminal(
+    app: ChatApp, engine: FakeEngine, size: tuple[int, int], with_legend: bool
+) -> None:
+    """Beside an offer, too; where it is very low, without the legend of the colours, which the help has."""
+    async with app.run_test(size=size) as pilot:
+        await ready(pilot, engine)
+        await wait_until(pilot, lambda: offered(pilot))
+        await pilot.pause()
+        page = transcript_of(pilot)
+        assert page.virtual_size.height <= page.size.height
+        assert chat(pilot).query_one("#legend").display is with_legend
+
+
 async def test_the_offer_comes_after_the_first_screen_and_one_key_accepts_it(
     app: ChatApp, world: FakeWorld, engine: FakeEngine
 ) -> None:
     async with app.run_test() as pilot:
         assert not chat(pilot).query_one("#offer").display
         await ready(pilot, engine)
-        assert offered(pilot) == "F3 downloads Qwen3 8B + 0.6B, 5.64 GB, recommended for this machine."
+        assert offered(pilot) == "F3 downloads Qwen3 8B + 0.6B, 5.64 GB, which suits this machine."
 
         await pilot.press("f3")
         await wait_until(pilot, lambda: "F3 once more downloads 5.64 GB to " in notice_text(pilot))

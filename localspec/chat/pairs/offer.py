@@ -87,7 +87,7 @@ def _of_conversation(spoken: str, library: PairLibrary) -> Offer | None:
 
 def _recommended(best: PairDescription, library: PairLibrary) -> Offer | None:
     if best.available:
-        return Offer(OfferKind.USE, best.title, f"switches to {best.title}, recommended for this machine", best.id)
+        return Offer(OfferKind.USE, best.title, f"switches to {best.title}, which suits this machine", best.id)
     download = library.downloads.get(best.id)
     if download is not None and download.stage is not Stage.PAUSED:
         return None  # it is running, or a notice reports its end
@@ -95,7 +95,7 @@ def _recommended(best: PairDescription, library: PairLibrary) -> Offer | None:
         return Offer(
             OfferKind.FETCH, best.title, f"resumes the download of {best.title}, {arrived(best)} are here", best.id
         )
-    text = f"downloads {best.title}, {size(best.missing_bytes)}, recommended for this machine"
+    text = f"downloads {best.title}, {size(best.missing_bytes)}, which suits this machine"
     return Offer(OfferKind.FETCH, best.title, text, best.id)
 
 

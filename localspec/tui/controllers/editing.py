@@ -11,7 +11,17 @@ from dataclasses import dataclass, replace
 from localspec.base.errors import StoreError
 from localspec.base.visible import visible_line
 from localspec.chat.commands.command import Command
-from localspec.chat.commands.turns import AGAIN, CONTINUE, DELETE, EDIT, REWRITE, UNDO, VERSION_AFTER, VERSION_BEFORE
+from localspec.chat.commands.turns import (
+    AGAIN,
+    CONTINUE,
+    COPY,
+    DELETE,
+    EDIT,
+    REWRITE,
+    UNDO,
+    VERSION_AFTER,
+    VERSION_BEFORE,
+)
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.message import WrittenMessage, taken_apart
 from localspec.chat.turn import Turn
@@ -112,8 +122,8 @@ class EditingController:
         return None if edited is None else leading_n(self._session, edited.turn, of_reply=edited.of_reply)
 
     @property
-    def unchanging(self) -> frozenset[Command]:
-        """Commands that would change nothing about the chosen turn."""
+    def without_effect(self) -> frozenset[Command]:
+        """Commands that would do nothing with the chosen turn."""
         turn = self._turns.chosen
         if turn is None:
             return frozenset()
@@ -122,6 +132,8 @@ class EditingController:
         commands = set() if turn.answer is not None and _goes_on(turn) else {CONTINUE}
         if all(of == 1 for _, of in thread.versions(turn)):
             commands.add(VERSION_BEFORE)
+        if not turn.said:
+            commands.add(COPY)
         return frozenset(commands)
 
     def leave(self) -> bool:

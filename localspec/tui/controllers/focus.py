@@ -173,4 +173,4 @@ class FocusController:
         return any(each.binding.id == WRITE.id and len(each.binding.key) == 1 for each in bindings)
 
     def _show_keys(self, chosen: bool) -> None:
-        self._hints.choose(chosen, self._editing.unchanging if chosen else frozenset())
+        self._hints.choose(chosen, self._editing.without_effect if chosen else frozenset())

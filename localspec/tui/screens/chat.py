@@ -72,6 +72,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
     AUTO_FOCUS = ""
     """Coming back from another screen restores the focus, a chosen turn included."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual declares it so
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-low"), (24, "-tall")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
     ChatScreen.-narrow { layers: default over; }
     ChatScreen.-narrow Sidebar { layer: over; }
@@ -81,7 +82,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
     ChatScreen.-short #counts { display: none; }
     ChatScreen.-short Welcome { padding: 0 2; }
     ChatScreen.-short Welcome.-offering #pair { display: none; }
-    ChatScreen.-short #legend { display: none; }
+    ChatScreen.-short #legend, ChatScreen.-low #legend { display: none; }
     ChatScreen.-tall LiveLine { margin: 1 0; }
     """
 
@@ -358,7 +359,8 @@ class ChatScreen(RowScreen[None], CommandTarget):
         if text := self.get_selected_text():
             self.run_worker(self._copy_text(text))
         else:
-            self.say(self._preferences.keymap.worded("{stop} stops the reply; {quit} quits."))
+            stops = "" if self._session.free else "{stop} stops the reply; "
+            self.say(self._preferences.keymap.worded(f"{stops}{{quit}} quits."))
 
     async def _copy_text(self, text: str) -> None:
         self.say(await self._reading.copy(text, "text"))

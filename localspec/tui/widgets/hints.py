@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.command import Command
 from localspec.chat.commands.keymap import Keymap
-from localspec.chat.commands.turns import AGAIN
+from localspec.chat.commands.turns import AGAIN, VERSION_AFTER, VERSION_BEFORE
 from localspec.chat.commands.watching import STOP
 from localspec.tui.widgets.key_row import Hint, KeyRow, Piece, fitting, length
 
@@ -35,7 +35,7 @@ class Hints(KeyRow):
         self._draw()
 
     def choose(self, chosen: bool, without: frozenset[Command] = frozenset()) -> None:
-        """Show the keys of a turn if one is ``chosen``, but those of commands that would change nothing there."""
+        """Show the keys of a turn if one is ``chosen``, but those of commands without effect there."""
         if (chosen, without) != (self.chosen, self._without):
             self.chosen, self._without = chosen, without
             self._draw()
@@ -57,13 +57,12 @@ class Hints(KeyRow):
 
     def _draw(self) -> None:
         hints = [
-            Hint([(self._keymap.pressed(command) if self.chosen else label, command)], command.title)
+            Hint(self._keys(command), command.title)
             for command in CHAT.commands
             if command.hinted
             and command.in_turn is self.chosen
             and command not in self._without
             and (command is not STOP or self._stoppable)
-            and (label := self._keymap.label(command))
         ]
         if self.chosen:
             again, leave = (
@@ -77,3 +76,9 @@ class Hints(KeyRow):
             self.draw_lines([[*shown, Piece(f"{self._weight:>{width - length(shown)}}")]])
         else:
             self.draw_lines([fitting(hints, width)])
+
+    def _keys(self, command: Command) -> list[tuple[str, Command]]:
+        """The keys of a hint: that of its command, and with that to the version before the one to the next."""
+        name = self._keymap.pressed if self.chosen else self._keymap.label
+        together = (VERSION_BEFORE, VERSION_AFTER) if command is VERSION_BEFORE else (command,)
+        return [(key, each) for each in together if (key := name(each))]
