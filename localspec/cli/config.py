@@ -62,6 +62,7 @@ def show(everything: bool, pair: str | None, as_json: bool) -> None:
     from localspec.runtime.effective import SettingSource, general_settings, set_pair, settings_of_pair
 
     read = read_config()
+    _check_pair(pair, read)
     if pair is None and not everything:
         chosen = general_settings(read)
     else:
@@ -86,6 +87,7 @@ def get(name: str, pair: str | None, as_json: bool) -> None:
     from localspec.runtime.effective import set_pair, settings_of_pair
 
     named, read = find_by_name(name), read_config()
+    _check_pair(pair, read)
     (found,) = (each for each in settings_of_pair(read, pair or set_pair(read)) if each.setting is named)
     if as_json:
         print(json.dumps(found.to_dict(), indent=2))
@@ -197,13 +199,40 @@ def check() -> None:
         print(sentence)
 
 
+def _check_pair(pair: str | None, read: Config) -> None:
+    """Raise NotFoundError for a pair that is neither in the catalogue nor in the file, as that of a pair removed is."""
+    from localspec.models.pairs import load_catalogue
+
+    if pair is not None and pair not in read.pairs:
+        load_catalogue().find(pair)
+
+
 def _problems(config: Config) -> list[Problem]:
-    """The mistakes in settings and keys, in the order of the lines."""
+    """The mistakes in settings, keys and the choice of tools, in the order of the lines."""
     from localspec.chat.commands.keymap import resolve_keymap
     from localspec.runtime.effective import setting_problems
 
-    found = dict.fromkeys([*setting_problems(config), *resolve_keymap(config).problems])
+    found = dict.fromkeys([*setting_problems(config), *resolve_keymap(config).problems, *_unknown_tools(config)])
     return sorted(found, key=lambda problem: problem.line or 0)
+
+
+def _unknown_tools(config: Config) -> Iterator[Problem]:
+    """The tools and MCP servers that are chosen and not there."""
+    tools, servers = (_texts(config, name) for name in ("tools.tool", "tools.mcp"))
+    for name in servers:
+        if name not in config.servers:
+            yield config.problem("tools.mcp", f"tools.mcp: there is no MCP server {name}")
+    if tools:
+        from localspec.chat.tools.own import OWN_TOOLS
+
+        for name in tools:
+            if name not in OWN_TOOLS and name.partition(".")[0] not in config.servers:
+                yield config.problem("tools.tool", f"tools.tool: there is no tool {name}")
+
+
+def _texts(config: Config, name: str) -> tuple[str, ...]:
+    value = config.values.get(name, ())
+    return value if isinstance(value, tuple) else (str(value),)
 
 
 def _count(read: Config) -> str:

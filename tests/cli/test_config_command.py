@@ -37,6 +37,30 @@ def test_every_mistake_is_told_and_the_exit_code_tells(localspec: Localspec) -> 
     assert "4 mistakes" in lines[-1]
 
 
+def test_tools_and_servers_that_are_not_there_are_mistakes(localspec: Localspec) -> None:
+    """One cannot be set, and one in the file is told; those of a server that is there are left to it."""
+    configure(
+        '[mcp.web]\nurl = "http://127.0.0.1:9/mcp"\n[tools]\nmcp = ["web", "gone"]\ntool = ["get_time", "web.x"]\n'
+    )
+    assert localspec("config", "set", "tool", "get_tome").code == 2
+    assert localspec("config", "set", "tool", "gone.x").code == 2
+    assert localspec("config", "set", "mcp", "web").code == 0
+    assert localspec("config", "check").code == 0
+    configure('[tools]\nmcp = ["gone"]\ntool = ["get_time", "get_tome"]\n')
+    done = localspec("config", "check")
+    assert done.code == 9
+    assert "line 2: tools.mcp: there is no MCP server gone." in done.err
+    assert "line 3: tools.tool: there is no tool get_tome." in done.err
+
+
+@pytest.mark.parametrize("command", [("show",), ("get", "depth")])
+def test_a_pair_that_is_nowhere_is_told(localspec: Localspec, command: tuple[str, ...]) -> None:
+    """That of a table that waits is somewhere."""
+    assert localspec("config", *command, "--pair", "bultin").code == 4
+    configure("[pair.removed]\ndepth = 3\n")
+    assert localspec("config", *command, "--pair", "removed").code == 0
+
+
 def test_what_is_set_is_listed(localspec: Localspec) -> None:
     """Or everything there is, with what it does."""
     assert "Nothing is set" in localspec("config", "show").out
