@@ -28,16 +28,21 @@ class Instructions:
     passage: str = ""
 
 
+_TASK = Instructions("Instruct: Find the passages that answer the question\nQuery: ")
+_SEARCHING = Instructions("Represent this sentence for searching relevant passages: ")
 _INSTRUCTIONS = (
     ("nomic", Instructions("search_query: ", "search_document: ")),
+    ("e5 instruct", _TASK),
     ("e5", Instructions("query: ", "passage: ")),
-    ("qwen3", Instructions("Instruct: Find the passages that answer the question\nQuery: ")),
+    ("qwen3", _TASK),
     ("gemma", Instructions("task: search result | query: ", "title: none | text: ")),
     ("m3", Instructions()),
-    ("arctic", Instructions("Represent this sentence for searching relevant passages: ")),
-    ("bge", Instructions("Represent this sentence for searching relevant passages: ")),
+    ("arctic v2", Instructions("query: ")),
+    ("arctic", _SEARCHING),
+    ("bge", _SEARCHING),
+    ("mxbai", _SEARCHING),
 )
-"""The instructions by a word of the model's name or architecture, as the makers' pages say; others get the text."""
+"""The instructions by words of the model's name or architecture, as the makers' pages say; others get the text."""
 
 
 def is_embedder(header: GgufHeader) -> bool:
@@ -60,7 +65,7 @@ def wordless(header: GgufHeader) -> str:
 def instructions(header: GgufHeader) -> Instructions:
     """The instructions that the model was trained with."""
     words = set(re.findall(r"[a-z]+\d*", f"{header.architecture} {header.name or ''} {header.source}".lower()))
-    return next((found for word, found in _INSTRUCTIONS if word in words), Instructions())
+    return next((found for needed, found in _INSTRUCTIONS if words.issuperset(needed.split())), Instructions())
 
 
 def _pooling(header: GgufHeader) -> int | None:

@@ -212,7 +212,22 @@ def test_a_state_that_cannot_be_taken_back_is_a_warning() -> None:
             assert [warning.split(" has a")[0] for warning in told] == ([f"The {who}"] if whose else [])
 
 
-def test_an_embedding_model_is_given_its_own_makers_instructions() -> None:
-    """BGE M3 was trained without, unlike the other models of that name."""
-    assert instructions(header("bge-m3-Q8_0.gguf")) == Instructions()
-    assert instructions(header("bge-large-en-v1.5-q4_k_m.gguf")).question
+@pytest.mark.parametrize(
+    ("name", "question", "passage"),
+    [
+        ("bge-m3-Q8_0.gguf", "", ""),
+        ("bge-large-en-v1.5-q4_k_m.gguf", "Represent this sentence for searching relevant passages: ", ""),
+        ("mxbai-embed-large-v1-f16.gguf", "Represent this sentence for searching relevant passages: ", ""),
+        ("snowflake-arctic-embed-m-v1.5.gguf", "Represent this sentence for searching relevant passages: ", ""),
+        ("snowflake-arctic-embed-l-v2.0-f16.gguf", "query: ", ""),
+        ("multilingual-e5-small.gguf", "query: ", "passage: "),
+        (
+            "multilingual-e5-large-instruct-q8_0.gguf",
+            "Instruct: Find the passages that answer the question\nQuery: ",
+            "",
+        ),
+    ],
+)
+def test_an_embedding_model_is_given_its_own_makers_instructions(name: str, question: str, passage: str) -> None:
+    """BGE M3 was trained without, and the second Arctic and E5 with instructions with others than the first."""
+    assert instructions(header(name)) == Instructions(question, passage)
