@@ -17,6 +17,7 @@ from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, PromptProgress, Round, Started, ToolCall
 from localspec.runtime.messages import OFF, Message, ReplyOptions, Role, Tool
 from localspec.runtime.worker.messages import Render, Rendered
+from localspec.server.documents import document_from_base64
 from localspec.server.failures import anthropic_error
 from localspec.server.fields import Fields
 from localspec.server.images import image_from_base64, image_from_url
@@ -185,7 +186,7 @@ async def _block_text(block: Fields, role: Role) -> str:
     if kind == "text":
         return block.text("text")
     if kind in ("document", "search_result") and role in (Role.USER, Role.TOOL):
-        return _document_text(block)
+        return await _document_text(block)
     source = block.object("source") if kind == "image" and role is Role.USER else None
     if source is None:
         return block.refuse("type", "a kind of block that is understood here")
@@ -197,14 +198,18 @@ async def _block_text(block: Fields, role: Role) -> str:
     return source.refuse("type", "a kind of source that is understood here")
 
 
-def _document_text(block: Fields) -> str:
+async def _document_text(block: Fields) -> str:
     """The title, the context or the address, and the text of a document or of what a search has found."""
     if block.raw("type") == "search_result":
         about, parts = ("title", "source"), _blocks(block, "content")
     else:
         source = block.object("source") or block.refuse("source", "an object")
-        if (form := source.text("type")) not in ("text", "content"):
-            source.refuse("type", "text or content")
+        form = source.text("type")
+        if form == "base64":
+            read = await document_from_base64(source.text("data"), block.text("title", ""), source.at("data"))
+            return _paragraphs([*filter(None, [block.text("context", "")]), read])
+        if form not in ("text", "content"):
+            source.refuse("type", "text, content or base64")
         about, parts = ("title", "context"), _blocks(source, "data" if form == "text" else "content")
     texts = [*(block.text(name, "") for name in about), *(part.text("text") for part in parts)]
     return _paragraphs([text for text in texts if text])

@@ -32,11 +32,15 @@ async def image_from_base64(data: str, param: str) -> str:
 
     ``param`` is the field that errors name. Raises InputError.
     """
+    return await asyncio.to_thread(_kept, bytes_of_base64(data, "image", param))
+
+
+def bytes_of_base64(data: str, what: str, param: str) -> bytes:
+    """The bytes of an image or a document, which may be written on several lines. Raises InvalidFieldError."""
     try:
-        content = base64.b64decode(data, validate=True)
+        return base64.b64decode("".join(data.split()), validate=True)
     except (binascii.Error, ValueError):
-        raise InvalidFieldError(f"The image in {param} is no base64.", "Encode its bytes.", param=param) from None
-    return await asyncio.to_thread(_kept, content)
+        raise InvalidFieldError(f"The {what} in {param} is no base64.", "Encode its bytes.", param=param) from None
 
 
 def forget_old_images() -> None:

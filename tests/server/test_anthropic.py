@@ -364,7 +364,7 @@ async def test_an_error_in_a_stream_is_an_event() -> None:
         ({"messages": HELLO, "max_tokens": 0}, "max_tokens"),
         ({"messages": HELLO, "tools": [{"name": "a"}]}, "tools[0].input_schema"),
         (
-            {"messages": [{"role": "user", "content": [{"type": "document", "source": {"type": "base64"}}]}]},
+            {"messages": [{"role": "user", "content": [{"type": "document", "source": {"type": "url"}}]}]},
             "messages[0].content[0].source.type",
         ),
         ({"messages": HELLO, "tools": [{"type": "bash_20250124", "name": "bash"}]}, "only tools with an input_schema"),

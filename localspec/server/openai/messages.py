@@ -11,6 +11,7 @@ from itertools import takewhile
 from localspec.engine.events import ToolCall
 from localspec.runtime.images import images_in
 from localspec.runtime.messages import Message, ReplyOptions, Role, Tool
+from localspec.server.documents import document_from_base64
 from localspec.server.failures import InvalidFieldError
 from localspec.server.fields import Fields
 from localspec.server.images import image_from_url
@@ -21,6 +22,7 @@ LONGEST_NAME = 128
 _NAME = re.compile(rf"[\w.-]{{1,{LONGEST_NAME}}}", re.ASCII)
 _TEXTS = ("text", "input_text", "output_text", "refusal")
 _IMAGES = ("image_url", "input_image")
+_FILES = ("file", "input_file")
 _PAST = "Send tools and tool_choice instead."
 
 
@@ -117,6 +119,10 @@ async def _part(part: Fields, role: Role) -> str:
         within = None if isinstance(part.raw("image_url"), str) else part.object("image_url")
         url = within.text("url") if within else part.text("image_url")
         return await image_from_url(url, within.at("url") if within else part.at("image_url"))
+    if kind in _FILES and role in (Role.USER, Role.TOOL):
+        file = _within(part, "file") if kind == "file" else part
+        block = await document_from_base64(file.text("file_data"), file.text("filename", ""), file.at("file_data"))
+        return f"\n{block}\n"
     return part.refuse("type", "text or image_url")
 
 

@@ -83,11 +83,15 @@ _ALLOWED: Schema = _form(mode=_MODE, tools=_list_of(_NAMED_CHOICE))
 _TEXT_PART = _form(type={"const": "text"}, text=_TEXT)
 _DATA_URL: Schema = {"type": "string", "pattern": "^data:image/[^,]*;base64,"}
 _IMAGE_PART = _form(type={"const": "image_url"}, image_url=_form(url=_DATA_URL))
+_FILE_PART = _form(type={"const": "file"}, file=_form(file_data=_TEXT))
 _CALL = _form(id=_TEXT, function=_form(name=_TEXT, arguments=_TEXT))
 _MESSAGE: Schema = {
     "anyOf": [
         _form(role={"enum": ["system", "developer", "assistant"]}, content={"anyOf": [_TEXT, _list_of(_TEXT_PART)]}),
-        _form(role={"const": "user"}, content={"anyOf": [_TEXT, _list_of({"anyOf": [_TEXT_PART, _IMAGE_PART]})]}),
+        _form(
+            role={"const": "user"},
+            content={"anyOf": [_TEXT, _list_of({"anyOf": [_TEXT_PART, _IMAGE_PART, _FILE_PART]})]},
+        ),
         _form(role={"const": "assistant"}, tool_calls=_list_of(_CALL)),
         _form(role={"const": "assistant"}, reasoning_content=_SAID),
         _form(role={"const": "assistant"}, refusal=_SAID),

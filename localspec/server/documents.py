@@ -1,0 +1,58 @@
+"""Documents in requests: PDFs, files of office programs and of text, read as the chat reads attachments."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from localspec.base.errors import InputError, LocalSpecError
+from localspec.base.visible import visible_line
+from localspec.chat.compose.file_reading import read_attachment
+from localspec.chat.images.reading import is_image
+from localspec.server.failures import InvalidFieldError
+from localspec.server.images import bytes_of_base64
+
+NAME = "document"
+"""The name of a document that has none."""
+_LONGEST_NAME = 200
+_SUFFIX = re.compile(r"\.[a-z0-9]{1,12}")
+_WHOLE = 2**40
+"""A context into which every document fits: none is searched for passages."""
+_KEPT_N, _KEPT_CHARS = 16, 1_000_000
+"""The most documents that are kept, and the most characters of each."""
+_kept: dict[bytes, str] = {}
+"""The texts of the latest documents by their digests: each request repeats those of its conversation."""
+
+
+async def document_from_base64(data: str, name: str, param: str) -> str:
+    """The block of a message's text that holds a document's, with or without ``data:...;base64,`` in front.
+
+    ``param`` is the field that errors name. Raises InvalidFieldError.
+    """
+    content = bytes_of_base64(data.partition(";base64,")[2] or data, "document", param)
+    shown = visible_line(name)[:_LONGEST_NAME].strip() or NAME
+    try:
+        return await asyncio.to_thread(_block, content, shown)
+    except LocalSpecError as error:
+        raise InvalidFieldError(error.message, error.hint, param=param) from None
+
+
+def _block(content: bytes, name: str) -> str:
+    digest = sha256(content + name.encode()).digest()
+    if (known := _kept.get(digest)) is not None:
+        return known
+    with TemporaryDirectory(prefix="localspec-") as folder:
+        suffix = Path(name).suffix.lower()
+        path = Path(folder) / f"{NAME}{suffix if _SUFFIX.fullmatch(suffix) else ''}"
+        path.write_bytes(content)
+        if is_image(path):
+            raise InputError(f"{name} is an image.", "Send it as one.")
+        (file,) = read_attachment(path, name, _WHOLE).files
+    if len(file.block) <= _KEPT_CHARS:
+        _kept[digest] = file.block
+        for oldest in list(_kept)[:-_KEPT_N]:
+            _kept.pop(oldest, None)
+    return file.block
