@@ -116,6 +116,8 @@ class AuditLog:
         return False
 
     def _forget_old(self) -> None:
+        if is_stream(self._path):
+            return  # what stands beside a folder or a device is not of the log
         oldest = (self._clock() - self._keep_for).timestamp()
         number = 1
         # Files past the last to keep are from a time when more were kept.

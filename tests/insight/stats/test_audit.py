@@ -88,6 +88,17 @@ def test_a_stream_is_never_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (len(lines(path)), [*tmp_path.iterdir()]) == (2, [path])
 
 
+def test_a_folder_in_place_of_the_log_is_told_and_nothing_beside_it_deleted(tmp_path: Path) -> None:
+    for path in (Path("/"), tmp_path / "folder"):
+        path.mkdir(exist_ok=True)
+        log = log_of(path)
+        (tmp_path / "folder.1").touch()
+        os.utime(tmp_path / "folder.1", (0, 0))
+        log.begin({}).receive(events("one")[0])
+        assert log.trouble is not None
+        assert (tmp_path / "folder.1").exists()
+
+
 def test_rounds_are_there_at_once_without_rules(tmp_path: Path) -> None:
     """A program that is killed has logged them."""
     path = tmp_path / "audit"
