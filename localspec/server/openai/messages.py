@@ -123,7 +123,7 @@ async def _part(part: Fields, role: Role) -> str:
         file = _within(part, "file") if kind == "file" else part
         block = await document_from_base64(file.text("file_data"), file.text("filename", ""), file.at("file_data"))
         return f"\n{block}\n"
-    return part.refuse("type", "text or image_url")
+    return part.refuse("type", "text, image_url or file")
 
 
 def _call(fields: Fields) -> ToolCall:
