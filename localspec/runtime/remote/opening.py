@@ -107,12 +107,12 @@ def _chosen_pair(pairs: Mapping[str, Any], wanted: str, connection: Connection) 
 
 
 def _other(connection: Connection, wanted: str, progress: Progress) -> OpenAIPair:
-    """A model of a server with OpenAI's API; the first of its list that may chat if none is wanted.
+    """A model of a server with OpenAI's API; if none is wanted the first of its list that may chat and is loaded.
 
     Raises NotFoundError.
     """
     models, base = _models(connection)
-    named = [each for each in models if wanted in ("", each["id"])]
+    named = [each for each in sorted(models, key=_is_unloaded) if wanted in ("", each["id"])]
     found = next((each for each in named if "embed" not in each["id"].lower()), next(iter(named), None))
     if found is None:
         raise _not_there(connection, "model", wanted, [each["id"] for each in models])
@@ -151,6 +151,11 @@ def _models(connection: Connection) -> tuple[list[dict[str, Any]], str]:
     data = mapping(listed).get("data")
     found = data if isinstance(data, list) else []
     return [each for each in found if isinstance(each, dict) and isinstance(each.get("id"), str)], base
+
+
+def _is_unloaded(model: Mapping[str, Any]) -> bool:
+    """True if a router of llama.cpp says that it would have to load the model first."""
+    return mapping(model.get("status")).get("value") not in (None, "loaded")
 
 
 def _kind(model: Mapping[str, Any]) -> str:

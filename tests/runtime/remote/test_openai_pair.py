@@ -199,10 +199,11 @@ def test_an_address_may_be_that_of_an_api_with_another_version(nothing: bytes, e
 
 
 def test_a_router_is_asked_for_the_facts_of_the_model_itself() -> None:
-    """A llama-server with several models has none of its own, and loads the one that is asked about."""
+    """A llama-server with several models has none of its own, and loads the one that is asked about: one is already."""
     own = answer(b'{"role": "router", "default_generation_settings": {"n_ctx": 0}}')
     facts = answer(b'{"default_generation_settings": {"n_ctx": 4096}, "modalities": {"vision": true}}')
-    listed = models({"id": "org/qwen", "owned_by": "llamacpp"})
+    waiting, ready = ({"owned_by": "llamacpp", "status": {"value": value}} for value in ("unloaded", "loaded"))
+    listed = models({"id": "org/large", **waiting}, {"id": "org/qwen", **ready})
     with scripted({"/v1/models": [listed], "/props": [own], "/props?model=org%2Fqwen": [facts]}) as server:
         pair = connected(server.url)
         pair.close()
