@@ -138,7 +138,8 @@ class BatchEvaluation:
     tokens_n: int
     replies_n: int
     spent_s: float
-    """Of the last network in order, with all work of the replies since its last evaluation; of others, by itself."""
+    """Of the last network in order, with the work of the replies since its last evaluation, but for what a reply does
+    before its first question; of others, by itself."""
     reading: bool
     """True if it read a long text for one of them."""
     unscored_n: int = 0
@@ -183,10 +184,12 @@ class ContinuousBatch:
         for turn in [turn for turn in self._waiting if turn.cancel.is_set()]:
             self._hand_over(turn)
         if self._ready:
-            started = time.perf_counter()
             while self._ready:
-                self._go_on(self._ready.popleft())
-            self._host_s += time.perf_counter() - started
+                turn, started = self._ready.popleft(), time.perf_counter()
+                begins = turn.begins
+                self._go_on(turn)
+                if not begins:  # its template and its grammar are no part of a round
+                    self._host_s += time.perf_counter() - started
             return True
         for network in self._networks:
             asking = [turn for turn in self._waiting if turn.network is network]
@@ -318,6 +321,11 @@ class _Turn:
         self._has_stopped.acquire()
         self._thread = Thread(target=self._run, args=(reply,), name="reply", daemon=True)
         self._thread.start()
+
+    @property
+    def begins(self) -> bool:
+        """True until the first question."""
+        return self._asked is None
 
     @property
     def network(self) -> BatchNetwork[Any, Any]:

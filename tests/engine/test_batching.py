@@ -220,6 +220,26 @@ def test_a_beginning_that_several_replies_have_is_read_once() -> None:
     assert 400 <= served.target.evaluated_n < 600
 
 
+def test_the_work_before_a_replys_first_question_counts_in_no_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is rendering the template and compiling the grammar; what it does between two rounds counts."""
+    now_s = 0.0
+    monkeypatch.setattr("localspec.engine.batching.time.perf_counter", lambda: now_s)
+    served, evaluations = server(), list[BatchEvaluation]()
+    served.batch.evaluated = evaluations.append
+
+    def run(target: Model, draft: Model) -> Any:
+        nonlocal now_s
+        now_s += 100.0
+        for n in range(1, 4):
+            target.logits([1, 2, 3][:n], 1)
+            now_s += 1.0
+        return []
+
+    served.begin(run)
+    served.finish()
+    assert [each.spent_s for each in evaluations] == [0.0, 1.0, 1.0]
+
+
 def test_nobodys_verification_waits_until_a_draft_has_read_a_long_text() -> None:
     endless = letters(12)
     served = Server(FakeBatch(TableModel(endless)), FakeBatch(TableModel(endless, order=1)))
