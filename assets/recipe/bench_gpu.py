@@ -1,8 +1,8 @@
-"""Make bench pairs for a GPU: the built-in pair's function at the cost, and with the vocabulary, of large real models.
+"""Make bench pairs with the vocabulary of real models: the built-in pair's function at their cost, up to 8 G parameters.
 
-    python bench_gpu.py --out DIR
+    python bench_gpu.py --out DIR [--only target-1b draft-0.1b]
 
-As bench_pair.py, heads for the largest target included, with two differences. The files are written as Q4_0 at once, for
+As bench_pair.py, heads for both targets included, with two differences. The files are written as Q4_0 at once, for
 nearly all rows are zeros, which need no quantizing. And tokens that are never said fill the vocabulary: one dimension of the residual stream that the small
 network does not use holds a constant, and what stands there in the rows of these tokens keeps their scores far below all
 others. Needs numpy, gguf and llama-cpp-python.
@@ -31,6 +31,9 @@ SHAPES = {
     "eagle3-8b": Large(4096, 1, 14336),
     "dflash-8b": Large(4096, 5, 14336),
     "mtp-8b": Large(4096, 32, 14336),
+    "eagle3-1b": Large(1536, 1, 8960),
+    "dflash-1b": Large(1536, 5, 8960),
+    "mtp-1b": Large(1536, 28, 8960),
 }
 _CONSTANT, _NEVER = 0.05, -20_000.0
 """In the unused dimension: of every token that is read, and of those that are never said."""
