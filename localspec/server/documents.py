@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event
 
 from localspec.base.errors import InputError, LocalSpecError
 from localspec.base.visible import visible_line
@@ -34,13 +36,16 @@ async def document_from_base64(data: str, name: str, param: str) -> str:
     """
     content = bytes_of_base64(data.partition(";base64,")[2] or data, "document", param)
     shown = visible_line(name)[:_LONGEST_NAME].strip() or NAME
+    gone = Event()
     try:
-        return await asyncio.to_thread(_block, content, shown)
+        return await asyncio.to_thread(_block, content, shown, gone.is_set)
     except LocalSpecError as error:
         raise InvalidFieldError(error.message, error.hint, param=param) from None
+    finally:
+        gone.set()  # whoever asked has hung up, or the server stops: reading may take long
 
 
-def _block(content: bytes, name: str) -> str:
+def _block(content: bytes, name: str, gone: Callable[[], bool]) -> str:
     digest = sha256(content + name.encode()).digest()
     if (known := _kept.get(digest)) is not None:
         return known
@@ -50,8 +55,8 @@ def _block(content: bytes, name: str) -> str:
         path.write_bytes(content)
         if is_image(path):
             raise InputError(f"{name} is an image.", "Send it as one.")
-        (file,) = read_attachment(path, name, _WHOLE).files
-    if len(file.block) <= _KEPT_CHARS:
+        (file,) = read_attachment(path, name, _WHOLE, gone).files
+    if len(file.block) <= _KEPT_CHARS and not gone():
         _kept[digest] = file.block
         for oldest in list(_kept)[:-_KEPT_N]:
             _kept.pop(oldest, None)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import httpx2
 import pytest
 
 from localspec.chat.compose.attachment import Attachment
+from localspec.chat.compose.file_reading import read_attachment
 from localspec.server import documents
 from localspec.server.app import make_app
 from localspec.server.documents import document_from_base64
 from localspec.server.failures import InvalidFieldError
+from localspec.store.file_blocks import TextFile
 from tests.chat.papers.documents import pdf
 from tests.server.fakes import FakeService, said
 from tests.tiny_projectors import write_png
@@ -58,12 +63,12 @@ async def test_a_pdf_is_read_as_text(path: str, body: dict[str, Any]) -> None:
 
 async def test_a_document_is_read_once_however_often_a_conversation_repeats_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The latest are kept, by what is in them and by their names."""
-    read, read_n = documents.read_attachment, 0
+    read_n = 0
 
-    def counted(path: Path, name: str, n_ctx: int) -> Attachment:
+    def counted(path: Path, name: str, n_ctx: int, cancelled: Callable[[], bool]) -> Attachment:
         nonlocal read_n
         read_n += 1
-        return read(path, name, n_ctx)
+        return read_attachment(path, name, n_ctx, cancelled)
 
     monkeypatch.setattr(documents, "read_attachment", counted)
     monkeypatch.setattr(documents, "_kept", {})
@@ -76,6 +81,29 @@ async def test_a_document_is_read_once_however_often_a_conversation_repeats_it(m
         await document_from_base64(encoded(b"Rain, %d." % number), "", "file")
     assert await document_from_base64(encoded(b"Rain."), "a.txt", "file") == first
     assert read_n == 23
+
+
+async def test_reading_ends_when_nobody_waits_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a beginning that was read till then is not kept as the whole."""
+    begun, ended = Event(), Event()
+
+    def slow(path: Path, name: str, n_ctx: int, cancelled: Callable[[], bool]) -> Attachment:
+        begun.set()
+        while not cancelled():
+            pass
+        ended.set()
+        return Attachment(name, (TextFile(name, "The beginning"),))
+
+    kept: dict[bytes, str] = {}
+    monkeypatch.setattr(documents, "read_attachment", slow)
+    monkeypatch.setattr(documents, "_kept", kept)
+    reading = asyncio.create_task(document_from_base64(encoded(b"Rain."), "a.txt", "file"))
+    await asyncio.to_thread(begun.wait)
+    reading.cancel()
+    await asyncio.gather(reading, return_exceptions=True)
+    await asyncio.to_thread(ended.wait)
+    assert "The beginning" in documents._block(b"Rain.", "a.txt", lambda: True)
+    assert not kept
 
 
 async def test_what_is_no_document_is_refused_with_the_field(tmp_path: Path) -> None:
