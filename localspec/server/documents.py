@@ -14,7 +14,7 @@ from localspec.base.errors import InputError, LocalSpecError
 from localspec.base.visible import visible_line
 from localspec.chat.compose.file_reading import read_attachment
 from localspec.chat.images.reading import is_image
-from localspec.server.failures import InvalidFieldError
+from localspec.server.failures import InvalidFieldError, for_clients
 from localspec.server.images import bytes_of_base64
 
 NAME = "document"
@@ -40,7 +40,8 @@ async def document_from_base64(data: str, name: str, param: str) -> str:
     try:
         return await asyncio.to_thread(_block, content, shown, gone.is_set)
     except LocalSpecError as error:
-        raise InvalidFieldError(error.message, error.hint, param=param) from None
+        message, hint = for_clients(error, error.message), for_clients(error, error.hint)
+        raise InvalidFieldError(message, hint, param=param) from None
     finally:
         gone.set()  # whoever asked has hung up, or the server stops: reading may take long
 

@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from localspec.base.errors import InputError
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.file_reading import read_attachment
 from localspec.server import documents
@@ -114,6 +115,16 @@ async def test_what_is_no_document_is_refused_with_the_field(tmp_path: Path) -> 
         assert caught.value.param == "file_data"
     with pytest.raises(InvalidFieldError, match="no base64"):
         await document_from_base64("?", "x", "file_data")
+
+
+async def test_a_refusal_names_no_folder_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> Attachment:
+        raise InputError("Reading a PDF needs pypdf.", "Install it: /home/me/bin/pip install pypdf")
+
+    monkeypatch.setattr(documents, "read_attachment", refused)
+    with pytest.raises(InvalidFieldError) as caught:
+        await document_from_base64(TWO_PAGES, "other.pdf", "file")
+    assert caught.value.hint == "Install it: pip install pypdf"
 
 
 async def test_a_name_is_one_line_and_chooses_no_place() -> None:
