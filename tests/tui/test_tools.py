@@ -46,6 +46,7 @@ from tests.tui.support import (
     notice_text,
     send,
     session,
+    turns_shown,
     views,
     wait_until,
 )
@@ -100,6 +101,31 @@ async def test_a_call_is_made_if_the_user_says_so(
             await wait_until(pilot, lambda: session(pilot).free and len(views(pilot)) == 2)
         await send(pilot, "/calls")
         await wait_until(pilot, lambda: "▾" in str(rows.render()))
+
+
+async def test_what_goes_on_from_a_call_stands_above_the_messages_that_wait(tmp_path: Path) -> None:
+    """It is replied to before them."""
+    (tmp_path / "a.txt").write_text("words")
+    async with asked_to_read(tmp_path) as (pilot, engine, app):
+
+        async def reply(asked_n: int, text: str) -> None:
+            await wait_until(pilot, lambda: len(engine.prompts) == asked_n)
+            engine.reply(text)
+
+        await send(pilot, "One more.")
+        await send(pilot, "And another.")
+        engine.call(ToolCall("c1", "read_file", '{"path": "a.txt"}'))
+        await wait_until(pilot, lambda: isinstance(app.screen, ApprovalScreen))
+        await pilot.press("down", "enter")
+        await reply(2, "These are words.")
+        await reply(3, "More.")
+        await reply(4, "Another.")
+        await wait_until(pilot, lambda: session(pilot).free)
+        assert turns_shown(pilot)[1:] == [
+            ("", "These are words."),
+            ("One more.", "More."),
+            ("And another.", "Another."),
+        ]
 
 
 async def test_a_wider_terminal_shows_more_of_a_call(tmp_path: Path) -> None:

@@ -120,9 +120,9 @@ class CallController:
         in_chat = screen.app.screen is screen and screen.focused in (None, self._prompt.area)
         return in_chat and not self._prompt.area.text
 
-    def goes_on(self, turn: Turn) -> None:
-        """Draw the turn that goes on from the results."""
-        self._turns.transcript.run_worker(self._turns.transcript.add_turn(turn))
+    def goes_on(self) -> None:
+        """Draw the turn that goes on from the results, above messages that wait."""
+        self._turns.transcript.run_worker(self._turns.show())
 
     @handles(CALLS)
     def unfold(self) -> None:

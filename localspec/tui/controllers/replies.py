@@ -151,8 +151,8 @@ class ReplyController:
                 self._end(turn)
             case Called(turn):
                 self._calls.called(turn)
-            case GoesOn(turn):
-                self._calls.goes_on(turn)
+            case GoesOn():
+                self._calls.goes_on()
             case TokenCountAnswered(token_n):
                 self._prompt.counted(token_n)
             case LoadFailed(error):

@@ -58,11 +58,10 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
 
     # What is shown
 
-    async def add_turn(self, turn: Turn) -> TurnView:
+    async def add_turn(self, turn: Turn) -> None:
         """Append a turn and go to it."""
-        view = await self.pages.add(turn)
+        await self.pages.add(turn)
         self.follow()
-        return view
 
     async def add(self, widget: Widget) -> None:
         """Append a widget that is no turn, and go to it."""

@@ -57,16 +57,20 @@ class TurnPages:
         """The turn's widget, if it has one."""
         return self._views.get(turn)
 
-    async def add(self, turn: Turn) -> TurnView:
-        """Append a turn on a page of its own: a page is laid out again with every line that a reply grows."""
+    async def add(self, turn: Turn) -> None:
+        """Append a turn on a page of its own: a page is laid out again with every line that a reply grows.
+
+        Does nothing if ``sync`` has shown it already.
+        """
         async with self.near.lock:
+            if turn in self.turns:
+                return
             page = Page()
             page.turns.append(turn)
             await self._pane.mount_all([page])
             view = self._view_for(turn)
             await page.mount_all([view])
             await self.formats.apply(view)
-        return view
 
     async def clear(self) -> None:
         async with self.near.lock:
@@ -77,19 +81,19 @@ class TurnPages:
 
     async def sync(self, turns: Sequence[Turn]) -> None:
         """Show these turns and no others. Turns in the same place as before keep their widgets."""
-        shown = self.turns
-        same = (a is b for a, b in zip(shown, turns, strict=False))
-        kept_n = next((n for n, equal in enumerate(same) if not equal), min(len(shown), len(turns)))
         async with self.near.lock:
+            shown = self.turns
+            same = (a is b for a, b in zip(shown, turns, strict=False))
+            kept_n = next((n for n, equal in enumerate(same) if not equal), min(len(shown), len(turns)))
             await self._cut(kept_n)
-        rest = turns[kept_n:]
-        width = max(20, min(self._pane.size.width, 92) - 6)
-        pages = [
-            Page(rest[group], sum(turn.rows(width) for turn in rest[group]))
-            for group in grouped([turn.size for turn in rest])
-        ]
-        if pages:
-            await self._pane.mount_all(pages)
+            rest = turns[kept_n:]
+            width = max(20, min(self._pane.size.width, 92) - 6)
+            pages = [
+                Page(rest[group], sum(turn.rows(width) for turn in rest[group]))
+                for group in grouped([turn.size for turn in rest])
+            ]
+            if pages:
+                await self._pane.mount_all(pages)
         if last := self.pages[-1:]:
             await self.near.open(last[0])
 
