@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, takewhile
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from localspec.base.amounts import number_of
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.base.visible import visible, visible_line
-from localspec.cli.tables import DIM, coloured, width
+from localspec.cli.tables import DIM, cells, coloured, width
 from localspec.runtime.messages import Role, ToolCall
 from localspec.store import Hit, Node, ReplyState, StoredConversation, Tree
 from localspec.store.files.markdown import SPEAKERS
@@ -32,7 +31,7 @@ _WIDEST = 100
 def cut(line: str) -> str:
     """A line cut to the width of the terminal, if there is one."""
     line = visible_line(line)
-    if not sys.stdout.isatty() or _cells(line) <= (room := width()):
+    if not sys.stdout.isatty() or cells(line) <= (room := width()):
         return line
     return f"{line[: _fitting_n(line, room - 1)]}…"
 
@@ -119,14 +118,14 @@ def broken(line: str, width: int) -> Iterator[str]:
     >>> list(broken("- one two three", 9))
     ['- one two', 'three']
     """
-    if _cells(line) <= width:
+    if cells(line) <= width:
         yield line
         return
     indent = line[: len(line) - len(line.lstrip())]
-    piece = indent if _cells(indent) < width // 2 else ""
+    piece = indent if cells(indent) < width // 2 else ""
     indent, empty = piece, True
     for word in line.split():
-        if not empty and _cells(piece) + 1 + _cells(word) > width >= _cells(word):
+        if not empty and cells(piece) + 1 + cells(word) > width >= cells(word):
             yield piece
             piece, empty = indent, True
         piece, empty = (piece + word, False) if empty else (f"{piece} {word}", False)
@@ -172,13 +171,6 @@ def shown_to_dict(conversation: StoredConversation, nodes: Sequence[Node]) -> di
     return {**heading_to_dict(conversation.heading), "messages": messages}
 
 
-def _fitting_n(text: str, cells: int) -> int:
-    """The number of characters from the beginning that fit into so many cells."""
-    return sum(1 for _ in takewhile(lambda used: used <= cells, accumulate(map(_cells, text))))
-
-
-def _cells(text: str) -> int:
-    """The width of a text on a terminal, in cells."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if unicodedata.combining(sign) else 1 + (unicodedata.east_asian_width(sign) in "WF") for sign in text)
+def _fitting_n(text: str, room: int) -> int:
+    """The number of characters from the beginning that fit into ``room`` cells."""
+    return sum(1 for _ in takewhile(lambda used: used <= room, accumulate(map(cells, text))))

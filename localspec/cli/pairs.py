@@ -29,7 +29,20 @@ from localspec.cli.own_pairs import add, prune, rm
 from localspec.cli.pull import pull
 from localspec.cli.scan import scan
 from localspec.cli.services import Services
-from localspec.cli.tables import AMBER, DIM, GREEN, RED, Column, coloured, fitted, named, paragraph, width
+from localspec.cli.tables import (
+    AMBER,
+    DIM,
+    GREEN,
+    RED,
+    Column,
+    cells,
+    coloured,
+    fitted,
+    named,
+    padded,
+    paragraph,
+    width,
+)
 from localspec.gguf.draft_heads import DRAFT
 from localspec.models.pairs import Pair, PairDescription, describe_all, load_catalogue
 from localspec.models.pairs.embedder import find_embedder, passages_found_by
@@ -143,11 +156,11 @@ def _print(shown: Sequence[PairDescription]) -> None:
     columns = (*_COLUMNS[:4], _SPEED, *_COLUMNS[4:]) if _timed(shown) else _COLUMNS
     header, *lines = fitted(columns, shown)
     reasons = ["; ".join(drawbacks(pair)) for pair in shown]
-    longest = max(map(len, [header, *lines]))
-    beside = longest + 2 + max(map(len, reasons)) <= width()
+    longest = max(map(cells, [header, *lines]))
+    beside = longest + 2 + max(map(cells, reasons)) <= width()
     print(header)
     for pair, line, reason in zip(shown, lines, reasons, strict=True):
-        print(coloured(f"{line:<{longest}}  {reason}".rstrip() if beside else line, _colour(pair)))
+        print(coloured(f"{padded(line, longest)}  {reason}".rstrip() if beside else line, _colour(pair)))
         if reason and not beside:
             print(coloured(paragraph(reason, indent="  "), DIM))
 

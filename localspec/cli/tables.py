@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
+import unicodedata
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,15 +36,28 @@ def width() -> int:
 
 def columns(rows: Sequence[tuple[str, ...]], *, right: Container[int] = (), gap: str = "  ") -> list[str]:
     """The rows with aligned columns, one line each; columns with the numbers ``right`` are aligned to the right."""
-    cells = [tuple(map(visible_line, row)) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    shown = [tuple(map(visible_line, row)) for row in rows]
+    widths = [max(map(cells, column)) for column in zip(*shown, strict=True)]
     return [
         gap.join(
-            text.rjust(width) if column in right else text.ljust(width)
+            padded(text, width, right=column in right)
             for column, (text, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
-        for row in cells
+        for row in shown
     ]
+
+
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """``text`` with spaces behind it, or before it for ``right``, up to so many cells."""
+    spaces = " " * (width - cells(text))
+    return spaces + text if right else text + spaces
+
+
+def cells(text: str) -> int:
+    """The width of a text on a terminal, in cells."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(sign) else 1 + (unicodedata.east_asian_width(sign) in "WF") for sign in text)
 
 
 def named(rows: Sequence[tuple[str, str]]) -> list[str]:
@@ -76,7 +90,7 @@ def fitted(table: Sequence[Column], items: Sequence[Any]) -> list[str]:
     for chosen in choices:
         heads = tuple(column.head for column in chosen)
         lines = columns([heads, *(tuple(column.text(item) for column in chosen) for item in items)])
-        if max(map(len, lines)) <= width():
+        if max(map(cells, lines)) <= width():
             return lines
     short = [(column.head, column.short or column.text) for column in needed]
     heads = tuple(head for head, _ in short)

@@ -20,8 +20,8 @@ from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
 from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.compose.unsent import UNSENT, UnsentMessages
 from localspec.cli import history_text
-from localspec.cli.history_text import _cells as cells
 from localspec.cli.history_text import broken
+from localspec.cli.tables import cells
 from localspec.config import config_file
 from localspec.store import Store, database_file
 from localspec.store.file_blocks import TextFile
@@ -470,7 +470,7 @@ def test_a_long_line_is_measured_a_few_times(monkeypatch: pytest.MonkeyPatch) ->
         measured.append(len(text))
         return cells(text)
 
-    monkeypatch.setattr(history_text, "_cells", noting)
+    monkeypatch.setattr(history_text, "cells", noting)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
     text = "日本語" * 500

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from localspec.cli.tables import named
+from localspec.cli.tables import columns, named
 
 ROWS = [
     ("id", "a"),
@@ -34,3 +34,8 @@ def test_elsewhere_each_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setattr("sys.stdout", io.StringIO())
     assert named(ROWS) == ["id     a", f"state  {ROWS[1][1]}", "       b"]
+
+
+def test_columns_are_aligned_by_cells() -> None:
+    """A character of Chinese or Japanese takes two, an accent of its own none."""
+    assert columns([("日本", "1", "a"), ("cafe\u0301", "22", "b")], right=(1,)) == ["日本   1  a", "cafe\u0301  22  b"]
