@@ -111,7 +111,6 @@ def describe(options: LoadOptions, headers: Headers, target: PairTarget, draft: 
         n_ctx=target.n_ctx,
         threads=target.threads,
         device=target.device,
-        has_template=target.vocab.chat_template is not None,
         plain_per_second=None,
         load_s=0.0,
         draft_threads=draft.threads if draft else None,

@@ -22,7 +22,6 @@ class PairInfo:
     threads: int
     device: str
     """The device that evaluates the target, in words: "CPU, 2 threads" or "CUDA0, 33/33 layers"."""
-    has_template: bool
     plain_per_second: float | None
     """Measured at load: tokens per second of the target at depth 0; None if not measured."""
     load_s: float

@@ -142,7 +142,6 @@ def info_of(options: LoadOptions) -> PairInfo:
         n_ctx=options.n_ctx or 512,
         threads=options.threads or 1,
         device="CPU, 1 thread",
-        has_template=True,
         plain_per_second=1000.0,
         load_s=0.0,
     )

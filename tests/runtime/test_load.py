@@ -55,7 +55,6 @@ class TestInfo:
             FileIdentity(str(info.target_sample), info.target_sha256),
             FileIdentity(str(info.draft_sample), info.draft_sha256),
         )
-        assert info.has_template
         assert info.threads >= 1
         assert info.device
         assert info.load_s > 0

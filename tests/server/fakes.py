@@ -36,7 +36,6 @@ INFO = PairInfo(
     n_ctx=512,
     threads=2,
     device="CPU, 2 threads",
-    has_template=True,
     plain_per_second=100.0,
     load_s=0.1,
 )

@@ -66,7 +66,6 @@ INFO = PairInfo(
     n_ctx=2048,
     threads=2,
     device="CPU, 2 threads",
-    has_template=True,
     plain_per_second=PLAIN_PER_SECOND,
     load_s=0.5,
     drafters=("draft",),

@@ -187,7 +187,6 @@ def _info(model: Mapping[str, Any], kind: str, properties: Mapping[str, Any], pl
         n_ctx=n_ctx,
         threads=0,
         device=server,
-        has_template=True,
         plain_per_second=None,
         load_s=0.0,
         projector=None if blind else Path(name),

@@ -105,7 +105,6 @@ def paper_info(options: LoadOptions) -> PairInfo:
         n_ctx=options.n_ctx or 512,
         threads=1,
         device="paper",
-        has_template=True,
         plain_per_second=None,
         load_s=0.0,
         replies=options.replies,
