@@ -106,9 +106,10 @@ class EmbeddingProcess:
             case {"vector": str(numbers), "tokens": int(tokens_n)}:
                 with suppress(ValueError):
                     data = base64.b64decode(numbers, validate=True)
-        if len(data) != 4 * self.width:
+        values = np.frombuffer(data, np.float32) if len(data) == 4 * self.width else None
+        if values is None or not np.isfinite(values).all():
             raise self._failure(answer)
-        return Vector(np.nan_to_num(np.frombuffer(data, np.float32)), tokens_n)
+        return Vector(values, tokens_n)
 
     def _answer(self) -> Any:
         assert self._process.stdout is not None

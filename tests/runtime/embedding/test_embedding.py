@@ -74,6 +74,15 @@ def test_no_model_and_a_broken_one(folder: Path) -> None:
         EmbeddingProcess()
 
 
+def test_a_model_whose_vectors_are_not_numbers_is_named_as_damaged(folder: Path) -> None:
+    """Vectors of zeros would make all passages equally near."""
+    path = write_embedder(folder / "embed.gguf")
+    norm = np.ones(WIDTH, np.float32)
+    path.write_bytes(path.read_bytes().replace(norm.tobytes(), (norm * np.nan).tobytes()))
+    with closing(EmbeddingProcess()) as process, pytest.raises(EngineError, match="vectors are not numbers"):
+        process.embed("car", question=False)
+
+
 HELLO = '{"model": "a", "width": 2, "most_tokens": 9}'
 """What a process with a model begins with."""
 VECTOR = '{"vector": "AACAPwAAAAA=", "tokens": 3}'
@@ -92,6 +101,7 @@ VECTOR = '{"vector": "AACAPwAAAAA=", "tokens": 3}'
         (HELLO, '{"vector": "AAAA", "tokens": 1}'),
         (HELLO, '{"vector": "no base64", "tokens": 1}'),
         (HELLO, '{"vector": "AAAAAAAAAAA=", "tokens": "1"}'),
+        (HELLO, '{"vector": "AADAfwAAAAA=", "tokens": 1}'),
     ],
 )
 def test_a_process_that_is_taken_over_gives_nothing_but_numbers(line: str, answer: str) -> None:

@@ -44,7 +44,7 @@ class LlamaEmbedder:
     def embed(self, tokens: Sequence[int]) -> NDArray[np.float32]:
         """The vector of a text by its ``tokens``, of length 1, shape (width,); of a long text, that of its beginning.
 
-        Raises EngineError.
+        Raises EngineError, ModelFileError.
         """
         if len(tokens) > self.most_tokens:
             tokens = [*tokens[: self.most_tokens - 1], tokens[-1]]  # the last stands for the end
@@ -58,6 +58,12 @@ class LlamaEmbedder:
             why = self._native.log.last_error() or f"code {code}"
             raise EngineError(f"llama.cpp gave no vector for a text ({why}).", "Try another embedding model.")
         vector = np.ctypeslib.as_array(values, (self.width,)).astype(np.float32)
+        if not np.isfinite(vector).all():
+            if memory:
+                self._c.llama_memory_clear(memory, True)  # what is not a number would spoil the next text
+            raise ModelFileError(
+                "The model's vectors are not numbers.", "Its file may be damaged; check or replace it."
+            )
         return vector / max(float(np.linalg.norm(vector)), 1e-12)
 
     def close(self) -> None:
