@@ -34,7 +34,7 @@ async def document_from_base64(data: str, name: str, param: str) -> str:
 
     ``param`` is the field that errors name. Raises InvalidFieldError.
     """
-    content = bytes_of_base64(data.partition(";base64,")[2] or data, "document", param)
+    content = await asyncio.to_thread(bytes_of_base64, data.partition(";base64,")[2] or data, "document", param)
     shown = visible_line(name)[:_LONGEST_NAME].strip() or NAME
     gone = Event()
     try:

@@ -32,7 +32,7 @@ async def image_from_base64(data: str, param: str) -> str:
 
     ``param`` is the field that errors name. Raises InputError.
     """
-    return await asyncio.to_thread(_kept, bytes_of_base64(data, "image", param))
+    return await asyncio.to_thread(_kept, data, param)
 
 
 def bytes_of_base64(data: str, what: str, param: str) -> bytes:
@@ -49,7 +49,8 @@ def forget_old_images() -> None:
         forget_images((), time.time())
 
 
-def _kept(content: bytes) -> str:
+def _kept(data: str, param: str) -> str:
+    content = bytes_of_base64(data, "image", param)
     with TemporaryDirectory(prefix="localspec-") as folder:
         path = Path(folder) / _NAME
         path.write_bytes(content)
