@@ -11,8 +11,10 @@ from typing import Any, TextIO
 
 from localspec.base.amounts import duration
 from localspec.base.terminal_stream import escape_for, filtered
+from localspec.base.visible import shortened, visible_line
 
 _STDOUT, _STDERR = 1, 2
+_USUAL_COLUMNS = 80
 
 
 class StdoutError(OSError):
@@ -125,6 +127,14 @@ def erase_status() -> None:
         sys.stderr.write(_erase(sys.stderr))
 
 
+def _columns() -> int:
+    """The width of the terminal that standard error is."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or _USUAL_COLUMNS
+    except (OSError, ValueError):
+        return _USUAL_COLUMNS
+
+
 class Status:
     """A status line on standard error that is rewritten and finally erased; nothing without a terminal."""
 
@@ -134,9 +144,13 @@ class Status:
         self._erase = _erase(sys.stderr)
 
     def show(self, what: str, fraction: float) -> None:
-        """Show the current step and its progress, 0..1. Thread-safe."""
-        line = f"{what} {fraction * 100:.0f} %"
-        if self._enabled and line != self._shown:
+        """Show the current step, cut short where the terminal is narrow, and its progress, 0..1. Thread-safe."""
+        if not self._enabled:
+            return
+        share = f" {fraction * 100:.0f} %"
+        # A line that goes on in the next row of the terminal could not be erased.
+        line = shortened(visible_line(what), _columns() - 1 - len(share)) + share
+        if line != self._shown:
             self._shown = line
             sys.stderr.write(f"{self._erase}{line}")
             sys.stderr.flush()
