@@ -146,6 +146,7 @@ class TestChat:
             {"role": "assistant", "content": None, "tool_calls": [call], "reasoning_content": "Hm."},
             {"role": "tool", "tool_call_id": CALL.id, "content": "12:00"},
             {"role": "assistant", "content": None, "refusal": "No."},
+            {"role": "assistant", "content": None},
             {"role": "assistant", "content": "It is ", "reasoning_content": "Noon.", "refusal": None},
         ]
         async with client_of() as (client, service):
@@ -157,6 +158,7 @@ class TestChat:
             Message(Role.ASSISTANT, "<think>\nHm.\n</think>\n\n", (CALL,)),
             Message(Role.TOOL, "12:00", call_id=CALL.id, name="get_time"),
             Message(Role.ASSISTANT, "No."),
+            Message(Role.ASSISTANT, ""),
         )
         assert asked.prefix == "<think>\nNoon.\n</think>\n\nIt is "
 
@@ -274,6 +276,8 @@ class TestChat:
             ({"messages": "Hello"}, "messages"),
             ({"messages": [{"role": "robot", "content": ""}]}, "messages[0].role"),
             ({"messages": [{"role": "user"}]}, "messages[0].content"),
+            ({"messages": [{"role": "user", "content": None}]}, "messages[0].content"),
+            ({"messages": [{"role": "assistant"}]}, "messages[0].content"),
             ({"messages": [{"role": "user", "content": [{"type": "sound"}]}]}, "messages[0].content[0].type"),
             ({"messages": [{"role": "tool", "content": ""}]}, "messages[0].tool_call_id"),
             ({"n": 0}, "n"),

@@ -61,15 +61,22 @@ async def _message(fields: Fields) -> Message:
     role = _ROLES.get(fields.text("role"))
     if role is None:
         fields.refuse("role", "system, developer, user, assistant or tool")
-    calls = tuple(_call(each) for each in fields.objects("tool_calls")) if role is Role.ASSISTANT else ()
-    thought = fields.text("reasoning_content", "") if role is Role.ASSISTANT else ""
-    refusal = fields.text("refusal", "") if role is Role.ASSISTANT else ""
-    if not (calls or thought or refusal or fields.has("content")):
-        fields.refuse("content", "a text or a list of parts")
-    content = reasoned(thought) + (await content_of(fields, role) if fields.has("content") else refusal)
+    if role is Role.ASSISTANT:
+        return await _reply(fields)
+    content = await content_of(fields, role)
     if role is not Role.TOOL:
-        return Message(role, content, calls)
+        return Message(role, content)
     return Message(role, content, call_id=fields.text("tool_call_id"), name=fields.text("name", "") or None)
+
+
+async def _reply(fields: Fields) -> Message:
+    """A message of the assistant, whose content may be null: of a reply without text, or one that was broken off."""
+    calls = tuple(_call(each) for each in fields.objects("tool_calls"))
+    thought, refusal = fields.text("reasoning_content", ""), fields.text("refusal", "")
+    if not (calls or thought or refusal or "content" in fields.values):
+        fields.refuse("content", "a text or a list of parts")
+    content = await content_of(fields, Role.ASSISTANT) if fields.has("content") else refusal
+    return Message(Role.ASSISTANT, reasoned(thought) + content, calls)
 
 
 def reasoned(thought: str) -> str:

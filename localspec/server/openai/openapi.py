@@ -88,6 +88,7 @@ _CALL = _form(id=_TEXT, function=_form(name=_TEXT, arguments=_TEXT))
 _MESSAGE: Schema = {
     "anyOf": [
         _form(role={"enum": ["system", "developer", "assistant"]}, content={"anyOf": [_TEXT, _list_of(_TEXT_PART)]}),
+        _form(role={"const": "assistant"}, content={"type": "null"}),
         _form(
             role={"const": "user"},
             content={"anyOf": [_TEXT, _list_of({"anyOf": [_TEXT_PART, _IMAGE_PART, _FILE_PART]})]},
