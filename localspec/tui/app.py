@@ -291,7 +291,7 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
             if command.in_palette and (screen is self._chat or command.id in self.handlers):
                 run = partial(self._chat.run_command, command)
                 key = self._settings.preferences.keymap.label(command)
-                yield SystemCommand(capitalised(command.title), f"{command.help} ({key})" if key else command.help, run)
+                yield SystemCommand(capitalised(command.title), f"{key}  {command.help}" if key else command.help, run)
 
     @handles(PALETTE)
     def action_command_palette(self) -> None:

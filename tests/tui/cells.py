@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
+from typing import Any
 
 from rich.cells import cell_len
 from textual.app import App
@@ -35,7 +36,7 @@ def _cell(character: str, colour: str, background: str, attributes: str) -> Cell
     return Cell(character, colour, background, attributes, look)
 
 
-def cells(app: App[object]) -> list[list[Cell]]:
+def cells(app: App[Any]) -> list[list[Cell]]:
     """The screen on top, line by line; zero-width characters belong to the cell before."""
     lines = []
     for strip in app.screen._compositor.render_strips():
@@ -51,12 +52,12 @@ def cells(app: App[object]) -> list[list[Cell]]:
     return lines
 
 
-def text(app: App[object]) -> str:
+def text(app: App[Any]) -> str:
     """What is written."""
     return "\n".join("".join(cell.character for cell in line).rstrip() for line in cells(app))
 
 
-def looks(app: App[object]) -> str:
+def looks(app: App[Any]) -> str:
     """How it looks: runs of cells that look the same, named by letters, and what these are; blank lines left out."""
     names: dict[str, str] = {}
     rows = []
@@ -74,7 +75,7 @@ def _letter(n: int) -> str:
     return "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[n]
 
 
-def faint(app: App[object], least: float = MIN_CONTRAST, within: Region | None = None) -> set[str]:
+def faint(app: App[Any], least: float = MIN_CONTRAST, within: Region | None = None) -> set[str]:
     """Words whose cells have less contrast than this; blank cells, bars and lines are no text.
 
     ``within`` is the part that is to be read; all of the screen by default.

@@ -34,6 +34,7 @@ from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.screens.stats import StatsScreen
 from localspec.tui.screens.tools import ToolsScreen
 from localspec.tui.widgets.sidebar import Sidebar
+from tests.tui.cells import text
 from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, wait_until
 
 
@@ -97,6 +98,19 @@ async def test_the_palette_can_be_closed_and_opened_at_once() -> None:
         app.action_command_palette()
         await pilot.pause()
         assert [type(screen) for screen in app.screen_stack] == [ChatScreen, CommandSearch]
+
+
+async def test_a_command_takes_two_rows_of_the_palette_and_its_key_is_never_cut_off() -> None:
+    """However narrow the terminal is."""
+    app = make_app(FakeEngine())
+    async with app.run_test(size=(50, 20)) as pilot:
+        await pilot.press("ctrl+p")
+        offered = [command for command in CHAT.commands if command.in_palette]
+        await wait_until(pilot, lambda: app.screen.query_one(CommandList).option_count == len(offered))
+        await wait_until(pilot, lambda: app.screen.query_one(CommandList).virtual_size.height == 2 * len(offered))
+        first, second = offered[:2]
+        assert f"  {key_label(first.keys)}  {first.help}"[:30] in text(app)
+        assert f"  {key_label(second.keys)}  {second.help}"[:30] in text(app)
 
 
 async def test_above_another_screen_the_palette_offers_what_is_not_the_chats_alone() -> None:

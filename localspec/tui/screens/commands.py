@@ -119,7 +119,9 @@ class CommandSearch(CommandPalette, CommandTarget):
     CommandSearch SearchIcon { color: $accent; margin: 0; }
     CommandSearch CommandInput, CommandSearch CommandInput:focus { height: 1; border: none; padding: 0; }
     CommandSearch #--results { overlay: none; height: 1fr; }
-    CommandSearch CommandList { max-height: 100%; border: none; scrollbar-size-vertical: 1; }
+    CommandSearch CommandList {
+        max-height: 100%; border: none; scrollbar-size-vertical: 1; text-wrap: nowrap; text-overflow: ellipsis;
+    }
     CommandSearch:ansi > .command-palette--help-text { text-style: not bold; }
     CommandSearch #--input:ansi { outline-left: solid $quiet; outline-right: solid $quiet; }
     CommandSearch CommandList:ansi { outline-left: solid $quiet; }
