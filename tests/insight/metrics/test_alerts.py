@@ -39,6 +39,17 @@ def test_a_share_of_failures_is_known_where_nothing_went_well() -> None:
         assert re.search(r" / \(sum\(rate\(.*\)\) \+ \(sum\(rate\(.*\)\) or vector\(0\)\)\)$", share), share
 
 
+def test_a_figure_of_the_last_reply_counts_while_there_are_replies() -> None:
+    """It stays on the page when nobody asks any more, as long as the server runs."""
+    gauges = [
+        metric.name for metric in METRICS if metric.kind is MetricKind.GAUGE and "of the last reply" in metric.about
+    ]
+    asked = [each for each in re.findall(r"expr: (.*)", RULES) if any(name in each for name in gauges)]
+    assert asked
+    for expression in asked:
+        assert expression.endswith(" and increase(vllm:generation_tokens_total[30m]) > 0")
+
+
 def test_every_alert_says_what_to_do() -> None:
     headings = re.findall(r"^## (\w+)$", (DOCS / "alerts.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert headings == re.findall(r"alert: (\w+)", RULES)
