@@ -26,7 +26,7 @@ from localspec.store.summaries import (
     recap_of,
 )
 from localspec.store.timestamps import Clock
-from localspec.store.titles import title_of
+from localspec.store.titles import MAX_GIVEN_LENGTH, title_of
 from localspec.store.tree import Node, ReplyState, Tree
 from localspec.store.write_queue import WriteQueue
 from localspec.store.writer_lock import WriterLock
@@ -173,9 +173,9 @@ class StoredConversation:
         return node
 
     def rename(self, title: str) -> None:
-        """Set the title; an empty one derives it from the first question again."""
+        """Set the title, at most ``MAX_GIVEN_LENGTH`` of it; an empty one derives it from the first question again."""
         self._take_over_heading()
-        given = " ".join(title.split())
+        given = " ".join(title.split())[:MAX_GIVEN_LENGTH]
         question = next((node.content for node in self.tree.nodes if node.role is Role.USER), "")
         self._heading.change(replace(self.heading, title=given or title_of(question), title_given=bool(given)))
 

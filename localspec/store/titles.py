@@ -8,6 +8,9 @@ from localspec.store.file_blocks import split_files
 
 UNTITLED = "New conversation"
 MAX_TITLE_LENGTH = 60
+"""The longest title that is made here."""
+MAX_GIVEN_LENGTH = 500
+"""Characters that are kept of a title that a person or a file gives: lists show and search all titles at once."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s|(?<=[。！？])")
 _SIGNS = re.compile(r"^(?:[#>*+\-\s]|\d+[.)]\s)+")

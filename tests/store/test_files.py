@@ -18,6 +18,7 @@ from localspec.base.errors import InputError, NotFoundError
 from localspec.runtime.images import image_block, keep_image
 from localspec.store import ConversationDocument, Store
 from localspec.store.files import read_conversations, to_json, to_markdown, to_ndjson, write_new
+from localspec.store.titles import MAX_GIVEN_LENGTH
 from tests.store.support import branched, contents, converse, open_store
 from tests.tiny_projectors import write_png
 
@@ -46,6 +47,17 @@ def test_what_is_exported_and_imported_is_the_same(
     assert to_json([other.document(each.heading.id) for each in documents]) == to_json(documents)
     assert len(other.search("scattering")) == 1
     other.close()
+
+
+def test_of_a_very_long_title_the_beginning_is_kept(store: Store, tmp_path: Path) -> None:
+    """Each key of a filter searches all titles, which took minutes."""
+    said = converse(store, ("Hello?", "Hi."))
+    said.rename("a" * 5000)
+    assert said.title == "a" * MAX_GIVEN_LENGTH
+    whole = json.loads(to_json([store.document(said.id)]))
+    whole["conversations"][0]["title"] = "b" * 5000
+    (document,) = read(tmp_path, whole)
+    assert document.heading.title == "b" * MAX_GIVEN_LENGTH
 
 
 def test_what_is_here_is_not_added_again(store: Store, documents: list[ConversationDocument], tmp_path: Path) -> None:

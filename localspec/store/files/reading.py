@@ -19,7 +19,7 @@ from localspec.store.documents import ConversationDocument
 from localspec.store.files import chatgpt, lm_studio, native_json
 from localspec.store.files.json_reader import JsonValue, Malformed
 from localspec.store.timestamps import from_micros
-from localspec.store.titles import MAX_TITLE_LENGTH
+from localspec.store.titles import MAX_GIVEN_LENGTH, MAX_TITLE_LENGTH
 
 _KINDS = "It can be a file of `localspec history export --format json`, of ChatGPT (conversations.json) or LM Studio."
 _CHATGPT_MEMBER = re.compile(r"conversations(-\d+)?\.json")
@@ -116,11 +116,15 @@ def _kind(data: Any) -> str:
 
 
 def _checked(document: ConversationDocument, number: int) -> ConversationDocument:
-    """The conversation with a valid leaf. Raises Malformed unless its messages make a tree."""
+    """The conversation with a valid leaf and at most ``MAX_GIVEN_LENGTH`` of its title.
+
+    Raises Malformed unless its messages make a tree.
+    """
+    title = document.heading.title[:MAX_GIVEN_LENGTH]
     try:
         tree = document.tree
     except ValueError as error:
-        title = shortened(document.heading.title, MAX_TITLE_LENGTH)
-        raise Malformed(f"conversation {number + 1} ({title!r}) is not a tree: {error}") from error
+        short = shortened(title, MAX_TITLE_LENGTH)
+        raise Malformed(f"conversation {number + 1} ({short!r}) is not a tree: {error}") from error
     leaf = tree.leaf or tree.newest_leaf(None)
-    return replace(document, heading=replace(document.heading, leaf=leaf))
+    return replace(document, heading=replace(document.heading, leaf=leaf, title=title))
