@@ -86,7 +86,7 @@ def _lack(wanted: Sequence[Wanted], room: Room) -> str:
 
 def _sentence(wanted: Sequence[Wanted], what: str, present: int, which: str) -> str:
     names = " and ".join(dict.fromkeys(item.name for item in wanted))
-    tokens = f"a context of {wanted[0].shape.n_ctx} tokens"
+    tokens = f"a context of {wanted[0].shape.n_ctx:,} tokens"
     takes = "take" if len(wanted) > 1 else "takes"
     return f"With {tokens}, {names} {takes} {what}; there are {_gb(present)} {which}."
 

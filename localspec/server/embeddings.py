@@ -104,7 +104,7 @@ class Embeddings:
                 if vector.tokens_n > most_n and not cut:
                     which = f"Text {number} of {len(texts)}"
                     raise InputError(
-                        f"{which} has {vector.tokens_n} tokens, but {name} reads {most_n} at most.",
+                        f"{which} has {vector.tokens_n:,} tokens, but {name} reads {most_n:,} at most.",
                         "Send it in pieces.",
                     )
                 found.append(replace(vector, tokens_n=min(vector.tokens_n, most_n)))

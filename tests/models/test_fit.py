@@ -373,7 +373,7 @@ class TestCheck:
 
     def test_the_figures_are_named(self) -> None:
         with pytest.raises(
-            CapacityError, match=r"context of 8192 tokens.*free memory \(cache 0\.3 GB.*there are 40 MB free"
+            CapacityError, match=r"context of 8,192 tokens.*free memory \(cache 0\.3 GB.*there are 40 MB free"
         ):
             check_fits([wanted()], Room(MachineMemory(10**9, 40_000_000)))
 
@@ -425,7 +425,7 @@ class TestCheck:
         assert f"--ctx {trained}" in refusal.value.hint
 
     def test_a_file_that_is_loaded_twice_is_named_once(self) -> None:
-        with pytest.raises(CapacityError, match=r"^With a context of 8192 tokens, builtin-target\.gguf take "):
+        with pytest.raises(CapacityError, match=r"^With a context of 8,192 tokens, builtin-target\.gguf take "):
             check_fits([wanted(), wanted()], room_for(wanted()))
 
     def test_the_most_layers_that_fit_on_the_device_are_named(self) -> None:

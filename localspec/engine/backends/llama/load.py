@@ -293,7 +293,7 @@ def _make_context(
         raise _no_generator(settings.path)
     if not context:
         raise CapacityError(
-            f"llama.cpp cannot prepare a context of {n_ctx} tokens: {reason(lines) or 'it does not say why'}.",
+            f"llama.cpp cannot prepare a context of {n_ctx:,} tokens: {reason(lines) or 'it does not say why'}.",
             f"Choose a smaller one, for example --ctx {max(512, n_ctx // 2)}.",
         )
     return context, [line for _, line in lines]
