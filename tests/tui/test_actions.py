@@ -142,6 +142,15 @@ async def test_an_action_of_the_chat_is_done_by_the_chat_whatever_came_on_top_me
         assert "Nothing has been said yet" in notice_text(pilot)
 
 
+async def test_commands_about_a_reply_say_that_there_is_none_yet() -> None:
+    """And nothing about "this reply"."""
+    async with make_app(FakeEngine()).run_test() as pilot:
+        for command in ("again", "calls", "code", "continue", "copy", "links", "passages", "thoughts"):
+            chat(pilot).say("")
+            await send(pilot, f"/{command}")
+            assert "Nothing has been said yet." in notice_text(pilot), command
+
+
 def test_keys_are_written_as_people_write_them() -> None:
     """The first key of an action is the one shown."""
     assert key_label("ctrl+j,shift+enter") == "Ctrl+J"

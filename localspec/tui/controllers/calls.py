@@ -16,7 +16,7 @@ from localspec.chat.tools.chain import ActiveCall
 from localspec.chat.tour import QUESTIONS, Tour
 from localspec.chat.turn import Turn
 from localspec.config import Config, read_config
-from localspec.tui.controllers.turns import TurnController
+from localspec.tui.controllers.turns import NOTHING_SAID, TurnController
 from localspec.tui.keys.handling import handles
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.approval import ApprovalScreen
@@ -135,7 +135,7 @@ class CallController:
         called = turn if turn is not None and turn.results else next((e for e in reversed(turns) if e.results), None)
         view = self._turns.transcript.pages.view(called) if called is not None else None
         if view is None or not view.calls.turn():
-            self._turns.say("This reply calls no tools.")
+            self._turns.say("This reply calls no tools." if turn else NOTHING_SAID)
 
     @handles(TOOLS)
     def tools(self, name: str = "") -> None:

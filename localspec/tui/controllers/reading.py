@@ -164,7 +164,7 @@ class ReadingController:
         if isinstance(view, SummaryView):
             view.unfold()
         elif view is None or not view.reply.unfold():
-            self._say("Nothing was thought aloud before this answer.")
+            self._say("Nothing was thought aloud before this answer." if turn else NOTHING_SAID)
 
     @handles(PASSAGES)
     def unfold_files(self) -> None:
@@ -172,7 +172,7 @@ class ReadingController:
         turn = self._turns.chosen
         view = self._turns.transcript.pages.view(turn) if turn else None
         if view is None or not view.unfold_files():
-            self._say("No file went with this question.")
+            self._say("No file went with this question." if turn else NOTHING_SAID)
 
 
 def _nothing_to_copy(turn: Turn | None) -> str:
