@@ -15,7 +15,7 @@ from localspec.base.visible import visible_line
 from localspec.chat.compose.file_reading import read_attachment
 from localspec.chat.images.reading import is_image
 from localspec.server.failures import InvalidFieldError, for_clients
-from localspec.server.images import bytes_of_base64
+from localspec.server.images import bytes_of_base64, remember
 
 NAME = "document"
 """The name of a document that has none."""
@@ -23,9 +23,9 @@ _LONGEST_NAME = 200
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,12}")
 _WHOLE = 2**40
 """A context into which every document fits: none is searched for passages."""
-_KEPT_N, _KEPT_CHARS = 16, 1_000_000
+_LATEST_N, _LATEST_CHARS = 16, 1_000_000
 """The most documents that are kept, and the most characters of each."""
-_kept: dict[bytes, str] = {}
+_latest: dict[bytes, str] = {}
 """The texts of the latest documents by their digests: each request repeats those of its conversation."""
 
 
@@ -48,7 +48,7 @@ async def document_from_base64(data: str, name: str, param: str) -> str:
 
 def _block(content: bytes, name: str, gone: Callable[[], bool]) -> str:
     digest = sha256(content + name.encode()).digest()
-    if (known := _kept.get(digest)) is not None:
+    if (known := _latest.get(digest)) is not None:
         return known
     with TemporaryDirectory(prefix="localspec-") as folder:
         suffix = Path(name).suffix.lower()
@@ -57,8 +57,6 @@ def _block(content: bytes, name: str, gone: Callable[[], bool]) -> str:
         if is_image(path):
             raise InputError(f"{name} is an image.", "Send it as one.")
         (file,) = read_attachment(path, name, _WHOLE, gone).files
-    if len(file.block) <= _KEPT_CHARS and not gone():
-        _kept[digest] = file.block
-        for oldest in list(_kept)[:-_KEPT_N]:
-            _kept.pop(oldest, None)
+    if len(file.block) <= _LATEST_CHARS and not gone():
+        remember(_latest, digest, file.block, _LATEST_N)
     return file.block

@@ -6,15 +6,22 @@ import asyncio
 import base64
 import binascii
 import time
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
+from localspec.base.errors import InputError, NotFoundError
 from localspec.chat.images.reading import read_image
-from localspec.runtime.images import forget_images, image_block
+from localspec.runtime.images import ImageReference, forget_images, image_block
 from localspec.server.failures import InvalidFieldError
 from localspec.store import database_file
 
+T = TypeVar("T")
 _NAME = "image"
+_LATEST_N = 256
+_latest: dict[bytes, ImageReference] = {}
+"""The latest images by the digests of what was sent: each request repeats those of its conversation."""
 
 
 async def image_from_url(url: str, param: str) -> str:
@@ -49,9 +56,31 @@ def forget_old_images() -> None:
         forget_images((), time.time())
 
 
+def remember(latest: dict[bytes, T], digest: bytes, value: T, most_n: int) -> None:
+    """Put a value into ``latest``, and forget the oldest of more than ``most_n``."""
+    latest[digest] = value
+    for oldest in list(latest)[:-most_n]:
+        latest.pop(oldest, None)
+
+
 def _kept(data: str, param: str) -> str:
     content = bytes_of_base64(data, "image", param)
-    with TemporaryDirectory(prefix="localspec-") as folder:
-        path = Path(folder) / _NAME
-        path.write_bytes(content)
-        return image_block(_NAME, read_image(path, "The image"))
+    digest = sha256(content).digest()
+    image = _latest.get(digest)
+    if image is None or not _is_there(image):
+        with TemporaryDirectory(prefix="localspec-") as folder:
+            path = Path(folder) / _NAME
+            path.write_bytes(content)
+            image = read_image(path, "The image")
+        remember(_latest, digest, image, _LATEST_N)
+    return image_block(_NAME, image)
+
+
+def _is_there(image: ImageReference) -> bool:
+    """True if the image is still kept; then it is for another day."""
+    try:
+        image.read()
+        image.path.touch()
+    except (NotFoundError, InputError, OSError):
+        return False
+    return True

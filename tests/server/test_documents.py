@@ -72,7 +72,7 @@ async def test_a_document_is_read_once_however_often_a_conversation_repeats_it(m
         return read_attachment(path, name, n_ctx, cancelled)
 
     monkeypatch.setattr(documents, "read_attachment", counted)
-    monkeypatch.setattr(documents, "_kept", {})
+    monkeypatch.setattr(documents, "_latest", {})
     first = await document_from_base64(encoded(b"Rain."), "a.txt", "file")
     assert first == "File: a.txt\n```txt\nRain.\n```\n"
     assert await document_from_base64(encoded(b"Rain."), "a.txt", "file") == first
@@ -97,7 +97,7 @@ async def test_reading_ends_when_nobody_waits_any_more(monkeypatch: pytest.Monke
 
     kept: dict[bytes, str] = {}
     monkeypatch.setattr(documents, "read_attachment", slow)
-    monkeypatch.setattr(documents, "_kept", kept)
+    monkeypatch.setattr(documents, "_latest", kept)
     reading = asyncio.create_task(document_from_base64(encoded(b"Rain."), "a.txt", "file"))
     await asyncio.to_thread(begun.wait)
     reading.cancel()

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from localspec.base.errors import InputError
-from localspec.runtime.images import images_in, keep_image
+from localspec.chat.images.reading import read_image
+from localspec.runtime.images import ImageReference, images_in, keep_image
+from localspec.server import images
 from localspec.server.failures import InvalidFieldError
 from localspec.server.images import forget_old_images, image_from_base64, image_from_url
 from localspec.store import Store
@@ -26,6 +28,29 @@ async def test_an_image_is_kept_and_named_in_the_text(tmp_path: Path, monkeypatc
     assert image.read()
     in_lines = "\n".join(data[at : at + 76] for at in range(0, len(data), 76))
     assert await image_from_base64(data, "images[0]") == await image_from_base64(in_lines, "images[0]") == block
+
+
+async def test_an_image_is_decoded_once_while_it_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often a conversation repeats it; then it is kept for another day."""
+    monkeypatch.setenv("LOCALSPEC_HOME", str(tmp_path / "home"))
+    decoded: list[str] = []
+
+    def noting(path: Path, name: str) -> ImageReference:
+        decoded.append(name)
+        return read_image(path, name)
+
+    monkeypatch.setattr(images, "read_image", noting)
+    monkeypatch.setattr(images, "_latest", {})
+    data = base64.b64encode(write_png(tmp_path / "cat.png", 8, 4).read_bytes()).decode()
+    (image,) = images_in(await image_from_base64(data, "images[0]"))
+    os.utime(image.path, (0, 0))
+    assert images_in(await image_from_base64(data, "images[0]")) == [image]
+    assert len(decoded) == 1
+    assert image.path.stat().st_mtime > 0
+    image.path.unlink()
+    assert images_in(await image_from_base64(data, "images[0]")) == [image]
+    assert len(decoded) == 2
+    assert image.read()
 
 
 @pytest.mark.parametrize("chats", [False, True])
