@@ -112,9 +112,11 @@ def named_pairs(text: str, known: Collection[str], in_use: str | None) -> tuple[
     if len(ids) == 1 and in_use is not None and in_use not in ids:
         ids.insert(0, in_use)
     if not 1 < len(ids) <= MOST:
-        meant = nearest(rest.split(maxsplit=1)[0], known) if rest and not ids else None
+        word = rest.split(maxsplit=1)[0] if rest and len(ids) <= 1 else ""
+        meant = nearest(word, known) if word and not ids else None
+        none = f"There is no pair {word[:40]}; " if word else ""
         raise UsageError(
             f"A comparison needs 2 to {MOST} different pairs: /compare PAIR [PAIR ...] [MESSAGE].",
-            f"Did you mean {meant}?" if meant else "/pair lists the pairs.",
+            f"{none}did you mean {meant}?" if meant else f"{none}/pair lists the pairs.",
         )
     return ids, rest

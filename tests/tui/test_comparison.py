@@ -20,6 +20,7 @@ from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.race import LaneView, RaceScreen
 from localspec.tui.theme import DARK, LIGHT
 from localspec.tui.tokens.token_view import TokenView
+from localspec.tui.widgets.welcome import Welcome
 from tests.tui.fakes import with_settings
 from tests.tui.looks import LARGE, MEDIUM, hold_still
 from tests.tui.pairs_support import BEST, SMALL, TOO_BIG, FakeWorld, described, shelf_of
@@ -37,6 +38,7 @@ from tests.tui.support import (
     rounds_of,
     send,
     session,
+    turns_shown,
     wait_until,
 )
 from tests.tui.test_pairs import loads
@@ -174,6 +176,8 @@ async def test_a_new_message_and_a_pair_that_cannot_be_loaded(engine: FakeEngine
         await wait_until(pilot, lambda: pilot.app.screen is chat(pilot))
         turns = session(pilot).thread.turns
         assert [(turn.prompt, turn.text) for turn in turns] == [("Count to two", "one two")]
+        await wait_until(pilot, lambda: turns_shown(pilot) == [("Count to two", "one two")])
+        assert not chat(pilot).query(Welcome), "the first page is gone, as with any message"
 
 
 async def test_a_file_that_the_message_mentions_goes_with_it(
@@ -266,7 +270,10 @@ def test_named_pairs_come_before_the_message() -> None:
     many = {f"pair-{n}" for n in range(40)} | {"smollm2"}
     with pytest.raises(UsageError) as refused:
         named_pairs("smolm2 Why?", many, None)
-    assert refused.value.hint == "Did you mean smollm2?"
+    assert refused.value.hint == "There is no pair smolm2; did you mean smollm2?"
+    with pytest.raises(UsageError) as refused:
+        named_pairs("a nosuch Why?", known, "a")
+    assert refused.value.hint == "There is no pair nosuch; /pair lists the pairs."
     with pytest.raises(UsageError) as refused:
         named_pairs("", many, None)
     assert len(str(refused.value)) < 120, "it does not list them all"

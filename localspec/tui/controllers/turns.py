@@ -16,6 +16,7 @@ from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.conversation.turn_notes import turn_note, version_note
 from localspec.tui.conversation.turn_view import TurnView
 from localspec.tui.tokens.palette import Palette
+from localspec.tui.widgets.welcome import Welcome
 
 NOTHING_SAID = "Nothing has been said yet."
 _BUSY = "A reply is under way; {stop} stops it, then this is possible."
@@ -50,7 +51,10 @@ class TurnController:
     async def show(self) -> None:
         """Draw the conversation as it is now, with the messages that wait."""
         waiting = [turn for turn in self.session.waiting if turn.question is None]
-        await self.transcript.sync([*self.session.thread.turns, *waiting])
+        turns = [*self.session.thread.turns, *waiting]
+        if turns:
+            await self.transcript.query(Welcome).remove()
+        await self.transcript.sync(turns)
         self.label()
 
     async def turn_to(self, conversation: StoredConversation, message: str | None = None) -> list[Turn]:
