@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from localspec.base.errors import UsageError
 from localspec.base.fuzzy import nearest
-from localspec.config.kinds import RefusedValue, Value
+from localspec.config.kinds import RefusedValue, TextOrFile, Value
 from localspec.config.setting import Setting
 from localspec.config.table import SETTINGS, find_key, find_setting
 from localspec.config.texts import require_text
@@ -65,6 +65,16 @@ def with_setting(own: Mapping[str, Value], setting: Setting, value: Value | None
     displaced = {name for group in _EITHER_OR if setting.name in group for name in group}
     rest = {name: each for name, each in own.items() if name not in displaced and name != setting.name}
     return rest if value is None else rest | {setting.name: value}
+
+
+def without_files(settings: Mapping[str, Value]) -> dict[str, Value]:
+    """The settings but for those that have a file of this machine read, which a stranger may have written."""
+    return {name: value for name, value in settings.items() if not _names_file(name, value)}
+
+
+def _names_file(name: str, value: Value) -> bool:
+    setting = find_setting(name)
+    return setting is not None and isinstance(setting.kind, TextOrFile) and str(value).startswith("@")
 
 
 def valid_settings(data: object) -> dict[str, Value]:

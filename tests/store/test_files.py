@@ -60,6 +60,17 @@ def test_of_a_very_long_title_the_beginning_is_kept(store: Store, tmp_path: Path
     assert document.heading.title == "b" * MAX_GIVEN_LENGTH
 
 
+def test_an_import_has_no_file_of_this_machine_read(store: Store, tmp_path: Path) -> None:
+    """As its grammar or JSON Schema, which may go to a server; text that begins alike is only text."""
+    said = converse(store, ("Hello?", "Hi."))
+    kept = {"sampling.top_k": 3, "reply.system": "@home", "sampling.grammar": 'root ::= "yes"'}
+    whole = json.loads(to_json([store.document(said.id)]))
+    for own in (kept, kept | {"sampling.grammar": "@/etc/passwd"}, kept | {"sampling.json_schema": "@x.json"}):
+        whole["conversations"][0]["settings"] = own
+        (document,) = read(tmp_path, whole)
+        assert document.heading.settings == {name: value for name, value in own.items() if value in kept.values()}
+
+
 def test_what_is_here_is_not_added_again(store: Store, documents: list[ConversationDocument], tmp_path: Path) -> None:
     """Unless copies are wanted, or it was deleted."""
     again = read(tmp_path, to_json(documents))

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from localspec.base.typed_json import misfit
-from localspec.config.lookup import valid_settings
+from localspec.config.lookup import valid_settings, without_files
 from localspec.runtime.messages import Role, ToolCall
 from localspec.store import provenance
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument
@@ -113,7 +113,7 @@ def _conversation(data: JsonValue) -> ConversationDocument:
         folder=folder_name(data.get("folder").text_or_none() or ""),
         tags=tag_names(each.text() for each in data.get("tags").items()),
         archived=data.get("archived").flag(),
-        settings=valid_settings(data.get("settings").data),
+        settings=without_files(valid_settings(data.get("settings").data)),
     )
     messages = tuple(_message(each, created) for each in data.get("messages").items())
     keep_images(data.get("images"), (message.node.content for message in messages))
