@@ -121,7 +121,7 @@ class Engines:
             )
             number = self.activity.begin(self._pairs.id_of(asked.model), active)
             try:
-                async with aclosing(self._followed(engine, events, active, deadline)) as followed:
+                async with aclosing(self._followed(engine, asked, events, active, deadline)) as followed:
                     async for event in followed:
                         yield event
             finally:
@@ -295,12 +295,18 @@ class Engines:
         self.meters.count("localspec:refused_requests", 1, pair_id, reason)
 
     async def _followed(
-        self, engine: PairEngine, events: AsyncGenerator[Event, None], active: ActiveReply, deadline: float | None
+        self,
+        engine: PairEngine,
+        asked: ReplyRequest,
+        events: AsyncGenerator[Event, None],
+        active: ActiveReply,
+        deadline: float | None,
     ) -> AsyncGenerator[Event, None]:
         """The events that the owner's check lets pass, after the observers have seen them. Ends the reply."""
         try:
             async with aclosing(events):
                 async for event in self._timed(engine, events, deadline):
+                    asked.check_whole(event)
                     for passed in active.passed(event):
                         active.receive(passed)
                         yield passed

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from localspec.base.errors import CapacityError
-from localspec.engine.events import Event
+from localspec.engine.events import Event, Started
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import Infill, Message, ReplyOptions, TokenIds
 from localspec.runtime.pair_info import PairInfo
@@ -87,6 +87,17 @@ class ReplyRequest:
     """Seconds from the first token on, after which the reply ends once it has a line break; None for no such limit."""
     is_further: bool = False
     """True for all but the first of several replies to one request: if that one is let in, these wait in any case."""
+    is_whole: bool = False
+    """True if a prompt that does not fit whole is refused, with CapacityError in place of ``Started``."""
+
+    def check_whole(self, event: Event) -> None:
+        """Raise CapacityError if ``event`` tells that more of the prompt is left out than may be."""
+        if self.is_whole and isinstance(event, Started) and (event.dropped_n or event.cut_n):
+            left_out = f"{event.dropped_n} of its messages would be left out, {event.cut_n} cut short"
+            raise CapacityError(
+                f"The prompt is too long: with room for a reply it exceeds the available context size. {left_out}.",
+                "Send less of the conversation, or give the pair a larger context (--ctx).",
+            )
 
 
 class Service(Protocol):

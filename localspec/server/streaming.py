@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from localspec.base.errors import CapacityError, LocalSpecError
+from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started
 from localspec.engine.tally import Tally
 from localspec.runtime.remote.protocol import HEARTBEAT_S
@@ -110,15 +110,8 @@ async def replied(service: Service, asked: ReplyRequest) -> AsyncGenerator[Event
     Raises as ``Service.reply``, and CapacityError before the first event.
     """
     limit = _TimeLimit(asked.lines_s)
-    async with aclosing(service.reply(asked)) as events:
+    async with aclosing(service.reply(replace(asked, is_whole=True))) as events:
         async for event in events:
-            if isinstance(event, Started) and (event.dropped_n or event.cut_n):
-                left_out = f"{event.dropped_n} of its messages would be left out, {event.cut_n} cut short"
-                hint = "Send less of the conversation, or give the pair a larger context (--ctx)."
-                text = (
-                    f"The prompt is too long: with room for a reply it exceeds the available context size. {left_out}."
-                )
-                raise CapacityError(text, hint)
             yield event
             if (ended := limit.end(event)) is not None:
                 yield ended

@@ -96,6 +96,7 @@ class FakeService:
                 if isinstance(step, asyncio.Event):
                     await step.wait()
                 else:
+                    asked.check_whole(step)
                     whole = isinstance(step, Finished)
                     yield step
         finally:

@@ -318,9 +318,13 @@ async def test_a_prompt_that_cannot_be_used_is_no_reply_that_failed(tmp_path: Pa
         for prompt in ("refuse", "count 1 then refuse"):
             with pytest.raises(InputError):
                 await whole(engines, prompt)
+        assert await whole(engines, "drop 2") == counted(2)
+        with pytest.raises(CapacityError, match="1 of its messages would be left out"):
+            _ = [each async for each in engines.reply(ReplyRequest("", "drop 2", ReplyOptions(), is_whole=True))]
         page = engines.meters.page()
-        assert 'localspec:refused_requests_total{model_name="own",reason="prompt"} 1' in page
+        assert 'localspec:refused_requests_total{model_name="own",reason="prompt"} 2' in page
         assert 'localspec:failed_replies_total{model_name="own"} 1' in page
+        assert 'finished_reason="cancelled"' not in page
         assert 'vllm:num_requests_running{model_name="own"} 0' in page
 
 

@@ -1,7 +1,8 @@
 """An engine without models, to be opened in the child process: the prompt tells it what to do.
 
 ``count N`` replies with N tokens; ``count N then DO`` does something after them, and so does the
-name of the target file when it is loaded; DO alone is done before the reply begins. DO is one of
+name of the target file when it is loaded; DO alone is done before the reply begins. ``drop N``
+is ``count N`` after a message that did not fit. DO is one of
 
 - ``wait``: until it is cancelled (a reply then ends, a load raises)
 - ``abort``: as llama.cpp's asserts do, with a line on standard error first
@@ -125,7 +126,7 @@ class ScriptedPair:
         if len(words) == 1:
             do(words[0], self.cancel)
         tally, text = Tally(), ""
-        yield Started(prompt_n=len(words), cache_n=0, seed=options.seed or 0)
+        yield Started(len(words), cache_n=0, seed=options.seed or 0, dropped_n=int(words[0] == "drop"))
         yield PromptProgress(len(words), len(words))
         for index in range(int(words[1])):
             round_ = token_round(index)
