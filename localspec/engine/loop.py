@@ -69,7 +69,7 @@ def generate(target: Model, drafters: Sequence[Drafter], request: Request, cance
         raise InputError("The prompt is empty.", "Type something for the model to answer.")
     if len(request.prompt) > target.n_ctx:
         raise CapacityError(
-            f"The prompt has {len(request.prompt)} tokens, but the context holds {target.n_ctx}.",
+            f"The prompt has {len(request.prompt):,} tokens, but the context holds {target.n_ctx:,}.",
             f"Shorten it, or choose a larger context with --ctx {len(request.prompt) + 512}.",
         )
     reply = _Reply(target, drafters, request, cancel)
