@@ -33,7 +33,7 @@ def live_state(session: ChatSession, stop: str, mode: MarkMode = MarkMode.ORIGIN
     if session.phase is Phase.BROKEN:
         return Activity("the engine is not running", detail="the next message starts it again")
     turn = session.current or session.last
-    if turn is None:
+    if turn is None or (turn.reply.error is not None and not turn.reply.tokens):
         return Activity("ready", detail=_about(session.info))
     progress = turn.reply.progress
     if progress is not None and progress.total_n:

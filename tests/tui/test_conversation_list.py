@@ -360,6 +360,8 @@ async def test_nothing_is_written_below_the_list_of_conversations(store: Store) 
             await pilot.press("f7")
             await wait_until(pilot, lambda: chat(pilot).query(Sidebar))
             await wait_until(pilot, lambda: said.visible is stays)  # noqa: B023
+            listed = chat(pilot).query_one(Sidebar).region
+            assert (listed.width == width) is not stays, "where the list lies over the conversation it has every row"
             await pilot.press("ctrl+r")
             await wait_until(pilot, lambda: prompt_of(pilot).area.has_focus)
             await wait_until(pilot, lambda: bool(chat(pilot).query(Sidebar)) is stays)  # noqa: B023

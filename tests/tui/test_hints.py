@@ -42,6 +42,7 @@ from tests.tui.support import (
     answer,
     chat,
     hints,
+    live_text,
     make_app,
     make_round,
     notice_text,
@@ -394,14 +395,14 @@ async def test_a_click_on_a_hint_does_what_its_key_does() -> None:
         assert transcript_of(pilot).selected is None
 
 
-async def test_a_reply_that_failed_has_nothing_to_copy() -> None:
+async def test_a_reply_that_failed_has_no_figures_and_nothing_to_copy() -> None:
     engine = FakeEngine()
     async with make_app(engine).run_test(size=(100, 30)) as pilot:
         await ready(pilot, engine)
         await send(pilot, "Hello")
         await wait_until(pilot, lambda: engine.prompts)
         engine.inbox.put(Failed(engine.prompts[-1].request_id, 7, "Too long.", "Shorten it."))
-        await wait_until(pilot, lambda: session(pilot).free)
+        await wait_until(pilot, lambda: session(pilot).free and live_text(pilot).startswith("ready"))
         await pilot.press("alt+up")
         assert "ee edit" in hints(pilot)
         assert "copy" not in hints(pilot)

@@ -75,8 +75,8 @@ class ChatScreen(RowScreen[None], CommandTarget):
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-low"), (24, "-tall")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
     ChatScreen.-narrow { layers: default over; }
-    ChatScreen.-narrow Sidebar { layer: over; }
-    ChatScreen.-narrow.-listing Foot { & > Notice, & > LiveLine, & > Hints { visibility: hidden; } }
+    ChatScreen.-narrow Sidebar { layer: over; width: 100%; max-width: 100%; }
+    ChatScreen.-narrow.-listing Notice { visibility: hidden; }
     ChatScreen Page, ChatScreen Welcome, ChatScreen .load-error { width: 100%; max-width: 92; }
     ChatScreen .load-error { color: $error; padding: 0 2; margin: 1 0 0 0; }
     ChatScreen.-short #counts { display: none; }
