@@ -31,14 +31,14 @@ QUESTION = "Tell me a story about a fox"
 """The first question. The built-in draft guesses some words of the reply wrong, as steps show."""
 STEPS: tuple[Step, ...] = (
     Step(SEND, "sends this question; the line below tells the speed.", question=QUESTION),
-    Step(VIEW, "shows or hides tokens; underlined: guessed right."),
+    Step(VIEW, "shows tokens; the draft guessed the underlined ones."),
     Step(GHOSTS, "keeps wrong guesses in sight, struck through."),
-    Step(MARKS, "marks tokens in another way; again, the next way."),
+    Step(MARKS, "marks tokens in another way each time."),
     Step(INSPECT, "looks into a token; n goes to a wrong guess.", opens=True),
-    Step(RACE, "answers with guesses and without: what they gain.", opens=True),
+    Step(RACE, "answers twice, with guesses and without, to compare.", opens=True),
     Step(
         SEND,
-        "has words counted: the model calls a tool for it.",
+        "asks for a count; the model calls a tool for it.",
         question='Count the words in "the quick brown fox".',
         tools=("count_words",),
     ),

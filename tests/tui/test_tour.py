@@ -90,7 +90,7 @@ async def test_a_newcomer_walks_through_it() -> None:
         await pilot.pause()
         assert "6/8  F12" in line(pilot)
         await pilot.press("f10")
-        assert "7/8  Enter has words counted" in line(pilot)
+        assert "7/8  Enter asks for a count" in line(pilot)
         assert chat(pilot).query_one(Prompt).area.text == STEPS[6].question
         await pilot.press("enter")
         await wait_until(pilot, lambda: len(engine.prompts) == 2)
