@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import re
 import sys
@@ -389,6 +390,22 @@ def test_a_grammar_over_which_llama_cpp_would_not_end_is_refused(text: str) -> N
     """In time, with a sentence that has the limit in it: llama.cpp would hang, take all memory or end the process."""
     with pytest.raises(UsageError, match=r"\d,000"):
         check_grammar(text)
+
+
+def lark_chain(rule: str, n: int = 3000) -> str:
+    """Rules that lead from one to the next."""
+    rules = (f"{rule.format(i)}: {rule.format(i + 1)} /[:]/ // (((" for i in range(n))
+    return "\n".join(["%llguidance {}", f"start: {rule.format(0)}", *rules, f'{rule.format(n)}: "b:"'])
+
+
+@pytest.mark.parametrize("text", [lark_chain("r{}"), lark_chain("R{}", 9000)])
+def test_rules_as_deep_as_would_end_the_process_are_refused(text: str) -> None:
+    """Llguidance calls itself for each rule, and has no limit; what stands in texts and comments does not count."""
+    with pytest.raises(UsageError, match="used: it is nested too deeply"):
+        check_grammar(text)
+    with pytest.raises(UsageError, match="used: it is nested too deeply"):
+        check_grammar(json.dumps({"grammars": [{"lark_grammar": text.removeprefix("%llguidance {}")}]}))
+    check_grammar(lark_chain("r{}", 1000))
 
 
 USED = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
@@ -179,6 +179,57 @@ def test_what_the_user_wrote_to_be_lenient_is_lenient(vocab: LlamaVocab) -> None
     for token in vocab.tokenize("[1 ,\n 1]", special=False):
         place.accept(token)
     assert place.left_by is None
+
+
+def chain(n: int) -> dict[str, Any]:
+    """A schema that refers to one that refers to one, and so on."""
+    names = [{"properties": {"next": {"$ref": f"#/$defs/{i + 1}"}}} for i in range(n)]
+    return {"$ref": "#/$defs/0", "$defs": {str(i): part for i, part in enumerate([*names, {"type": "string"}])}}
+
+
+@pytest.mark.parametrize(
+    "refer",
+    [
+        lambda schema: schema,
+        lambda schema: {**schema, "$defs": schema["$defs"] | {"3000": {"items": {"$ref": "#"}}}},
+        lambda schema: {**schema, "$defs": schema["$defs"] | {"1500": {"items": {"$ref": "#1501"}}}},
+        lambda schema: json.loads(
+            json.dumps({"prefixItems": [*schema["$defs"].values()]}).replace("$defs", "prefixItems")
+        ),
+    ],
+    ids=["a chain", "a circle", "an anchor", "a list"],
+)
+def test_references_as_deep_as_would_end_the_process_are_refused(refer: Callable[[Any], Any]) -> None:
+    """Llguidance calls itself for each, and has no limit."""
+    text = json.dumps(refer(chain(3000)))
+    for grammar in (f"%llguidance {{}}\nstart: %json {text}", f'{{"grammars": [{{"json_schema": {text}}}]}}'):
+        with pytest.raises(UsageError, match="used: it is nested too deeply, or its references are"):
+            check_grammar(grammar)
+
+
+def test_a_chain_of_references_is_named_as_too_deep() -> None:
+    with pytest.raises(UsageError, match="The JSON Schema is nested too deeply"):
+        grammar_of_schema(json.dumps(chain(3000)))
+
+
+def test_many_references_are_taken() -> None:
+    """Also those of a hundred classes that may have each other as members."""
+    union = {"anyOf": [{"$ref": f"#/$defs/{i}"} for i in range(100)]}
+    parts = {str(i): tagged(str(i), some={"type": "array", "items": union}, other=union) for i in range(100)}
+    flat = {f"p{i}": {"$ref": f"#/$defs/{i % 100}"} for i in range(3000)}
+    check_grammar(grammar_of_schema(json.dumps({"properties": flat, "$defs": parts})))
+    check_grammar(grammar_of_schema(json.dumps(chain(300))))
+
+
+def test_what_is_refused_of_a_large_schema_is_not_searched_for_long() -> None:
+    """Each keyword is tried with all definitions: that took minutes."""
+    circles = {
+        f"{n}{i}": {"properties": {"a": {"$ref": f"#/$defs/{n}{(i + 1) % n}"}}} for n in (5, 7) for i in range(n)
+    }
+    many = {f"c{i}": {"anyOf": [{"type": "null"}]} for i in range(2000)}
+    schema = {"allOf": [{"$ref": "#/$defs/50"}, {"$ref": "#/$defs/70"}], "$defs": {**circles, **many}}
+    with pytest.raises(UsageError, match="to the JSON Schema: Schema intersection stack level exceeded"):
+        grammar_of_schema(json.dumps(schema))
 
 
 def test_large_schemas_are_taken() -> None:

@@ -18,6 +18,7 @@ from urllib.parse import quote, unquote
 
 from localspec.base.errors import UsageError
 from localspec.engine.backends.llama.guidance import refusal
+from localspec.engine.backends.llama.guidance_depth import DEEPEST, depth_of_schema
 
 if TYPE_CHECKING:
     from llguidance._lib import JsonCompileOptions
@@ -48,6 +49,8 @@ _SET = frozenset(
 """The keywords of an array about which nothing else is said."""
 _MOST_OPENED = 20_000
 """Entries of all that the cases of ``oneOf`` refer to."""
+_SEARCHED_N = 2_000_000
+"""Characters of schemas that are tried to find what is refused: of a large one each keyword may be as large."""
 _LARGEST_SET = 8
 """Values that an array of different ones is listed for."""
 _MIXED = frozenset(("allOf", "anyOf", "oneOf", "$ref"))
@@ -69,6 +72,8 @@ def grammar_of_schema(text: str) -> str:
         for _, part in list(_parts(schema, "#")):
             _simplify(part, schema)
         _open_cases(schema)
+        if depth_of_schema(schema) > DEEPEST:
+            raise _too_deep()
         parts = list(_parts(schema, "#"))
         if not _guidance(schema).get("lenient"):
             for place, part in parts:
@@ -246,15 +251,31 @@ def _closed(schema: Schema) -> Schema:
     return closed
 
 
+class _Search:
+    """Asks for the reason against one keyword after another, until that would take long."""
+
+    def __init__(self) -> None:
+        self._left_n = _SEARCHED_N
+
+    def refusal(self, alone: Schema) -> str | None:
+        """As ``guidance.refusal``; None also once no more is asked."""
+        if self._left_n < 0:
+            return None
+        written = _written(alone)
+        self._left_n -= len(written)
+        return refusal(written)
+
+
 def _refused(why: str, parts: list[tuple[str, Schema]]) -> UsageError:
     """Names the keyword that is refused alone, with its place, or says what the library says."""
+    search = _Search()
     for place, part in parts:
         for key, value in part.items():
             if key == "$ref" and _REFERENCE.match(why):
                 return _no_promise(f"'$ref' {value!r} ({why})", place)
             if key in _MIXED and isinstance(value, list | str):
                 continue
-            if alone := refusal(_written({key: _with_parts(key, value, lambda place, part: {})})):
+            if alone := search.refusal({key: _with_parts(key, value, lambda place, part: {})}):
                 shown = f" {value!r}" if isinstance(value, str) else ""
                 return _no_promise(f"{key!r}{shown}" + ("" if key in alone else f" ({alone})"), place)
     if why.startswith("oneOf"):
@@ -263,7 +284,7 @@ def _refused(why: str, parts: list[tuple[str, Schema]]) -> UsageError:
     definitions = {key: value for key, value in parts[0][1].items() if key in _DEFINITIONS}
     for place, part in reversed(parts):
         for key in sorted(_MIXED & part.keys()):
-            if alone := refusal(_written({key: part[key], **definitions})):
+            if alone := search.refusal({key: part[key], **definitions}):
                 return _no_promise(f"{key!r} ({alone})", place)
     return UsageError(f"A reply cannot be held to the JSON Schema: {why}.", _SMALLER)
 
