@@ -33,6 +33,7 @@ from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.theme import DARK, HIGH_CONTRAST, LIGHT
 from localspec.tui.widgets.field import LONGEST_PASTE
 from localspec.tui.widgets.hints import Hints
+from localspec.tui.widgets.key_row import KeyRow
 from tests.config.support import add_persona, configure
 from tests.tui.settings_support import answer, chat_config, details, open_settings, rows, said, screen, settings_app
 from tests.tui.support import FakeEngine, chat, notice_text, send, session, wait_until
@@ -276,14 +277,17 @@ async def test_a_filter_takes_the_lines_of_a_paste_as_one_and_not_too_much(key: 
 
 
 async def test_leaving_a_field_changes_nothing() -> None:
-    """Esc leaves the field, then clears the filter, then the screen."""
+    """Esc leaves the field, then clears the filter, then the screen, and the row of keys says which."""
     app = settings_app(FakeEngine(), "[sampling]\ntop_k = 20\n")
     async with app.run_test() as pilot:
         await open_settings(pilot, "top k")
         await pilot.press("enter", "9", "escape")
         assert not screen(pilot).has_class("-changing")
+        keys = screen(pilot).query_one(KeyRow)
+        assert str(keys.render()).endswith("Esc clear filter")
         await pilot.press("escape")
         assert len(rows(pilot)) > len(SETTINGS)
+        assert str(keys.render()).endswith("Esc back")
         await pilot.press("escape")
         await wait_until(pilot, lambda: isinstance(pilot.app.screen, ChatScreen))
     assert config_file().read_text() == "[sampling]\ntop_k = 20\n"
@@ -484,7 +488,7 @@ async def test_the_palette_and_help_show_the_keys_in_force() -> None:
     app = settings_app(FakeEngine(), '[keys]\nnew = "f21"\n')
     async with app.run_test() as pilot:
         commands = {command.title: command.help for command in app.get_system_commands(app.screen)}
-        assert commands["New"].endswith("(F21)")
+        assert commands["New"].startswith("F21  ")
         await pilot.press("f1")
         await pilot.pause()
         page = "\n".join(str(widget.render()) for widget in pilot.app.screen.query("Glossary"))

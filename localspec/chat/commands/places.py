@@ -201,7 +201,7 @@ SETTING_DOWN = IN_SETTINGS.add("setting-down", "down", "down", "Go to the settin
 SETTING_PAGE_UP = IN_SETTINGS.add("setting-page-up", "pageup", "page up", "Go up by a page.")
 SETTING_PAGE_DOWN = IN_SETTINGS.add("setting-page-down", "pagedown", "page down", "Go down by a page.")
 SETTING_LEAVE = IN_SETTINGS.add(
-    "setting-leave", "escape,f9", "back", "Discard a change, or return to the conversation."
+    "setting-leave", "escape,f9", "back", "Discard a change, clear the filter, or return to the conversation."
 )
 
 IN_HELP = Place("On the help page")

@@ -242,7 +242,8 @@ class SettingsScreen(ColumnScreen[None]):
                 hints[places.SETTING_LOAD] = "load again"
         coming = self._browser.next_scope
         hints[places.SETTING_SCOPE] = "for all" if coming is Layer.ALL else f"for {coming}"
-        return {**hints, places.SETTING_REREAD: "read file", places.SETTING_LEAVE: "back"}
+        leave = "clear filter" if self._filter.value else places.SETTING_LEAVE.title
+        return {**hints, places.SETTING_REREAD: "read file", places.SETTING_LEAVE: leave}
 
 
 def _drawn(row: SettingRow) -> Content:
