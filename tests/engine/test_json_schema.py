@@ -221,6 +221,29 @@ def test_many_references_are_taken() -> None:
     check_grammar(grammar_of_schema(json.dumps(chain(300))))
 
 
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"multipleOf": 10_000_019}, "'multipleOf', at # "),
+        ({"multipleOf": -0.1234567}, "'multipleOf'"),
+        ({"multipleOf": 10**400 + 1}, "'multipleOf'"),
+        ({"multipleOf": True}, "'multipleOf'"),
+        ({"allOf": [{"multipleOf": 9973}, {"multipleOf": 9967}]}, "the numbers of 'multipleOf' are too large"),
+        ({"properties": {str(n): {"multipleOf": n} for n in range(50_001, 50_010)}}, "the numbers of 'multipleOf'"),
+    ],
+)
+def test_numbers_over_which_llguidance_would_hang_are_refused(schema: dict[str, Any], said: str) -> None:
+    """It goes through all remainders before it answers."""
+    with pytest.raises(UsageError, match=said):
+        grammar_of_schema(json.dumps(schema))
+
+
+def test_numbers_that_are_multiples_of_common_ones_are_taken() -> None:
+    """Factors of ten are no work."""
+    common = (0.01, 1e-7, 0.25, 5, 60, 1000, 25_000_000)
+    check_grammar(grammar_of_schema(json.dumps({"items": {"anyOf": [{"multipleOf": n} for n in common]}})))
+
+
 def test_what_is_refused_of_a_large_schema_is_not_searched_for_long() -> None:
     """Each keyword is tried with all definitions: that took minutes."""
     circles = {

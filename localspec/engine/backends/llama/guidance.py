@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from localspec.base.errors import UsageError
 from localspec.engine.backends.llama.candidates import Ids
-from localspec.engine.backends.llama.guidance_depth import DEEPEST, depth
+from localspec.engine.backends.llama.guidance_size import excess
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.model import Vocab
@@ -60,8 +60,8 @@ def refusal(grammar: str) -> str | None:
     """The library's reason against a grammar; None if it has none. Takes no model."""
     from llguidance import LLMatcher
 
-    if depth(grammar) > DEEPEST:
-        return "it is nested too deeply, or its references are"
+    if why := excess(grammar):
+        return why
     try:
         refused, messages = LLMatcher.validate_grammar_with_warnings(grammar)
     except BaseException as error:

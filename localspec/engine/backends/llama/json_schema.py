@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 
 from localspec.base.errors import UsageError
 from localspec.engine.backends.llama.guidance import refusal
-from localspec.engine.backends.llama.guidance_depth import DEEPEST, depth_of_schema
+from localspec.engine.backends.llama.guidance_size import DEEPEST, depth_of_schema
 
 if TYPE_CHECKING:
     from llguidance._lib import JsonCompileOptions

@@ -1,63 +1,90 @@
-"""How deep llguidance may have to go into a grammar: it calls itself at each step, and a full stack ends the process.
+"""What of a grammar llguidance has no limit for: how deep it goes, and how far it divides.
 
-Brackets within each other have a limit there. References have none: a chain of them takes it as deep as it is long. So
-this is a bound, whatever it reads first: a grammar that is called too deep may be less so, and none is deeper.
+It calls itself at each step down, and a full stack ends the process. Brackets within each other have a limit there;
+references have none: a chain of them takes it as deep as it is long. The depth here is a bound, whatever it reads
+first: a grammar that is called too deep may be less so, and none is deeper.
+
+For ``multipleOf`` it keeps a state for each remainder, and no other work is done until it has them all.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from decimal import Decimal
+from math import isfinite, lcm
 from typing import Any
 from urllib.parse import unquote
 
 DEEPEST = 1_200
 """The steps that are allowed: a stack of 8 MB, the usual one, was seen to last for 2,000 at least."""
+_MOST_REMAINDERS = 100_000
+"""They take half a second, and a million five."""
+_JOINING = frozenset(("allOf", "anyOf", "oneOf", "$ref"))
+"""The keywords by which a number may have to be the multiple of several."""
 _TOKEN = re.compile(
     r"""
-      (?:\#|//)[^\n]* | "(?:\\.|[^"\\\n])*" | /(?:\\.|[^/\\])+/   # comments, strings, regular expressions
+      (?:\#|//)[^\n]* | "(?:\\.|[^"\\\n])*" | /(?:\\.|[^/\\])+/ | <[^<>\s]+>  # comments, texts, expressions, tokens
     | (?P<json>%(?:json|regex|llguidance))\s*
-    | (?P<step>[:~(\[{])                                         # what begins a rule, or a bracket
+    | (?P<step>[:~(\[{])  # what begins a rule, or a bracket
     """,
     re.VERBOSE | re.DOTALL,
 )
 _decode = json.JSONDecoder().raw_decode
 
 
-def depth(grammar: str) -> int:
-    """A bound for a grammar in one of llguidance's forms. 0 for what it cannot read anyway."""
+def excess(grammar: str) -> str | None:
+    """What is too much of a grammar in one of llguidance's forms, as a reason; None also for what it cannot read."""
     try:
-        return _depth_of_json(json.loads(grammar)) if grammar.startswith("{") else _depth_of_lark(grammar)
+        steps_n, schemas = _json(json.loads(grammar)) if grammar.startswith("{") else _lark(grammar)
+        if steps_n + sum(map(depth_of_schema, schemas)) > DEEPEST:
+            return "it is nested too deeply, or its references are"
+        if sum(map(_remainders_n, schemas)) > _MOST_REMAINDERS:
+            return "the numbers of 'multipleOf' are too large, or too many"
     except (ValueError, RecursionError):
-        return 0
+        pass
+    return None
 
 
-def _depth_of_json(value: Any) -> int:
+def _json(value: Any) -> tuple[int, list[Any]]:
+    """The steps of a grammar in JSON, and the schemas in it."""
     match value:
         case {"grammars": list(grammars)}:
-            return sum(_depth_of_one(each) for each in grammars)
-    return depth_of_schema(value)
-
-
-def _depth_of_one(grammar: Any) -> int:
-    match grammar:
+            parts = [_json(each) for each in grammars]
+            return sum(steps_n for steps_n, _ in parts), [schema for _, schemas in parts for schema in schemas]
         case {"lark_grammar": str(text)}:
-            return _depth_of_lark(text)
+            return _lark(text)
         case {"json_schema": schema}:
-            return depth_of_schema(schema)
-    return depth_of_schema(grammar)
+            return 0, [schema]
+    return 0, [value]
 
 
-def _depth_of_lark(text: str) -> int:
-    found, at = 0, 0
+def _lark(text: str) -> tuple[int, list[Any]]:
+    """The steps of a grammar in Lark's form, and the schemas in it."""
+    steps_n, schemas, at = 0, [], 0
     while token := _TOKEN.search(text, at):
         at = token.end()
         if token["json"]:
-            value, at = _decode(text, at)
-            found += depth_of_schema(value)
+            schema, at = _decode(text, at)
+            schemas.append(schema)
         elif token["step"]:
-            found += 1
-    return found
+            steps_n += 1
+    return steps_n, schemas
+
+
+def _remainders_n(schema: Any) -> int:
+    """The states that ``multipleOf`` takes at most; factors of ten take none."""
+    values = (part.get("multipleOf") for part in _objects(schema))
+    found = {_digits(value) for value in values if type(value) is int or (type(value) is float and isfinite(value))}
+    if (together := sum(found)) > _MOST_REMAINDERS or not any(_JOINING & part.keys() for part in _objects(schema)):
+        return together
+    return max(together, lcm(*found))
+
+
+def _digits(value: float) -> int:
+    """The digits of a number without zeros at its ends, as a whole number; 1 for 0."""
+    return int("".join(map(str, Decimal(str(value)).as_tuple().digits)).rstrip("0") or 1)
 
 
 def depth_of_schema(schema: Any) -> int:
@@ -65,7 +92,8 @@ def depth_of_schema(schema: Any) -> int:
 
     Of what leads round in a circle everything counts.
     """
-    targets = {id(target): target for target in (schema, *(_target(ref, schema) for ref in _references(schema)))}
+    references = {ref for part in _objects(schema) if isinstance(ref := part.get("$ref"), str)}
+    targets = {id(target): target for target in (schema, *(_target(ref, schema) for ref in references))}
     own, leads_to = {}, {}
     for place, target in targets.items():
         own[place], leads_to[place] = _walk(target, targets, schema)
@@ -86,17 +114,16 @@ def depth_of_schema(schema: Any) -> int:
     return max([around, *(below[place] + own[place] for place in done)])
 
 
-def _references(schema: Any) -> set[str]:
-    found, left = set(), [schema]
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    """All objects in a value of JSON."""
+    left = [value]
     while left:
         part = left.pop()
         if isinstance(part, dict):
-            if isinstance(ref := part.get("$ref"), str):
-                found.add(ref)
+            yield part
             left += part.values()
         elif isinstance(part, list):
             left += part
-    return found
 
 
 def _target(ref: str, schema: Any) -> Any:
