@@ -1,10 +1,9 @@
-"""What of a grammar llguidance has no limit for: how deep it goes, and how far it divides.
+"""Limits that llguidance lacks: the depth of references in a grammar, and the size of ``multipleOf``.
 
-It calls itself at each step down, and a full stack ends the process. Brackets within each other have a limit there;
-references have none: a chain of them takes it as deep as it is long. The depth here is a bound, whatever it reads
-first: a grammar that is called too deep may be less so, and none is deeper.
+llguidance recurses at each level, and a full stack ends the process. It limits nested brackets, but not chains of
+references, which take it as deep as they are long. The depth computed here is an upper bound.
 
-For ``multipleOf`` it keeps a state for each remainder, and no other work is done until it has them all.
+For ``multipleOf`` llguidance makes a state for each remainder, and nothing interrupts it meanwhile.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _decode = json.JSONDecoder().raw_decode
 
 
 def excess(grammar: str) -> str | None:
-    """What is too much of a grammar in one of llguidance's forms, as a reason; None also for what it cannot read."""
+    """The reason why a grammar in one of llguidance's forms is too large; None if it is not, or cannot be read."""
     try:
         steps_n, schemas = _json(json.loads(grammar)) if grammar.startswith("{") else _lark(grammar)
         if steps_n + sum(map(depth_of_schema, schemas)) > DEEPEST:
@@ -74,7 +73,7 @@ def _lark(text: str) -> tuple[int, list[Any]]:
 
 
 def _remainders_n(schema: Any) -> int:
-    """The states that ``multipleOf`` takes at most; factors of ten take none."""
+    """An upper bound of the states that ``multipleOf`` takes; factors of ten take none."""
     values = (part.get("multipleOf") for part in _objects(schema))
     found = {_digits(value) for value in values if type(value) is int or (type(value) is float and isfinite(value))}
     if (together := sum(found)) > _MOST_REMAINDERS or not any(_JOINING & part.keys() for part in _objects(schema)):
@@ -88,9 +87,9 @@ def _digits(value: float) -> int:
 
 
 def depth_of_schema(schema: Any) -> int:
-    """The objects on the longest way through a JSON Schema and what its references lead to, none of them passed twice.
+    """The most objects on a path through a JSON Schema and its references, without passing one twice.
 
-    Of what leads round in a circle everything counts.
+    Where references form circles, all objects in these count.
     """
     references = {ref for part in _objects(schema) if isinstance(ref := part.get("$ref"), str)}
     targets = {id(target): target for target in (schema, *(_target(ref, schema) for ref in references))}
@@ -127,7 +126,7 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _target(ref: str, schema: Any) -> Any:
-    """What a reference leads to. The whole schema for one that is no pointer to a part: that is never too little."""
+    """The part that a reference points to; the whole schema, which is no smaller, if it points to none."""
     found = schema
     for name in unquote(ref.removeprefix("#")).split("/")[1:]:
         name = name.replace("~1", "/").replace("~0", "~")
@@ -142,7 +141,7 @@ def _target(ref: str, schema: Any) -> Any:
 
 
 def _walk(target: Any, targets: dict[int, Any], schema: Any) -> tuple[int, set[int]]:
-    """The objects within each other in a target, down to other targets, and the targets that it leads to."""
+    """The depth of a target's nested objects, other targets left out, and the targets that these lead to."""
     deepest, leads_to, left = 0, set(), [(target, 0)]
     while left:
         part, level = left.pop()
