@@ -172,7 +172,7 @@ def _write(
             replace_file(path, text.encode(mark))
         except (NotSafelyChanged, UnicodeError):
             raise ConfigError(
-                f"{name} in {path} is written in a way that is not changed safely.", "Change it by hand."
+                f"{path} sets {name} in a way that is not changed safely.", "Change it by hand."
             ) from None
     return read_config(path)
 

@@ -35,6 +35,7 @@ from localspec.tui.tokens.token_view import TokenView
 from localspec.tui.widgets.sidebar import Sidebar
 from tests.config.support import configure
 from tests.store.support import open_store
+from tests.tui.cells import text
 from tests.tui.settings_support import settings_app
 from tests.tui.support import (
     LAUNCH,
@@ -378,6 +379,27 @@ async def test_the_last_tool_of_a_server_is_switched_off_by_its_name() -> None:
         await wait_until(pilot, lambda: "notes.read is off from the next message on." in notice_text(pilot))
         assert use.toolbox.known == ()
         assert "tools.tool" not in read_config().values
+
+
+class Wordy(Leaving):
+    """The same server, with more to say about a tool than there is room for."""
+
+    @property
+    def known(self) -> tuple[OfferedTool, ...]:
+        return (OfferedTool(Tool("read", "Read a note. " * 60, "{}"), "notes", "uvx", "read"),)
+
+
+async def test_why_a_switch_was_refused_is_shown_however_much_a_tool_says_of_itself() -> None:
+    """And what is left out of that is marked."""
+    app = settings_app(FakeEngine(), '[mcp.notes]\ncommand = "uvx"\n[tools]\ntool = []\ntool = ["notes.read"]\n')
+    app.session.tool_use.toolbox = Wordy()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await send(pilot, "/tools")
+        await wait_until(pilot, lambda: isinstance(app.screen, ToolsScreen))
+        await pilot.press(*["pagedown"] * 9)
+        await wait_until(pilot, lambda: " …" in text(app))
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: "safely." in text(app))
 
 
 async def test_a_server_that_cannot_be_reached_is_told() -> None:

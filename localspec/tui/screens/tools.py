@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from textwrap import shorten
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -24,6 +25,8 @@ from localspec.tui.widgets.row_list import RowList
 
 _LOOK_S = 0.2
 _NAME_CELLS = 18
+_LONGEST_ABOUT = 160
+"""Characters of a description below the list, where other sentences need room, too."""
 
 
 class ToolsScreen(DialogScreen[None]):
@@ -99,9 +102,10 @@ class ToolsScreen(DialogScreen[None]):
         self._list.fill(rows, marked := self._list.marked or rows[0].id)
         row = next((row for row in rows if row.id == marked), None)
         about = " · ".join(filter(None, (row.note, row.about))) if row is not None else ""
+        about = shorten(about, _LONGEST_ABOUT, placeholder=" …")
         awaited = self._browser.awaited
         reaching = f"Waiting for {', '.join(awaited)} …" if awaited else ""
-        note = "\n".join(filter(None, (about, reaching, self._said, *self._browser.troubles)))
+        note = "\n".join(filter(None, (self._said, about, reaching, *self._browser.troubles)))
         self.query_one("#tools-note", Static).update(Content("\n".join(map(visible_line, note.split("\n")))))
 
 
