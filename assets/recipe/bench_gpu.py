@@ -2,20 +2,23 @@
 
     python bench_gpu.py --out DIR [--only target-1b draft-0.1b]
 
-As bench_pair.py, heads for both targets included, with two differences. The files are written as Q4_0 at once, for
-nearly all rows are zeros, which need no quantizing. And tokens that are never said fill the vocabulary: one dimension of the residual stream that the small
-network does not use holds a constant, and what stands there in the rows of these tokens keeps their scores far below all
-others. Needs numpy, gguf and llama-cpp-python.
+As bench_pair.py, heads for both targets included, with two differences. The files are written at once with the types
+of llama-quantize's Q4_0, for nearly all rows are zeros, which need no quantizing. And tokens that are never said fill
+the vocabulary: one dimension of the residual stream that the small network does not use holds a constant, and what
+stands there in the rows of these tokens keeps their scores far below all others. Needs numpy, gguf and
+llama-cpp-python.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import math
 from collections.abc import Iterator
 from pathlib import Path
 
 import gguf
+import llama_cpp.llama_cpp as c
 import numpy as np
 from bench_pair import Large, Small, overrides, padded, source_of
 from bench_pair import tensors as embedded
@@ -58,9 +61,29 @@ def _blocks(rows: np.ndarray) -> np.ndarray:
 
 def embeddings(small: np.ndarray, width: int) -> np.ndarray:
     """The blocks of the embeddings, with the tokens that are never said."""
-    said, never = padded(small.astype(np.float32), (len(small), width)), np.zeros((1, width))
+    said, never = padded(small.astype(np.float32), (len(small), width)), np.zeros((1, width), np.float32)
     said[:, -1], never[0, -1] = _CONSTANT, _NEVER
-    return np.concatenate((_blocks(said), np.repeat(_blocks(never), VOCABULARY - len(small), axis=0)))
+    never_blocks = np.repeat(_output_blocks(never), VOCABULARY - len(small), axis=0)
+    return np.concatenate((_output_blocks(said), never_blocks))
+
+
+def output_type(width: int) -> GGMLQuantizationType:
+    """The type that llama-quantize gives embeddings that are the output weights, too."""
+    return GGMLQuantizationType.Q8_0 if width % 256 else GGMLQuantizationType.Q6_K
+
+
+def _output_blocks(rows: np.ndarray) -> np.ndarray:
+    kind = output_type(rows.shape[1])
+    if kind is GGMLQuantizationType.Q8_0:
+        return quants.quantize(rows, kind)
+    quantize = c._lib.ggml_quantize_chunk  # the gguf package cannot write Q6_K
+    quantize.restype, quantize.argtypes = (
+        ctypes.c_size_t,
+        [ctypes.c_int, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 3, ctypes.c_void_p],
+    )
+    blocks = np.empty((len(rows), rows.shape[1] // 256 * 210), np.uint8)
+    quantize(kind, rows.ctypes.data, blocks.ctypes.data, 0, len(rows), rows.shape[1], None)
+    return blocks
 
 
 def tensors(small: Small, large: Large) -> Iterator[tuple[str, np.ndarray]]:
@@ -94,7 +117,8 @@ def write(source: Path, large: Large, out: Path) -> None:
             value = VOCABULARY
         writer.add_key_value(name, value, kind, entry.types[1] if kind == gguf.GGUFValueType.ARRAY else None)
     for name, weight in tensors(small, large):
-        writer.add_tensor(name, weight, raw_dtype=GGMLQuantizationType.Q4_0 if weight.ndim > 1 else None)
+        of_matrix = output_type(large.width) if name == "token_embd.weight" else GGMLQuantizationType.Q4_0
+        writer.add_tensor(name, weight, raw_dtype=of_matrix if weight.ndim > 1 else None)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
