@@ -138,8 +138,8 @@ class BatchEvaluation:
     tokens_n: int
     replies_n: int
     spent_s: float
-    """Of the last network in order, with the work of the replies since its last evaluation, but for what a reply does
-    before its first question; of others, by itself."""
+    """Of the last network in order, with the replies' own work since its last evaluation, without that before a reply's
+    first question; of others, by itself."""
     reading: bool
     """True if it read a long text for one of them."""
     unscored_n: int = 0

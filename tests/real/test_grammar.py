@@ -118,7 +118,7 @@ def test_every_reply_fits_its_schema(duo: Duo) -> None:
 
 @pytest.mark.parametrize("schema", [schema for schema, _ in SCHEMAS])
 def test_a_reply_is_the_same_where_scores_that_nobody_reads_are_left_out(duo: Duo, schema: dict[str, Any]) -> None:
-    """Beside the draft model and what repeats, greedy, and as a plain reply is."""
+    """With the draft model and the suffix drafter, greedy; held against a plain reply."""
     grammar = grammar_of_schema(json.dumps(schema))
     unscored_n = 0
     for question in QUESTIONS:

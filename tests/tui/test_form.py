@@ -66,7 +66,7 @@ def _has(app: App[Any], rows_n: int) -> bool:
 
 
 async def test_as_much_is_said_about_a_form_as_there_is_room_for() -> None:
-    """What is left out is marked; a window that becomes lower or higher shows less or more."""
+    """The rest is marked; a window that becomes lower or higher shows less or more."""
     app = make_app(FakeEngine())
     async with app.run_test(size=(80, 24)) as pilot:
         await app.push_screen(form("A first sentence.\nA long text. " + "And more of it. " * 40, 2, []))

@@ -98,7 +98,7 @@ class ReplyMeter:
                 self._count("localspec:failed_replies", 1)
 
     def drop(self) -> None:
-        """Count no end: what was asked for could not be replied to."""
+        """Count no end: the request could not be answered."""
         with self._lock:
             if not self._ended:
                 self._end()
