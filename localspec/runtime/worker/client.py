@@ -21,7 +21,6 @@ from localspec.runtime.worker.messages import (
     Answer,
     Cancel,
     CountTokens,
-    Failed,
     HasRead,
     Load,
     Numbered,
@@ -40,13 +39,6 @@ class _End:
     """A note to the keeper: end the engine and this thread."""
 
 
-class _LoadFailed:
-    """A note to the keeper: these options were refused; asking for them again would change nothing."""
-
-    def __init__(self, options: LoadOptions) -> None:
-        self.options = options
-
-
 class EngineClient:
     """One engine process at a time; use it as a context, or call ``close``.
 
@@ -63,7 +55,7 @@ class EngineClient:
         self._deliver = deliver
         self._log_file = log_file
         self._opener = opener
-        self._queue: SimpleQueue[Request | _Start | _End | _LoadFailed] = SimpleQueue()
+        self._queue: SimpleQueue[Request | _Start | _End] = SimpleQueue()
         self._keeper = threading.Thread(target=self._keep, name="engine-client", daemon=True)
         self._begun = threading.Lock()
         self._closed = False
@@ -122,10 +114,6 @@ class EngineClient:
         while not isinstance(note := self._queue.get(), _End):
             if self._closed:
                 continue
-            if isinstance(note, _LoadFailed):
-                if self._wanted is note.options:
-                    self._wanted = None
-                continue
             try:
                 self._forward(note)
             except EngineError as error:
@@ -147,7 +135,7 @@ class EngineClient:
                 self._deliver(HasRead(0))
                 return
         engine = self._running()
-        if isinstance(note, Numbered) and self._wanted is not None and not engine.holds_pair:
+        if isinstance(note, Numbered) and self._wanted is not None and engine.lacks(self._wanted):
             engine.send(Load(self._wanted))
         if not isinstance(note, _Start):
             engine.send(note)
@@ -155,12 +143,8 @@ class EngineClient:
     def _running(self) -> EngineProcess:
         """The process there is, or a new one."""
         if self._engine is None or self._engine.gone:
-            self._engine = EngineProcess(self._deliver, self._note_refusal, self._log_file, self._opener)
+            refused = None if self._engine is None else self._engine.refused
+            self._engine = EngineProcess(self._deliver, self._log_file, self._opener, refused)
             if self._closed:  # meanwhile
                 self._engine.mute()
         return self._engine
-
-    def _note_refusal(self, request: Request, answer: Answer) -> None:
-        """Have the keeper forget options that were refused; called in the process's reader."""
-        if isinstance(request, Load) and isinstance(answer, Failed) and not answer.died:
-            self._queue.put(_LoadFailed(request.options))

@@ -17,6 +17,7 @@ from pathlib import Path
 from localspec.base.child_exit import ending_error, files_being_loaded, telling_line
 from localspec.base.errors import EngineError, LocalSpecError
 from localspec.engine.events import Finished
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.codec import decode_answer, encode
 from localspec.runtime.worker.log import open_log, tail
 from localspec.runtime.worker.messages import (
@@ -37,20 +38,21 @@ END_S = 3.0
 
 Deliver = Callable[[Answer], None]
 """Takes the next answer."""
-Answered = Callable[[Request, Answer], None]
-"""Takes a request and its last answer, before that answer is delivered."""
 
 
 class EngineProcess:
     """A running engine. Raises EngineError if it cannot be started."""
 
-    def __init__(self, deliver: Deliver, answered: Answered, log_file: Path, opener: str | None = None) -> None:
+    def __init__(
+        self, deliver: Deliver, log_file: Path, opener: str | None = None, refused: LoadOptions | None = None
+    ) -> None:
+        """``refused`` are the options that the process before it could not load."""
         self._deliver = deliver
-        self._answered = answered
         self._log_file = log_file
         self._lock = threading.RLock()
         self._open_requests: deque[Request] = deque()
         self._holds_pair = False
+        self._refused = refused
         self._rpc: str | None = None
         """The RPC servers of the latest load."""
         self._loading = ""
@@ -74,19 +76,25 @@ class EngineProcess:
             return self._exit_error is not None
 
     @property
-    def holds_pair(self) -> bool:
-        """True if a pair is open, or will be once the requests sent are done."""
+    def refused(self) -> LoadOptions | None:
+        """The options of the last load, if it failed: asking for them again would change nothing."""
         with self._lock:
-            return self._holds_pair or any(isinstance(request, Load) for request in self._open_requests)
+            return self._refused
+
+    def lacks(self, options: LoadOptions) -> bool:
+        """True if no pair is open, none is being loaded, and these options were not the last to be refused."""
+        with self._lock:
+            loading = any(isinstance(request, Load) for request in self._open_requests)
+            return not (self._holds_pair or loading or self._refused is options)
 
     def send(self, request: Request) -> None:
         """Pass on a request; blocks while the pipe is full. If the engine is gone, the answer is that it died."""
         with self._lock:
             if self._exit_error is not None:
-                self._pass_on(died(request, self._exit_error), request)
+                self._pass_on(died(request, self._exit_error))
                 return
             if isinstance(request, Load):
-                self._rpc = request.options.rpc
+                self._rpc, self._refused = request.options.rpc, None
             if not isinstance(request, Cancel):
                 self._open_requests.append(request)
         assert self._popen.stdin is not None
@@ -125,32 +133,29 @@ class EngineProcess:
                         break
                     continue  # printed by the interpreter before the engine's own code ran
                 begun = True
-                self._pass_on(answer, self._settle(answer))
+                self._settle(answer)
+                self._pass_on(answer)
         self._on_exit()
 
-    def _pass_on(self, answer: Answer, request: Request | None) -> None:
-        if self._muted:
-            return
-        if request is not None:
-            self._answered(request, answer)
-        self._deliver(answer)
+    def _pass_on(self, answer: Answer) -> None:
+        if not self._muted:
+            self._deliver(answer)
 
-    def _settle(self, answer: Answer) -> Request | None:
-        """The request that ``answer`` is the last answer to."""
+    def _settle(self, answer: Answer) -> None:
+        """Note what ``answer`` says of the requests that are open."""
         match answer:
             case Emitted(event=event) if not isinstance(event, Finished):
-                return None
+                pass
             case Silence():
-                return None
+                pass
             case LoadProgress(what):
                 self._loading = what
-                return None
             case _:
                 with self._lock:
                     request = self._take_answered(answer)
                     if isinstance(request, Load):
                         self._holds_pair = isinstance(answer, Loaded)
-                    return request
+                        self._refused = request.options if isinstance(answer, Failed) else None
 
     def _take_answered(self, answer: Answer) -> Request | None:
         """The first open request that this can answer: those without a number are answered in order."""
@@ -172,7 +177,7 @@ class EngineProcess:
         with self._lock:
             error = self._misunderstood or self._explained(status)
             for request in self._open_requests or (None,):
-                self._pass_on(died(request, error), request)
+                self._pass_on(died(request, error))
             self._open_requests.clear()
             self._exit_error = error
         with suppress(OSError):

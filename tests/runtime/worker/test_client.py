@@ -267,6 +267,44 @@ def test_a_refused_load_is_reported_and_not_tried_again(thread: Talk) -> None:
     assert sum(isinstance(answer, LoadProgress) for answer in thread.answers) == progress_n
 
 
+def test_a_refusal_counts_for_prompts_sent_before_it(log_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A prompt that waits while the load is refused does not have the same file loaded once more."""
+    refused = threading.Event()
+
+    class Slow(process.EngineProcess):
+        """Takes the next request once the load has been refused."""
+
+        def send(self, request: Request) -> None:
+            super().send(request)
+            refused.wait(PATIENCE_S)
+
+    def deliver(answer: Answer) -> None:
+        arriving.put(answer)
+        if isinstance(answer, Failed):
+            refused.set()
+
+    monkeypatch.setattr("localspec.runtime.worker.client.EngineProcess", Slow)
+    arriving: SimpleQueue[Answer] = SimpleQueue()
+    with EngineClient(deliver, log_file, opener=OPENER) as client:
+        talk = Talk(client, arriving)
+        talk.send(load("refuse"), ask(1, "count 1"), Detokenize(LAST, ()))
+        talk.until(Failed, lambda failed: failed.request_id == LAST)
+    assert [answer.request_id for answer in talk.answers if isinstance(answer, Failed)] == [None, 1, LAST]
+
+
+def test_a_refusal_outlives_its_process(own: Talk) -> None:
+    """A prompt to the process that follows does not have the same file loaded once more; a load does."""
+    options = load("refuse")
+    own.send(options)
+    own.until(Failed)
+    signal_engine(own.client, signal.SIGKILL)
+    assert own.until(Failed).died
+    own.send(ask(1, "count 1"))
+    assert own.until(Failed).exit_code == NotFoundError.exit_code
+    own.send(options)
+    assert own.until(Failed) == Failed(None, 3, "That cannot be read.", "Ask for something else.")
+
+
 def test_the_unforeseen_is_logged_and_survived(own: Talk, log_file: Path) -> None:
     """A bug in the engine says where its traceback is, and the next reply works."""
     own.send(load(), ask(1, "count 1 then break"), ask(2, "count 1"))
