@@ -23,3 +23,10 @@ FINAL_ARCHITECTURES = frozenset(
 """Those that hand over the states before their output norm."""
 OUTPUT_ARCHITECTURES = frozenset({"deepseek4", "mimo2", "nemotron_h", "nemotron_h_moe"})
 """Those that hand over the output of their last layer, as if it were the input of another."""
+MTP_ROW_ARCHITECTURES = frozenset(
+    {
+        *("bailingmoe3", "cohere2moe", "deepseek2", "deepseek32", "glm-dsa", "glm4moe", "hy_v3", "nemotron_h_moe"),
+        *("qwen35", "qwen35moe", "qwen3next"),
+    }
+)
+"""Those whose MTP layer hands over the rows that scores are made of, also where no scores are asked for."""

@@ -5,15 +5,18 @@ Each has a context of its own that knows the target's, whose embeddings or cache
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 
+from localspec.base.hidden_architectures import MTP_ROW_ARCHITECTURES
 from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.device_ranking import DeviceRanking
+from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary, OutputMatrix
 from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load, load_mtp
@@ -34,6 +37,11 @@ are more than that, the last is read apart: scoring many of them costs more than
 """
 
 
+_TRIALS_N = 3
+_MOST_OFF = 0.02
+"""Of the range of scores, how far those of a draft vocabulary may be from llama.cpp's, which rounds otherwise."""
+
+
 class LlamaHead(HeadContext):
     """A head behind the engine's ``Head`` and ``BatchHead``. It must be closed before its target is."""
 
@@ -42,7 +50,9 @@ class LlamaHead(HeadContext):
         self._target = target
         self.encodes = encodes
         """True if the target's rows are encoded before they are paired with tokens."""
-        self._functions.set_final(self._context, True, True)
+        self._gives_rows = not encodes and loaded.metadata("general.architecture") in MTP_ROW_ARCHITECTURES
+        """True if evaluations that are not scored give hidden rows, too."""
+        self._functions.set_final(self._context, True, not self._gives_rows)
         self._n_scores = min(self.vocab.n_vocab, target.vocab.n_vocab)
         self._ranking = DeviceRanking.of(loaded, self._n_scores)
         width = self._c.llama_model_n_embd if encodes else self._c.llama_model_n_embd_out
@@ -59,6 +69,8 @@ class LlamaHead(HeadContext):
         self.batch_n = int(self._c.llama_n_batch(self._context))
         """As ``BatchNetwork.batch_n``."""
         self._pairs = Batch(self._c, self.batch_n, self.width)
+        self._vocabulary: DraftVocabulary | None = None
+        """The tokens that it proposes, where these are not all."""
         self._features: Batch | None = None
 
     @staticmethod
@@ -80,7 +92,29 @@ class LlamaHead(HeadContext):
             loaded = load_mtp(native(), settings, target.loaded, cancel)
         else:
             loaded = load(native(), settings, cancel, progress, target=target.loaded)
-        return LlamaHead(loaded, target, encodes=encodes)
+        head = LlamaHead(loaded, target, encodes=encodes)
+        if settings.draft_vocabulary is not False:
+            head.propose_few(settings.draft_tokens, always=settings.draft_vocabulary is True)
+        return head
+
+    def propose_few(self, first_n: int, *, always: bool) -> None:
+        """Propose the first tokens of a large vocabulary, and those that were read, from now on.
+
+        Nothing changes where that gives other scores or, unless ``always``, takes longer, or the vocabulary is small.
+        """
+        if not self._gives_rows or self._ranking or self.layers_n > 1 or self.shares_cache:
+            return
+        matrix = OutputMatrix.find(self.loaded.native, self.path, self.width)
+        if matrix is None or min(matrix.rows_n, self._n_scores) < 2 * first_n:
+            return
+        self._vocabulary = DraftVocabulary(self.loaded.native, matrix, self.width, first_n)
+        try:
+            if self._is_served_well(self._vocabulary, first_n, always=always):
+                return
+        finally:
+            self.forget()
+        self._vocabulary.close()
+        self._vocabulary = None
 
     @property
     def read_layers(self) -> list[int]:
@@ -124,6 +158,27 @@ class LlamaHead(HeadContext):
         if not self.shares_cache:
             super().forget(sequence)
 
+    def close(self) -> None:
+        if self._vocabulary:
+            self._vocabulary.close()
+        super().close()
+
+    def _is_served_well(self, vocabulary: DraftVocabulary, first_n: int, *, always: bool) -> bool:
+        """True if the scores of its first tokens are llama.cpp's, but for rounding, and come sooner."""
+        row = np.random.default_rng(0).standard_normal((1, self.width), np.float32)
+        taken_s, scores = [], []
+        for self._vocabulary in (None, vocabulary):
+            best = inf
+            for _ in range(_TRIALS_N):
+                begun = time.perf_counter()
+                step = self.read([0], row, 0, scored=True)
+                best = min(best, time.perf_counter() - begun)
+            assert step is not None
+            scores.append(np.array(step.scores[:first_n]))
+            taken_s.append(best)
+        off = np.abs(scores[1] - scores[0]).max()
+        return bool(off <= _MOST_OFF * np.ptp(scores[0])) and (always or taken_s[1] < taken_s[0])
+
     def _encoded(self, features: Sequence[Rows]) -> Sequence[Rows]:
         """Rows of several sequences, encoded together."""
         if not features:
@@ -141,19 +196,26 @@ class LlamaHead(HeadContext):
         if self.layers_n > 1:
             self._functions.set_mtp_layer(self._context, layer)
         scored = [question for question in questions if question.scored]
+        few = None
+        if self._vocabulary:
+            self._vocabulary.read(token for question in questions for token in question.tokens)
+            few = self._vocabulary if self._vocabulary.serves else None
         # Scores are wanted of all pairs that are evaluated at once, or of none: graphs of heads (llama.cpp 0c1e570)
         # compute the scores or the hidden rows of all, and hand over as many as are wanted from the first on.
         # A device ranks one row of an evaluation.
-        most_n = 1 if self._ranks else self.loaded.max_outputs
+        most_n = self._pairs.capacity if few else 1 if self._ranks else self.loaded.max_outputs
         together = scored and sum(len(question.tokens) for question in questions) <= most_n
         if not together:
             unscored = ((question, len(question.tokens) - question.scored) for question in questions)
             self._evaluate_all(self._pairs, unscored, partial(self._add, scored=False))
         self._pairs.clear()
-        places = {question: self._add(question, 0) for question in (questions if together else ())}
-        places |= {question: self._add(question, len(question.tokens) - 1) for question in scored if not together}
+        add = partial(self._add, scored=not few)
+        places = {question: add(question, 0) for question in (questions if together else ())}
+        places |= {question: add(question, len(question.tokens) - 1) for question in scored if not together}
         if places:
             self._decode(self._pairs)
+        if few:
+            return self._few_scored({question: places[question] for question in scored}, few)
         return {question: self._step(places[question]) for question in scored}
 
     def _add(self, question: HeadQuestion, first: int, end: int | None = None, *, scored: bool = True) -> int:
@@ -174,6 +236,16 @@ class LlamaHead(HeadContext):
         if not isfinite(scores.max()):
             raise not_numbers()
         return HeadStep(scores, hidden)
+
+    def _few_scored(self, places: dict[HeadQuestion, int], few: DraftVocabulary) -> dict[HeadQuestion, HeadStep]:
+        """The answers to the pairs at these places of the batch, by the draft vocabulary's scores."""
+        if not places:
+            return {}
+        hidden = self._own_rows(max(places.values()) + 1)[list(places.values())]
+        scores = few.scores(hidden, self._n_scores, self.threads)
+        if not np.isfinite(scores.max(axis=1)).all():
+            raise not_numbers()
+        return {question: HeadStep(scores[n], hidden[n : n + 1]) for n, question in enumerate(places)}
 
     def _own_rows(self, n: int) -> Rows:
         """The first ``n`` rows that the last evaluation gave; valid until the next."""

@@ -104,6 +104,10 @@ class LoadSettings:
     """True for a DSpark head that tells how likely its proposals are accepted."""
     mtp: bool = False
     """True to load the layers that predict several tokens ahead too; of a head, to evaluate those of its file."""
+    draft_tokens: int = 32_768
+    """The first tokens of a large vocabulary, which are frequent; MTP layers propose these and those that were read."""
+    draft_vocabulary: bool | None = None
+    """True to have them propose no others; None does so where a trial is quicker, False proposes any token."""
 
 
 @dataclass(frozen=True, slots=True)

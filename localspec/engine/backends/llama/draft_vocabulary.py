@@ -1,0 +1,251 @@
+"""A draft vocabulary: the part of a large vocabulary that a head's proposals are chosen among (arXiv 2502.14856).
+
+A head of one layer spends most of its time on the scores of 150,000 tokens and more, which it multiplies with the
+target's output matrix. Few of them are ever proposed: tokens are numbered about as they are frequent, so the first
+32,768 make up nearly all of English text and of code. Those that texts show beside them are added as they are read.
+
+The product is ggml's on the CPU, with rows of the matrix as they are in the file.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localspec.engine.backends.llama.native import Native, declare
+from localspec.engine.hidden import Rows
+from localspec.engine.model import Logits
+
+FIRST_N = 32_768
+"""Tokens that belong to it from the start, the first ones."""
+_ADDED_N = 8192
+"""The most tokens that are added."""
+_STEP = 64
+"""Added rows are computed in such numbers, so that a graph serves for many."""
+_WEIGHT = 1 / 64
+"""The weight of the latest token in the share of tokens that were missing."""
+_MOST_MISSING = 0.1
+_TENSORS_BYTES = 1 << 14
+_ALIGNMENT = 64
+"""Bytes; ggml wants tensors to begin at multiples of 32."""
+_F32 = 0
+_MATRICES = (r"blk\.\d+\.nextn\.shared_head_head\.weight", r"output\.weight", r"token_embd\.weight")
+"""The names that an output matrix may have; the first of them that a file has is it."""
+
+
+class _InitParams(ctypes.Structure):
+    """ggml_init_params."""
+
+    _fields_ = (("mem_size", ctypes.c_size_t), ("mem_buffer", ctypes.c_void_p), ("no_alloc", ctypes.c_bool))
+
+
+class _GgufParams(ctypes.Structure):
+    """gguf_init_params."""
+
+    _fields_ = (("no_alloc", ctypes.c_bool), ("ctx", ctypes.c_void_p))
+
+
+class _Plan(ctypes.Structure):
+    """ggml_cplan."""
+
+    _fields_ = (
+        ("work_size", ctypes.c_size_t),
+        ("work_data", ctypes.c_void_p),
+        ("n_threads", ctypes.c_int),
+        ("threadpool", ctypes.c_void_p),
+        ("abort_callback", ctypes.c_void_p),
+        ("abort_callback_data", ctypes.c_void_p),
+        ("use_ref", ctypes.c_bool),
+        # Room for members that a newer ggml may have.
+        ("_more", ctypes.c_uint8 * 64),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OutputMatrix:
+    """The place of an output matrix in a file: a row for each token."""
+
+    path: Path
+    offset: int
+    """Bytes from the beginning of the file."""
+    type_id: int
+    row_bytes: int
+    rows_n: int
+
+    @staticmethod
+    def find(native: Native, path: Path, width: int) -> OutputMatrix | None:
+        """None if the file has none, or this build of llama.cpp lacks the functions to read it."""
+        ggml = _functions(native)
+        file = ggml and ggml.gguf_init_from_file(str(path).encode(), _GgufParams(True, None))
+        if not file:
+            return None
+        try:
+            names = [ggml.gguf_get_tensor_name(file, n).decode() for n in range(ggml.gguf_get_n_tensors(file))]
+            found = (n for pattern in _MATRICES for n, name in enumerate(names) if re.fullmatch(pattern, name))
+            if (number := next(found, None)) is None:
+                return None
+            type_id = ggml.gguf_get_tensor_type(file, number)
+            row_bytes = ggml.ggml_row_size(type_id, width)
+            offset = ggml.gguf_get_data_offset(file) + ggml.gguf_get_tensor_offset(file, number)
+            return OutputMatrix(path, offset, type_id, row_bytes, ggml.gguf_get_tensor_size(file, number) // row_bytes)
+        finally:
+            ggml.gguf_free(file)
+
+
+class DraftVocabulary:
+    """The tokens, and their scores. The owner calls ``close``."""
+
+    def __init__(self, native: Native, matrix: OutputMatrix, width: int, first_n: int = FIRST_N) -> None:
+        """``width`` is the number of a hidden row's numbers. Raises OSError if the file cannot be read."""
+        self._ggml = _functions(native)
+        self._width, self._first_n, self._matrix = width, first_n, matrix
+        with matrix.path.open("rb") as file:
+            self._file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        size = matrix.rows_n * matrix.row_bytes
+        self._bytes = np.frombuffer(self._file, np.uint8, size, matrix.offset).reshape(-1, matrix.row_bytes)
+        self._added = _aligned((_ADDED_N, matrix.row_bytes), np.uint8)
+        self._ids: dict[int, None] = {}
+        """The tokens that were added, in order."""
+        self._missing = 0.0
+        self._graphs: dict[tuple[int, int, int], _Graph] = {}
+        self._scores = np.empty((0, 0), np.float32)
+
+    @property
+    def serves(self) -> bool:
+        """False while texts are mostly of other tokens."""
+        return self._missing < _MOST_MISSING
+
+    def read(self, tokens: Iterable[int]) -> None:
+        """Add the tokens of a text."""
+        for token in tokens:
+            missing = token >= self._first_n and token not in self._ids
+            self._missing += _WEIGHT * (missing - self._missing)
+            if missing and token < len(self._bytes) and len(self._ids) < _ADDED_N:
+                self._added[len(self._ids)] = self._bytes[token]
+                self._ids[token] = None
+
+    def scores(self, rows: Rows, n_vocab: int, threads: int) -> Logits:
+        """The scores after hidden ``rows``, shape (n, n_vocab), minus infinity for other tokens; valid until the next.
+
+        ``rows`` are those that llama.cpp multiplies with the matrix.
+        """
+        n, added_n = len(rows), len(self._ids)
+        if self._scores.shape[0] < n or self._scores.shape[1] != n_vocab:
+            self._scores = np.full((n, n_vocab), -np.inf, np.float32)
+        graph = self._graph(n, -(-added_n // _STEP) * _STEP, threads)
+        first, added = graph.compute(rows)
+        scores = self._scores[:n]
+        scores[:, : self._first_n] = first
+        if added_n:
+            scores[:, list(self._ids)] = added[:, :added_n]
+        return scores
+
+    def close(self) -> None:
+        """Free the native memory."""
+        for graph in self._graphs.values():
+            graph.free()
+        self._graphs.clear()
+
+    def _graph(self, rows_n: int, added_n: int, threads: int) -> _Graph:
+        key = rows_n, added_n, threads
+        if key not in self._graphs:
+            if any(known[1:] != key[1:] for known in self._graphs):
+                self.close()
+            parts = [self._bytes[: self._first_n], self._added[:added_n]]
+            self._graphs[key] = _Graph(self._ggml, self._matrix.type_id, self._width, rows_n, parts, threads)
+        return self._graphs[key]
+
+
+class _Graph:
+    """The products of so many rows with parts of the matrix, as ggml computes them."""
+
+    def __init__(
+        self, ggml: Any, type_id: int, width: int, rows_n: int, parts: list[NDArray[np.uint8]], threads: int
+    ) -> None:
+        self._ggml = ggml
+        self._parts = parts
+        self._rows = _aligned((rows_n, width), np.float32)
+        self._products = [_aligned((rows_n, len(part)), np.float32) for part in parts]
+        self._buffers: list[int] = []
+        self._context = ggml.ggml_init(_InitParams(_TENSORS_BYTES + ggml.ggml_graph_overhead(), None, True))
+        rows = self._placed(ggml.ggml_new_tensor_2d(self._context, _F32, width, rows_n), self._rows)
+        self._graph = ggml.ggml_new_graph(self._context)
+        for part, product in zip(parts, self._products, strict=True):
+            if len(part):
+                matrix = self._placed(ggml.ggml_new_tensor_2d(self._context, type_id, width, len(part)), part)
+                result = self._placed(ggml.ggml_mul_mat(self._context, matrix, rows), product)
+                ggml.ggml_build_forward_expand(self._graph, result)
+        self._plan = ggml.ggml_graph_plan(self._graph, threads, None)
+        self._work = _aligned((self._plan.work_size,), np.uint8)
+        self._plan.work_data = self._work.ctypes.data
+
+    def compute(self, rows: Rows) -> list[NDArray[np.float32]]:
+        """The products with ``rows``, one a part; valid until the next."""
+        self._rows[:] = rows
+        self._ggml.ggml_graph_compute(self._graph, ctypes.byref(self._plan))
+        return self._products
+
+    def free(self) -> None:
+        """Free the native memory."""
+        for buffer in self._buffers:
+            self._ggml.ggml_backend_buffer_free(buffer)
+        self._ggml.ggml_free(self._context)
+
+    def _placed(self, tensor: int, numbers: NDArray[Any]) -> int:
+        """The tensor, its numbers in this array."""
+        buffer = self._ggml.ggml_backend_cpu_buffer_from_ptr(numbers.ctypes.data, numbers.nbytes)
+        self._buffers.append(buffer)
+        self._ggml.ggml_backend_tensor_alloc(buffer, tensor, numbers.ctypes.data)
+        return tensor
+
+
+def _aligned(shape: tuple[int, ...], kind: type[Any]) -> NDArray[Any]:
+    """Zeros that begin where ggml lets tensors begin."""
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    room = np.zeros(size + _ALIGNMENT, np.uint8)
+    first = -room.ctypes.data % _ALIGNMENT
+    aligned: NDArray[Any] = room[first : first + size].view(kind).reshape(shape)
+    return aligned
+
+
+@cache
+def _functions(native: Native) -> Any:
+    """The functions of ggml; None if this build keeps them elsewhere."""
+    pointer, integer, long = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
+    try:
+        declare(
+            native.c._lib,
+            ("gguf_init_from_file", pointer, (ctypes.c_char_p, _GgufParams)),
+            ("gguf_free", None, (pointer,)),
+            ("gguf_get_n_tensors", long, (pointer,)),
+            ("gguf_get_tensor_name", ctypes.c_char_p, (pointer, long)),
+            ("gguf_get_tensor_type", integer, (pointer, long)),
+            ("gguf_get_tensor_size", ctypes.c_size_t, (pointer, long)),
+            ("gguf_get_tensor_offset", ctypes.c_size_t, (pointer, long)),
+            ("gguf_get_data_offset", ctypes.c_size_t, (pointer,)),
+            ("ggml_row_size", ctypes.c_size_t, (integer, long)),
+            ("ggml_init", pointer, (_InitParams,)),
+            ("ggml_free", None, (pointer,)),
+            ("ggml_new_tensor_2d", pointer, (pointer, integer, long, long)),
+            ("ggml_mul_mat", pointer, (pointer, pointer, pointer)),
+            ("ggml_graph_overhead", ctypes.c_size_t, ()),
+            ("ggml_new_graph", pointer, (pointer,)),
+            ("ggml_build_forward_expand", None, (pointer, pointer)),
+            ("ggml_backend_cpu_buffer_from_ptr", pointer, (pointer, ctypes.c_size_t)),
+            ("ggml_backend_tensor_alloc", integer, (pointer, pointer, pointer)),
+            ("ggml_backend_buffer_free", None, (pointer,)),
+            ("ggml_graph_plan", _Plan, (pointer, integer, pointer)),
+            ("ggml_graph_compute", integer, (pointer, pointer)),
+        )
+    except AttributeError:
+        return None
+    return native.c._lib
