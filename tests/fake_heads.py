@@ -121,8 +121,9 @@ class FakeBlockHead:
     def set_threads(self, n: int) -> None:
         self.threads = n
 
-    def inject(self, features: Rows, position: int) -> None:
+    def inject(self, features: Rows, position: int, tokens: Sequence[int]) -> None:
         assert len(features), "an evaluation of nothing"
+        assert len(tokens) == len(features), "a token for each row"
         self._cut(position)
         for row in features:
             self.cache[position] = tuple(row.tolist())

@@ -88,7 +88,8 @@ class BlockQuestion:
     sequence: int
     position: int
     rows: Rows | None = None
-    token: int = 0
+    tokens: Sequence[int] = ()
+    """The tokens that the rows are of, or the last one of the text."""
     n: int = 0
 
     def lacking_n(self, head: object, /) -> int:
@@ -98,8 +99,8 @@ class BlockQuestion:
     def split(self, head: object, n: int, /) -> tuple[BlockQuestion, BlockQuestion]:
         """As ``Question.split``, of rows: a block is guessed in one evaluation."""
         assert self.rows is not None
-        rest = replace(self, rows=self.rows[n:], position=self.position + n)
-        return replace(self, rows=self.rows[:n]), rest
+        rest = replace(self, rows=self.rows[n:], tokens=self.tokens[n:], position=self.position + n)
+        return replace(self, rows=self.rows[:n], tokens=self.tokens[:n]), rest
 
 
 class BatchBlockHead(BatchNetwork[BlockQuestion, Block | None], BatchHeadNetwork, Protocol):
@@ -168,10 +169,10 @@ class SequenceBlockHead(_Sequence):
         self._head = head
         self.block_n = head.block_n
 
-    def inject(self, features: Rows, position: int) -> None:
-        self._batch.ask(self._head, BlockQuestion(self._sequence, position, features))
+    def inject(self, features: Rows, position: int, tokens: Sequence[int]) -> None:
+        self._batch.ask(self._head, BlockQuestion(self._sequence, position, features, tokens))
 
     def guess(self, token: int, position: int, n: int) -> Block:
-        block = self._batch.ask(self._head, BlockQuestion(self._sequence, position, token=token, n=n))
+        block = self._batch.ask(self._head, BlockQuestion(self._sequence, position, None, (token,), n))
         assert block is not None
         return block

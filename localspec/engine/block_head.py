@@ -45,10 +45,10 @@ class BlockHead(HeadNetwork, Protocol):
         """The most places that it was trained to guess at once."""
         ...
 
-    def inject(self, features: Rows, position: int) -> None:
+    def inject(self, features: Rows, position: int, tokens: Sequence[int]) -> None:
         """Hold rows of the target for ``position`` and after it, in place of what was held there and behind.
 
-        Raises ``Cancelled``.
+        ``tokens`` are those at these positions. Raises ``Cancelled``.
         """
         ...
 
@@ -128,7 +128,7 @@ class BlockModel(HeadBackedModel[BlockHead]):
                 found = beginning_of(found)
                 self._first = found.start
             self._injected = text[: found.start]  # should reading be cancelled
-            self._head.inject(found.rows, found.start)
+            self._head.inject(found.rows, found.start, text[found.start : found.end])
             known_n = found.end
         self._injected = text[:known_n]
 

@@ -139,8 +139,8 @@ class FakeBlockHeadBatch(_FakeBatch):
     def _answer(self, question: BlockQuestion) -> Block | None:
         head: FakeBlockHead = self.sequences.setdefault(question.sequence, FakeBlockHead(self.vocab))
         if question.rows is None:
-            return head.guess(question.token, question.position, question.n)
-        head.inject(question.rows, question.position)
+            return head.guess(question.tokens[0], question.position, question.n)
+        head.inject(question.rows, question.position, question.tokens)
         return None
 
 

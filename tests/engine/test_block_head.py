@@ -331,13 +331,13 @@ def test_a_cancelled_reading_leaves_nothing_to_believe_in() -> None:
     chance = random.Random(12)
 
     class Interrupted(FakeBlockHead):
-        def inject(self, features: Rows, position: int) -> None:
+        def inject(self, features: Rows, position: int, tokens: Sequence[int]) -> None:
             done_n = chance.randint(0, len(features))
             if done_n < len(features) and chance.random() < 0.5:
                 if done_n:
-                    FakeBlockHead.inject(self, features[:done_n], position)
+                    FakeBlockHead.inject(self, features[:done_n], position, tokens[:done_n])
                 raise Cancelled
-            FakeBlockHead.inject(self, features, position)
+            FakeBlockHead.inject(self, features, position, tokens)
 
     target = HiddenTarget(ExactModel(VOCAB, n_ctx=200))
     model, text, read_n = opened(target, Interrupted(VOCAB, n_ctx=200)), tokens(chance, 30), 0

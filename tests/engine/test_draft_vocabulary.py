@@ -1,26 +1,37 @@
-"""The part of a large vocabulary that MTP layers propose: its scores, and the tokens that belong to it."""
+"""The part of a large vocabulary that a head proposes: its scores, and the tokens that belong to it."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from localspec.engine.backends.llama import draft_vocabulary
+from localspec.engine.backends.llama.block_head import BLOCK_BATCH_TOKENS, LlamaBlockHead
 from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary, OutputMatrix
 from localspec.engine.backends.llama.head import LlamaHead
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
-from localspec.engine.batched_head import HeadQuestion
+from localspec.engine.batched_head import BlockQuestion, HeadQuestion
+from localspec.engine.block_head import BlockModel
 from localspec.engine.cancel import Cancellation
+from localspec.engine.depth import FixedDepth
+from localspec.engine.dist import SeededRng
+from localspec.engine.drafters.dflash import DFlashDrafter
+from localspec.engine.events import Round
+from localspec.engine.head import HeadInputs
+from localspec.engine.loop import Request, generate
+from localspec.engine.sampling import Greedy
 from tests.builtin import ROUNDING
-from tests.tiny_heads import TinyHead, write_head, write_mtp_target, write_step35_target
+from tests.tiny_heads import TinyHead, favour_few, write_head, write_mtp_target, write_step35_target
 from tests.tiny_models import N_VOCAB, WIDTH, write_tiny
 
 FIRST_N = 40
@@ -164,8 +175,8 @@ def test_products_are_those_of_the_rows_in_the_file(path: Path) -> None:
     """In any number, with any threads, while tokens are added."""
     matrix = OutputMatrix.find(native(), path, WIDTH)
     assert matrix is not None
-    whole = DraftVocabulary(native(), matrix, WIDTH, N_VOCAB)
-    few, source = DraftVocabulary(native(), matrix, WIDTH, FIRST_N), random.Random(0)
+    whole = DraftVocabulary(native(), matrix, N_VOCAB)
+    few, source = DraftVocabulary(native(), matrix, FIRST_N), random.Random(0)
     for turn in range(20):
         few.read([source.randrange(N_VOCAB)])
         hidden = rows(1 + turn % 3, turn)
@@ -174,3 +185,126 @@ def test_products_are_those_of_the_rows_in_the_file(path: Path) -> None:
         assert np.allclose(found[:, known], expected[:, known], atol=NOISE)
     few.close()
     whole.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A target, and a DFlash head that uses its output."""
+    folder = tmp_path_factory.mktemp("dflash")
+    target = write_tiny(folder / "target.gguf", "llama", spoil=favour_few)
+    return target, write_head(folder / "head.gguf", TinyHead("dflash"))
+
+
+@contextmanager
+def blocks(files: tuple[Path, Path], **options: Any) -> Iterator[tuple[LlamaModel, LlamaBlockHead, BlockModel]]:
+    """The target, its head, and that as a model."""
+    settings = LoadSettings(files[0], 17, n_ctx=256, threads=1, flash_attn=False)
+    wanted = replace(settings, path=files[1], draft_tokens=FIRST_N, batch_tokens=BLOCK_BATCH_TOKENS, **options)
+    target = LlamaModel.open(settings, Cancellation())
+    head = LlamaBlockHead.load(wanted, target, Cancellation())
+    yield target, head, BlockModel(HeadInputs(head, target.keep_hidden(head.read_layers)))
+    head.close()
+    target.close()
+
+
+def block(opened: tuple[LlamaModel, LlamaBlockHead, BlockModel], text: Sequence[int], n: int) -> Rows:
+    """A copy of the scores for the ``n`` places after a text."""
+    opened[0].logits(text[:-1], 0)
+    return np.array(opened[2].block(text, n).scores)
+
+
+def test_a_block_has_the_scores_of_a_whole_vocabulary(files: tuple[Path, Path]) -> None:
+    """Behind texts that grow, are cut and are edited: for the first tokens and for those that were read."""
+    chance, text, read = random.Random(1), [5, 6, 7], set(range(FIRST_N))
+    with blocks(files, draft_vocabulary=True) as few, blocks(files, draft_vocabulary=False) as whole:
+        for _ in range(30):
+            text = text[: chance.randint(2, len(text))] + [chance.choice([*range(5, 39), 91]) for _ in range(9)]
+            text, n = text[-200:], chance.randint(1, 7)
+            found, expected = (block(each, text, n) for each in (few, whole))
+            read |= set(text)
+            assert [proposable(row) for row in found] == [sorted(read)] * n
+            assert np.allclose(found[:, sorted(read)], expected[:, sorted(read)], atol=NOISE)
+
+
+def test_a_block_after_a_text_of_other_tokens_has_all_scores(files: tuple[Path, Path]) -> None:
+    """Until these are known."""
+    text = [*range(60, 90)]
+    with blocks(files, draft_vocabulary=True) as few, blocks(files, draft_vocabulary=False) as whole:
+        found, expected = (block(each, text, 3) for each in (few, whole))
+        assert np.allclose(found, expected, atol=NOISE)
+        assert proposable(block(few, text * 6, 1)[0]) == [*range(FIRST_N), *text]
+
+
+def test_blocks_of_several_texts_have_the_scores_of_each_alone(files: tuple[Path, Path]) -> None:
+    with blocks(files, draft_vocabulary=True, sequences=2) as few, blocks(files, draft_vocabulary=False) as whole:
+        hidden = [np.random.default_rng(n).standard_normal((4, 3 * WIDTH), np.float32) for n in (0, 1)]
+        few[1].answer([BlockQuestion(n, 0, each, (5, 6, 7, 8)) for n, each in enumerate(hidden)])
+        first, second = few[1].answer([BlockQuestion(n, 4, None, (9,), 2 + n) for n in (0, 1)])
+        for n, found in enumerate((first, second)):
+            whole[1].inject(hidden[n], 0, (5, 6, 7, 8))
+            expected = whole[1].guess(9, 4, 2 + n)
+            assert found is not None
+            assert found.scores.shape == expected.scores.shape
+            assert np.allclose(found.scores[:, :FIRST_N], expected.scores[:, :FIRST_N], atol=NOISE)
+
+
+@pytest.mark.parametrize("depth", [1, 3, 7])
+def test_replies_with_a_blocks_draft_vocabulary_are_those_without(files: tuple[Path, Path], depth: int) -> None:
+    """Greedily, with proposals of which some are accepted."""
+    chance, accepted_n = random.Random(3), 0
+    with blocks(files, draft_vocabulary=True) as (target, _, model):
+        for _ in range(12):
+            prompt = [chance.randrange(4, 90) for _ in range(chance.randint(2, 40))]
+            said = []
+            for drafters in ([], [DFlashDrafter(model)]):
+                request = Request(prompt, Greedy(), SeededRng(0), FixedDepth(depth), max_tokens=30)
+                events = generate(target, drafters, request, Cancellation())
+                rounds = [event for event in events if isinstance(event, Round)]
+                assert not any(round_.failures for round_ in rounds)
+                said.append([token.id for round_ in rounds for token in round_.tokens])
+                accepted_n += sum(token.drafter == "dflash" for round_ in rounds for token in round_.tokens)
+            assert said[0] == said[1]
+    assert accepted_n
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        TinyHead("dflash", own_output=True),
+        TinyHead("dflash", part=(3, 40, 97), own_output=True),
+        TinyHead("dflash", own_embedding=True),
+        TinyHead("dflash", markov_rank=4),
+    ],
+)
+def test_heads_with_an_output_of_their_own_keep_it(files: tuple[Path, Path], tmp_path: Path, head: TinyHead) -> None:
+    """Nor can DSpark's chain go without scores."""
+    path = write_head(tmp_path / "head.gguf", head)
+    with blocks((files[0], path), draft_vocabulary=True, dspark=head.markov_rank > 0) as opened:
+        found = proposable(block(opened, [5, 6, 7, 50], 1)[0])
+        assert found == list(head.part or range(N_VOCAB))
+
+
+def test_a_head_that_does_not_multiply_with_the_matrix_is_loaded_whole(
+    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where scores are scaled: the one score that llama.cpp computes differs."""
+    right = OutputMatrix.first_row
+    monkeypatch.setattr(
+        OutputMatrix, "first_row", lambda matrix: right(replace(matrix, offset=matrix.offset + matrix.row_bytes))
+    )
+    with blocks(files, draft_vocabulary=True) as opened:
+        assert len(proposable(block(opened, [5, 6, 7], 1)[0])) == N_VOCAB
+
+
+@pytest.mark.parametrize("made", [b"", b"GGUF and nothing else", OSError("the disk is full")])
+def test_a_head_is_loaded_whole_where_its_second_part_cannot_be(
+    files: tuple[Path, Path], made: bytes | OSError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def first_row(matrix: OutputMatrix) -> bytes:
+        if isinstance(made, OSError):
+            raise made
+        return made
+
+    monkeypatch.setattr(OutputMatrix, "first_row", first_row)
+    with blocks(files, draft_vocabulary=True) as opened:
+        assert len(proposable(block(opened, [5, 6, 7], 1)[0])) == N_VOCAB

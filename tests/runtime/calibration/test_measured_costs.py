@@ -60,8 +60,8 @@ def test_a_block_has_the_price_of_its_first_proposal_and_of_every_row(clock: Clo
     """And catching up that of the target's rows it reads."""
 
     class Head(FakeBlockHead):
-        def inject(self, features: Rows, position: int) -> None:
-            FakeBlockHead.inject(self, features, position)
+        def inject(self, features: Rows, position: int, tokens: Sequence[int]) -> None:
+            FakeBlockHead.inject(self, features, position, tokens)
             clock.now_s += 1e-5 * len(features)
 
         def guess(self, token: int, position: int, n: int) -> Block:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
+from localspec.base.errors import ModelFileError
 from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.device_ranking import DeviceRanking
+from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary, agree, multiplies_quickly, tensor_names
 from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.report import offloaded_layers
 from localspec.engine.backends.llama.sequences import LlamaSequences
 from localspec.engine.batched_head import BlockQuestion
 from localspec.engine.block_head import Block
@@ -24,6 +28,8 @@ from localspec.engine.hidden import Rows
 _SEQUENCE = 0
 _DEFAULT_BLOCK_SIZE = 16
 """Tokens of a block where the file does not name their number."""
+_OWN = {"output.weight", "token_embd.weight", "d2t", "selector_hidden.weight"}
+"""Tensors of heads that have another output than the target's, or choose among its scores themselves."""
 BLOCK_BATCH_TOKENS = 64
 """Tokens that are evaluated at once, which llama.cpp prepares scores for; rows of a prompt are read in such pieces."""
 
@@ -35,8 +41,19 @@ class LlamaBlockHead(HeadContext):
     blocks; others propose at that place too (``sample_from_anchor``).
     """
 
-    def __init__(self, loaded: LoadedModel, settings: LoadSettings, target: LlamaModel | LlamaSequences) -> None:
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        settings: LoadSettings,
+        target: LlamaModel | LlamaSequences,
+        vocabulary: DraftVocabulary | None = None,
+    ) -> None:
+        """``vocabulary`` has the tokens that it proposes, where these are not all: it was loaded with one of its rows.
+
+        It is closed with the head.
+        """
         super().__init__(loaded)
+        self._vocabulary = vocabulary
         self._n_scores = min(self.vocab.n_vocab, target.vocab.n_vocab)
         if not settings.dspark:  # whose chain runs over all scores
             self._ranking = DeviceRanking.of(loaded, self._n_scores)
@@ -65,6 +82,15 @@ class LlamaBlockHead(HeadContext):
         """A head from its file. Raises DrafterUnavailableError if llama.cpp cannot serve it, and what ``load`` does."""
         hidden_functions()
         settings = replace(settings, ranked_outputs=1 if settings.dspark else settings.max_outputs)
+        vocabulary = _draft_vocabulary(settings, target)
+        if vocabulary:
+            few = replace(settings, first_row=vocabulary.matrix)
+            with suppress(ModelFileError, OSError):
+                loaded = load(native(), few, cancel, progress, target=target.loaded)
+                head = LlamaBlockHead(loaded, settings, target, vocabulary)
+                if head.agrees():
+                    return head
+                head.close()
         return LlamaBlockHead(load(native(), settings, cancel, progress, target=target.loaded), settings, target)
 
     @property
@@ -72,11 +98,11 @@ class LlamaBlockHead(HeadContext):
         """The layers of the target that it reads, as for ``keep_hidden``."""
         return self.target_layers
 
-    def inject(self, features: Rows, position: int) -> None:
-        self._inject([BlockQuestion(_SEQUENCE, position, features)])
+    def inject(self, features: Rows, position: int, tokens: Sequence[int]) -> None:
+        self._inject([BlockQuestion(_SEQUENCE, position, features, tokens)])
 
     def guess(self, token: int, position: int, n: int) -> Block:
-        questions = [BlockQuestion(_SEQUENCE, position, token=token, n=n)]
+        questions = [BlockQuestion(_SEQUENCE, position, None, (token,), n)]
         if self._ranks:
             (place,) = self._evaluate(questions).values()
             likeliest = [self._likeliest(place + self._anchor_n + i) for i in range(n)]
@@ -91,10 +117,25 @@ class LlamaBlockHead(HeadContext):
         blocks = self._guess([question for question in questions if question.rows is None])
         return [blocks.get(question) for question in questions]
 
+    def agrees(self) -> bool:
+        """True if the draft vocabulary's scores are llama.cpp's, but for rounding, for the token that this has."""
+        assert self._vocabulary is not None
+        place = next(iter(self._evaluate([BlockQuestion(_SEQUENCE, 0, None, (0,), self.block_n)]).values()))
+        theirs = np.array(self._scores(place, self.block_n)[:, 0])
+        (ours,) = self._few_scores([(place, self.block_n)])
+        self.forget()
+        return agree(ours[:, 0], theirs, ours)
+
+    def close(self) -> None:
+        if self._vocabulary:
+            self._vocabulary.close()
+        super().close()
+
     def _inject(self, questions: Sequence[BlockQuestion]) -> None:
         """Hold the rows of all questions."""
         for question in questions:
             self._cut(question.position, question.sequence)
+            self._see(question.tokens)
         parts = [(question, question.rows) for question in questions if question.rows is not None]
         if not parts:
             return
@@ -110,7 +151,28 @@ class LlamaBlockHead(HeadContext):
 
     def _guess(self, questions: Sequence[BlockQuestion]) -> dict[BlockQuestion, Block]:
         """The blocks of all questions."""
-        return {question: self._block(place, question.n) for question, place in self._evaluate(questions).items()}
+        for question in questions:
+            self._see(question.tokens)
+        places = self._evaluate(questions)
+        if self._vocabulary is None:
+            return {question: self._block(place, question.n) for question, place in places.items()}
+        scores = self._few_scores([(place + self._anchor_n, question.n) for question, place in places.items()])
+        return {question: Block(_numbers(rows)) for question, rows in zip(questions, scores, strict=True)}
+
+    def _see(self, tokens: Sequence[int]) -> None:
+        if self._vocabulary:
+            self._vocabulary.read(tokens)
+
+    def _few_scores(self, parts: Sequence[tuple[int, int]]) -> Sequence[Rows]:
+        """The draft vocabulary's scores for so many places of the last batch from one on, part by part."""
+        if not parts:
+            return ()
+        assert self._vocabulary is not None
+        first = self._c.llama_get_embeddings(self._context)
+        rows = self._views.of(first, max(place + n for place, n in parts), self._vocabulary.matrix.width)
+        asked = np.concatenate([rows[place : place + n] for place, n in parts])
+        ends = np.cumsum([n for _, n in parts])
+        return np.split(self._vocabulary.scores(asked, self._n_scores, self.threads), ends[:-1])
 
     def _evaluate(self, questions: Sequence[BlockQuestion]) -> dict[BlockQuestion, int]:
         """The places where the blocks of all questions begin in the batch that is evaluated."""
@@ -119,25 +181,48 @@ class LlamaBlockHead(HeadContext):
         for question in questions:
             self._cut(question.position, question.sequence)
             size = question.n + self._anchor_n
-            tokens = [question.token, *[self._mask] * (size - 1)]
+            tokens = [*question.tokens, *[self._mask] * (size - 1)]
             # DSpark's chain runs over the scores of the whole block, and DFlash's graph gives no others either.
             places[question] = self._tokens.add(tokens, question.position, size, self.vocab.n_vocab, question.sequence)
         if questions:
-            self._decode(self._tokens)
+            if self._vocabulary:
+                self._c.llama_set_embeddings(self._context, True)
+            try:
+                self._decode(self._tokens)
+            finally:
+                if self._vocabulary:  # otherwise injected rows would count as wanted, more than are prepared
+                    self._c.llama_set_embeddings(self._context, False)
         return places
 
     def _block(self, place: int, n: int) -> Block:
         """The guesses of the last evaluation for the block that begins at this place."""
         first, end = place + self._anchor_n, place + self._anchor_n + n
-        rows = self._scores(first, n)[:, : self._n_scores]
-        # Tokens that the head cannot propose have minus infinity; a maximum shows what is not a number.
-        if not np.isfinite(rows.max(axis=1)).all():
-            raise not_numbers()
+        rows = _numbers(self._scores(first, n)[:, : self._n_scores])
         if not self._confident:
             return Block(rows)
         width = int(self._c.llama_model_n_embd(self.loaded.model))
         confidence = self._views.of(self._functions.get_final(self._context), end, width)
         return Block(rows, confidence[first:end, 0].copy())
+
+
+def _numbers(rows: Rows) -> Rows:
+    """The scores. Raises ModelFileError if some are not numbers."""
+    # Tokens that the head cannot propose have minus infinity; a maximum shows what is not a number.
+    if not np.isfinite(rows.max(axis=1)).all():
+        raise not_numbers()
+    return rows
+
+
+def _draft_vocabulary(settings: LoadSettings, target: LlamaModel | LlamaSequences) -> DraftVocabulary | None:
+    """That of the target, if a head that uses the target's output is quicker with it."""
+    wanted, loaded = settings.draft_vocabulary, target.loaded
+    here = offloaded_layers(loaded.log_lines) is None and not multiplies_quickly(native())
+    if wanted is False or settings.dspark or not (wanted or here):
+        return None
+    if _OWN & set(tensor_names(native(), settings.path)):
+        return None
+    width = int(native().c.llama_model_n_embd(loaded.model))
+    return DraftVocabulary.of(native(), loaded.path, width, target.vocab.n_vocab, settings.draft_tokens)
 
 
 def _flag(loaded: LoadedModel, key: str, *, default: bool) -> bool:

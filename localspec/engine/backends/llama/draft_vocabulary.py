@@ -1,7 +1,7 @@
 """A draft vocabulary: the part of a large vocabulary that a head's proposals are chosen among (arXiv 2502.14856).
 
-A head of one layer spends most of its time on the scores of 150,000 tokens and more, which it multiplies with the
-target's output matrix. Few of them are ever proposed: tokens are numbered about as they are frequent, so the first
+A small head spends most of its time on the scores of 150,000 tokens and more, for which it multiplies hidden rows with
+the target's output matrix. Few tokens are ever proposed: they are numbered about as they are frequent, so the first
 32,768 make up nearly all of English text and of code. Those that texts show beside them are added as they are read.
 
 The product is ggml's on the CPU, with rows of the matrix as they are in the file.
@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import os
 import re
-from collections.abc import Iterable
+import struct
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,8 +28,6 @@ from localspec.engine.backends.llama.native import Native, declare
 from localspec.engine.hidden import Rows
 from localspec.engine.model import Logits
 
-FIRST_N = 32_768
-"""Tokens that belong to it from the start, the first ones."""
 _ADDED_N = 8192
 """The most tokens that are added."""
 _STEP = 64
@@ -37,9 +38,18 @@ _MOST_MISSING = 0.1
 _TENSORS_BYTES = 1 << 14
 _ALIGNMENT = 64
 """Bytes; ggml wants tensors to begin at multiples of 32."""
-_F32 = 0
+_F32, _I64 = 0, 27
+"""ggml's numbers of types."""
+_UINT16, _UINT32 = 2, 4
+"""GGUF's numbers of types of metadata."""
 _MATRICES = (r"blk\.\d+\.nextn\.shared_head_head\.weight", r"output\.weight", r"token_embd\.weight")
 """The names that an output matrix may have; the first of them that a file has is it."""
+
+
+_MOST_OFF = 0.02
+"""Of the range of scores; rounding takes a thousandth."""
+FIRST_ROW_TENSORS_N = 2
+"""Tensors in a file of ``OutputMatrix.first_row``."""
 
 
 class _InitParams(ctypes.Structure):
@@ -75,6 +85,8 @@ class OutputMatrix:
     """The place of an output matrix in a file: a row for each token."""
 
     path: Path
+    width: int
+    """Numbers in a row."""
     offset: int
     """Bytes from the beginning of the file."""
     type_id: int
@@ -83,31 +95,99 @@ class OutputMatrix:
 
     @staticmethod
     def find(native: Native, path: Path, width: int) -> OutputMatrix | None:
-        """None if the file has none, or this build of llama.cpp lacks the functions to read it."""
-        ggml = _functions(native)
-        file = ggml and ggml.gguf_init_from_file(str(path).encode(), _GgufParams(True, None))
-        if not file:
-            return None
-        try:
-            names = [ggml.gguf_get_tensor_name(file, n).decode() for n in range(ggml.gguf_get_n_tensors(file))]
+        """None if the file has none or is a part, or this build of llama.cpp lacks the functions to read it."""
+        with _opened(native, path) as file:
+            names = file.names if file else []
             found = (n for pattern in _MATRICES for n, name in enumerate(names) if re.fullmatch(pattern, name))
-            if (number := next(found, None)) is None:
+            number = next(found, None)
+            if file is None or number is None or file.is_part:
                 return None
-            type_id = ggml.gguf_get_tensor_type(file, number)
+            ggml, handle = file.ggml, file.handle
+            type_id = ggml.gguf_get_tensor_type(handle, number)
             row_bytes = ggml.ggml_row_size(type_id, width)
-            offset = ggml.gguf_get_data_offset(file) + ggml.gguf_get_tensor_offset(file, number)
-            return OutputMatrix(path, offset, type_id, row_bytes, ggml.gguf_get_tensor_size(file, number) // row_bytes)
-        finally:
-            ggml.gguf_free(file)
+            offset = ggml.gguf_get_data_offset(handle) + ggml.gguf_get_tensor_offset(handle, number)
+            rows_n = ggml.gguf_get_tensor_size(handle, number) // row_bytes
+            return OutputMatrix(path, width, offset, type_id, row_bytes, rows_n)
+
+    def first_row(self) -> bytes:
+        """A file for llama.cpp to load as the second part of a head: its output is this matrix's first row alone."""
+        with self.path.open("rb") as file:
+            file.seek(self.offset)
+            row = file.read(self.row_bytes)
+        tokens_at = -(-len(row) // _ALIGNMENT) * _ALIGNMENT
+        header = b"".join(
+            (
+                struct.pack("<4sIQQ", b"GGUF", 3, 2, 2),
+                *(_string("general.alignment"), struct.pack("<II", _UINT32, _ALIGNMENT)),
+                *(_string("split.no"), struct.pack("<IH", _UINT16, 1)),
+                *(_string("output.weight"), struct.pack("<IQQIQ", 2, self.width, 1, self.type_id, 0)),
+                *(_string("d2t"), struct.pack("<IQIQ", 1, 1, _I64, tokens_at)),
+            )
+        )
+        data_at = -(-len(header) // _ALIGNMENT) * _ALIGNMENT
+        token = struct.pack("<q", 0).ljust(_ALIGNMENT, b"\0")
+        return header.ljust(data_at, b"\0") + row.ljust(tokens_at, b"\0") + token
+
+
+def agree(ours: Logits, theirs: Logits, among: Logits) -> bool:
+    """True if our scores are llama.cpp's, but for rounding; ``among`` shows how far scores lie from each other."""
+    return bool(np.abs(ours - theirs).max() <= _MOST_OFF * np.ptp(among[np.isfinite(among)]))
+
+
+def multiplies_quickly(native: Native) -> bool:
+    """True on a CPU with AMX, whose products of several rows in llama.cpp take less time than those here."""
+    ggml = _functions(native)
+    return bool(ggml and ggml.ggml_cpu_has_amx_int8())
+
+
+def tensor_names(native: Native, path: Path) -> list[str]:
+    """The names of a file's tensors; none if it cannot be read."""
+    with _opened(native, path) as file:
+        return file.names if file else []
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """The header of a GGUF file, as ggml has read it."""
+
+    ggml: Any
+    handle: int
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its tensors."""
+        ggml, handle = self.ggml, self.handle
+        return [ggml.gguf_get_tensor_name(handle, n).decode() for n in range(ggml.gguf_get_n_tensors(handle))]
+
+    @property
+    def is_part(self) -> bool:
+        """True if a model has other files beside it."""
+        return bool(self.ggml.gguf_find_key(self.handle, b"split.count") >= 0)
+
+
+@contextmanager
+def _opened(native: Native, path: Path) -> Iterator[_Header | None]:
+    ggml = _functions(native)
+    handle = ggml and ggml.gguf_init_from_file(os.fsencode(path), _GgufParams(True, None))
+    try:
+        yield _Header(ggml, handle) if handle else None
+    finally:
+        if handle:
+            ggml.gguf_free(handle)
+
+
+def _string(text: str) -> bytes:
+    """A string as GGUF has it."""
+    return struct.pack("<Q", len(text)) + text.encode()
 
 
 class DraftVocabulary:
     """The tokens, and their scores. The owner calls ``close``."""
 
-    def __init__(self, native: Native, matrix: OutputMatrix, width: int, first_n: int = FIRST_N) -> None:
-        """``width`` is the number of a hidden row's numbers. Raises OSError if the file cannot be read."""
+    def __init__(self, native: Native, matrix: OutputMatrix, first_n: int) -> None:
+        """``first_n`` tokens belong to it from the start. Raises OSError or ValueError if the file cannot be read."""
         self._ggml = _functions(native)
-        self._width, self._first_n, self._matrix = width, first_n, matrix
+        self._first_n, self.matrix = first_n, matrix
         with matrix.path.open("rb") as file:
             self._file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         size = matrix.rows_n * matrix.row_bytes
@@ -116,12 +196,26 @@ class DraftVocabulary:
         self._ids: dict[int, None] = {}
         """The tokens that were added, in order."""
         self._missing = 0.0
-        self._graphs: dict[tuple[int, int, int], _Graph] = {}
+        self._graphs: dict[int, _Graph] = {}
+        """By the number of rows."""
+        self._sizes: tuple[int, ...] = ()
+        """The threads, and the rows of the matrix, that the graphs are for."""
         self._scores = np.empty((0, 0), np.float32)
+
+    @staticmethod
+    def of(native: Native, path: Path, width: int, n_vocab: int, first_n: int) -> DraftVocabulary | None:
+        """That of the output matrix in a file; None if that is too small for it, or cannot be used."""
+        matrix = OutputMatrix.find(native, path, width)
+        if matrix is None or min(matrix.rows_n, n_vocab) < 2 * first_n:
+            return None
+        try:
+            return DraftVocabulary(native, matrix, first_n)
+        except (OSError, ValueError):
+            return None
 
     @property
     def serves(self) -> bool:
-        """False while texts are mostly of other tokens."""
+        """False while many tokens of the texts are others."""
         return self._missing < _MOST_MISSING
 
     def read(self, tokens: Iterable[int]) -> None:
@@ -134,15 +228,19 @@ class DraftVocabulary:
                 self._ids[token] = None
 
     def scores(self, rows: Rows, n_vocab: int, threads: int) -> Logits:
-        """The scores after hidden ``rows``, shape (n, n_vocab), minus infinity for other tokens; valid until the next.
+        """The scores after hidden ``rows``, shape (n, n_vocab); valid until the next.
 
-        ``rows`` are those that llama.cpp multiplies with the matrix.
+        ``rows`` are those that llama.cpp multiplies with the matrix. Other tokens have minus infinity while it
+        ``serves``, and their scores otherwise.
         """
         n, added_n = len(rows), len(self._ids)
+        if not self.serves:
+            (product,) = self._graph(n, [self._bytes[:n_vocab]], threads).compute(rows)
+            return product
         if self._scores.shape[0] < n or self._scores.shape[1] != n_vocab:
             self._scores = np.full((n, n_vocab), -np.inf, np.float32)
-        graph = self._graph(n, -(-added_n // _STEP) * _STEP, threads)
-        first, added = graph.compute(rows)
+        parts = [self._bytes[: self._first_n], self._added[: -(-added_n // _STEP) * _STEP]]
+        first, added = self._graph(n, parts, threads).compute(rows)
         scores = self._scores[:n]
         scores[:, : self._first_n] = first
         if added_n:
@@ -155,22 +253,23 @@ class DraftVocabulary:
             graph.free()
         self._graphs.clear()
 
-    def _graph(self, rows_n: int, added_n: int, threads: int) -> _Graph:
-        key = rows_n, added_n, threads
-        if key not in self._graphs:
-            if any(known[1:] != key[1:] for known in self._graphs):
-                self.close()
-            parts = [self._bytes[: self._first_n], self._added[:added_n]]
-            self._graphs[key] = _Graph(self._ggml, self._matrix.type_id, self._width, rows_n, parts, threads)
-        return self._graphs[key]
+    def _graph(self, rows_n: int, parts: list[NDArray[np.uint8]], threads: int) -> _Graph:
+        sizes = threads, *map(len, parts)
+        if sizes != self._sizes:
+            self.close()
+            self._sizes = sizes
+        if rows_n not in self._graphs:
+            self._graphs[rows_n] = _Graph(self._ggml, self.matrix, rows_n, parts, threads)
+        return self._graphs[rows_n]
 
 
 class _Graph:
     """The products of so many rows with parts of the matrix, as ggml computes them."""
 
     def __init__(
-        self, ggml: Any, type_id: int, width: int, rows_n: int, parts: list[NDArray[np.uint8]], threads: int
+        self, ggml: Any, matrix: OutputMatrix, rows_n: int, parts: list[NDArray[np.uint8]], threads: int
     ) -> None:
+        type_id, width = matrix.type_id, matrix.width
         self._ggml = ggml
         self._parts = parts
         self._rows = _aligned((rows_n, width), np.float32)
@@ -181,8 +280,8 @@ class _Graph:
         self._graph = ggml.ggml_new_graph(self._context)
         for part, product in zip(parts, self._products, strict=True):
             if len(part):
-                matrix = self._placed(ggml.ggml_new_tensor_2d(self._context, type_id, width, len(part)), part)
-                result = self._placed(ggml.ggml_mul_mat(self._context, matrix, rows), product)
+                weights = self._placed(ggml.ggml_new_tensor_2d(self._context, type_id, width, len(part)), part)
+                result = self._placed(ggml.ggml_mul_mat(self._context, weights, rows), product)
                 ggml.ggml_build_forward_expand(self._graph, result)
         self._plan = ggml.ggml_graph_plan(self._graph, threads, None)
         self._work = _aligned((self._plan.work_size,), np.uint8)
@@ -226,6 +325,7 @@ def _functions(native: Native) -> Any:
             native.c._lib,
             ("gguf_init_from_file", pointer, (ctypes.c_char_p, _GgufParams)),
             ("gguf_free", None, (pointer,)),
+            ("gguf_find_key", long, (pointer, ctypes.c_char_p)),
             ("gguf_get_n_tensors", long, (pointer,)),
             ("gguf_get_tensor_name", ctypes.c_char_p, (pointer, long)),
             ("gguf_get_tensor_type", integer, (pointer, long)),
@@ -243,6 +343,7 @@ def _functions(native: Native) -> Any:
             ("ggml_backend_cpu_buffer_from_ptr", pointer, (pointer, ctypes.c_size_t)),
             ("ggml_backend_tensor_alloc", integer, (pointer, pointer, pointer)),
             ("ggml_backend_buffer_free", None, (pointer,)),
+            ("ggml_cpu_has_amx_int8", integer, ()),
             ("ggml_graph_plan", _Plan, (pointer, integer, pointer)),
             ("ggml_graph_compute", integer, (pointer, pointer)),
         )

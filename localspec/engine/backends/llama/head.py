@@ -16,7 +16,7 @@ from localspec.base.hidden_architectures import MTP_ROW_ARCHITECTURES
 from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.device_ranking import DeviceRanking
-from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary, OutputMatrix
+from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary, agree
 from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load, load_mtp
@@ -38,8 +38,6 @@ are more than that, the last is read apart: scoring many of them costs more than
 
 
 _TRIALS_N = 3
-_MOST_OFF = 0.02
-"""Of the range of scores, how far those of a draft vocabulary may be from llama.cpp's, which rounds otherwise."""
 
 
 class LlamaHead(HeadContext):
@@ -104,16 +102,15 @@ class LlamaHead(HeadContext):
         """
         if not self._gives_rows or self._ranking or self.layers_n > 1 or self.shares_cache:
             return
-        matrix = OutputMatrix.find(self.loaded.native, self.path, self.width)
-        if matrix is None or min(matrix.rows_n, self._n_scores) < 2 * first_n:
+        vocabulary = DraftVocabulary.of(self.loaded.native, self.path, self.width, self._n_scores, first_n)
+        if vocabulary is None:
             return
-        self._vocabulary = DraftVocabulary(self.loaded.native, matrix, self.width, first_n)
         try:
-            if self._is_served_well(self._vocabulary, first_n, always=always):
+            if self._is_served_well(vocabulary, first_n, always=always):
                 return
         finally:
             self.forget()
-        self._vocabulary.close()
+        vocabulary.close()
         self._vocabulary = None
 
     @property
@@ -176,8 +173,7 @@ class LlamaHead(HeadContext):
             assert step is not None
             scores.append(np.array(step.scores[:first_n]))
             taken_s.append(best)
-        off = np.abs(scores[1] - scores[0]).max()
-        return bool(off <= _MOST_OFF * np.ptp(scores[0])) and (always or taken_s[1] < taken_s[0])
+        return agree(scores[1], scores[0], scores[0]) and (always or taken_s[1] < taken_s[0])
 
     def _encoded(self, features: Sequence[Rows]) -> Sequence[Rows]:
         """Rows of several sequences, encoded together."""

@@ -10,11 +10,13 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from localspec.base.errors import CapacityError, ModelFileError
 from localspec.engine.backends.llama.cores import physical_cores
 from localspec.engine.backends.llama.devices import Device
+from localspec.engine.backends.llama.draft_vocabulary import FIRST_ROW_TENSORS_N, OutputMatrix, tensor_names
 from localspec.engine.backends.llama.large_pages import ask_for_large_pages
 from localspec.engine.backends.llama.native import Native, reason
 from localspec.engine.backends.llama.report import (
@@ -105,9 +107,11 @@ class LoadSettings:
     mtp: bool = False
     """True to load the layers that predict several tokens ahead too; of a head, to evaluate those of its file."""
     draft_tokens: int = 32_768
-    """The first tokens of a large vocabulary, which are frequent; MTP layers propose these and those that were read."""
+    """The first tokens of a large vocabulary, which are frequent; a head proposes these and those that were read."""
     draft_vocabulary: bool | None = None
-    """True to have them propose no others; None does so where a trial is quicker, False proposes any token."""
+    """True to have it propose no others; None does so where that is quicker, False proposes any token."""
+    first_row: OutputMatrix | None = None
+    """The matrix to load no more of than its first row, as the output of a head that has none; None loads the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,12 +269,30 @@ def load_model(
     callback = c.llama_progress_callback(on_progress)  # must outlive the call
     params.progress_callback = callback
     with native.log.heard() as lines:
-        model = c.llama_model_load_from_file(os.fsencode(settings.path), params)
+        model = _load_files(native, settings, params)
     if model:
         return model, [line for _, line in lines]
     if cancel.is_set():
         raise Cancelled
     raise _refused(settings.path, reason(lines))
+
+
+def _load_files(native: Native, settings: LoadSettings, params: Any) -> Any:
+    """The native model, of one file or of that and of one that is made for it; null if it cannot be loaded."""
+    c, path = native.c, os.fsencode(settings.path)
+    if settings.first_row is None:
+        return c.llama_model_load_from_file(path, params)
+    with NamedTemporaryFile(prefix="localspec-", suffix=".gguf") as second:
+        second.write(settings.first_row.first_row())
+        second.flush()
+        tensors_n = len(tensor_names(native, settings.path)) + FIRST_ROW_TENSORS_N
+        numbers = {b"split.no": 0, b"split.count": 2, b"split.tensors.count": tensors_n}
+        overrides = (c.llama_model_kv_override * (len(numbers) + 1))()
+        for override, (key, number) in zip(overrides, numbers.items(), strict=False):
+            override.tag, override.key, override.value.val_i64 = c.LLAMA_KV_OVERRIDE_TYPE_INT, key, number
+        params.kv_overrides = overrides
+        files = (ctypes.c_char_p * 2)(path, os.fsencode(second.name))
+        return c.llama_model_load_from_splits(files, len(files), params)
 
 
 def _make_context(
