@@ -2,11 +2,11 @@
 
     python bench_gpu.py --out DIR [--only target-1b draft-0.1b]
 
-As bench_pair.py, heads for both targets included, with three differences. The files are written at once with the types
-of llama-quantize's Q4_0, for nearly all rows are zeros, which need no quantizing. Tokens that are never said fill the
-vocabulary: one dimension of the residual stream that the small network does not use holds a constant, and what stands
-there in the rows of these tokens keeps their scores far below all others. And EAGLE-3 heads propose 32,768 of the
-tokens, with an output of their own, as published ones do. Needs numpy, gguf and llama-cpp-python.
+As bench_pair.py, heads for both targets included, with two differences. The files are written at once with the types
+of llama-quantize's Q4_0, for nearly all rows are zeros, which need no quantizing. And tokens that are never said fill
+the vocabulary: one dimension of the residual stream that the small network does not use holds a constant, and what
+stands there in the rows of these tokens keeps their scores far below all others. Needs numpy, gguf and
+llama-cpp-python.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from gguf import GGMLQuantizationType, quants
 
 VOCABULARY = 151_936
 """Qwen's."""
-EAGLE3_VOCABULARY = 32_768
 SHAPES = {
     "target-8b": Large(4096, 32, 14336),
     "target-1b": Large(1536, 28, 8960),
@@ -117,11 +116,6 @@ def write(source: Path, large: Large, out: Path) -> None:
         elif name == f"{small.architecture}.vocab_size":
             value = VOCABULARY
         writer.add_key_value(name, value, kind, entry.types[1] if kind == gguf.GGUFValueType.ARRAY else None)
-    if small.architecture == "eagle3":
-        target = Small(source_of("target", out.parent))
-        rows = embeddings(target.weights["token_embd.weight"], large.width)[:EAGLE3_VOCABULARY]
-        writer.add_tensor("output.weight", rows, raw_dtype=output_type(large.width))
-        writer.add_tensor("d2t", np.arange(EAGLE3_VOCABULARY, dtype=np.int64), raw_dtype=GGMLQuantizationType.I64)
     for name, weight in tensors(small, large):
         of_matrix = output_type(large.width) if name == "token_embd.weight" else GGMLQuantizationType.Q4_0
         writer.add_tensor(name, weight, raw_dtype=of_matrix if weight.ndim > 1 else None)

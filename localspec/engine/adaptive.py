@@ -15,7 +15,6 @@ from math import inf
 
 from localspec.base.amounts import number_of
 from localspec.engine.costs import Costs
-from localspec.engine.depth import Learner
 from localspec.engine.drafter import CERTAIN, Favourite, NextProposal
 from localspec.engine.drafting import DrafterQuery, Plan
 from localspec.engine.events import Round
@@ -126,6 +125,12 @@ class AdaptiveDepth:
     latest_n: int = field(init=False, default=1)
     """Tokens that the latest round committed."""
     _values: dict[str, _DrafterValue] = field(default_factory=dict)
+    _hopes: dict[str, float] = field(default_factory=dict)
+    """The chance of later proposals that replies begin with, by drafter: ``_HOPED`` where deep rounds gained.
+
+    Where batches of middle sizes are dear, deep rounds pay only if nearly all is accepted. A draft model's far
+    proposals are as good as its first; a head's get worse, as each is made from its own guess of the target's state.
+    """
     _tokens: float = 0.0
     _seconds: float = 0.0
     _structure_change: StructureChange = field(default_factory=StructureChange)
@@ -139,11 +144,6 @@ class AdaptiveDepth:
 
     def __post_init__(self) -> None:
         self.reading = ReadingPolicy(self.costs)
-
-    @property
-    def learned(self) -> dict[str, Learner]:
-        """What replies taught beside costs, by the name to keep it under."""
-        return {"reading": self.reading, "chances": self.likelihoods}
 
     @property
     def plain_per_second(self) -> float:
@@ -202,7 +202,7 @@ class AdaptiveDepth:
         if drafter not in self._values:
             wary = self.costs.pays_for_sizes or self.costs.one_is_dear(drafter, _HOPED)
             self._values[drafter] = _DrafterValue(
-                chance=_HOPED if wary else self.likelihoods.hopes.get(drafter, _CHANCE), wary=wary
+                chance=_HOPED if wary else self._hopes.get(drafter, _CHANCE), wary=wary
             )
         return self._values[drafter]
 
@@ -223,13 +223,10 @@ class AdaptiveDepth:
         paid = self._plan.paid if self._plan else ()
         self.reading.observe(paid, len(round_.tokens), total_s)
         if self._plan and round_.depth >= _DEEP_N:
-            # Where batches of middle sizes are dear, deep rounds pay only if nearly all is accepted. A draft model's
-            # far proposals are as good as its first; a head's get worse, as each is made from its own guess of the
-            # target's state.
-            hope, hopes = _HOPED if len(round_.tokens) > total_s * self._plan.rate else _CHANCE, self.likelihoods.hopes
+            hope = _HOPED if len(round_.tokens) > total_s * self._plan.rate else _CHANCE
             for name in paid:
-                before = hopes.get(name, _CHANCE)
-                hopes[name] = before + _HOPE_RATE * (hope - before)
+                before = self._hopes.get(name, _CHANCE)
+                self._hopes[name] = before + _HOPE_RATE * (hope - before)
         self._tokens = self._tokens * _RATE_MEMORY + len(round_.tokens)
         self._seconds = self._seconds * _RATE_MEMORY + total_s
         turned = self._structure_change.feed("".join(token.text for token in round_.tokens))

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from localspec.engine.costs import Costs
 from localspec.engine.drafter import CERTAIN, NextProposal
 from localspec.engine.drafting import DrafterQuery, Plan
 from localspec.engine.events import Round
 from localspec.engine.reading import ReadingDecision, Unread
-
-
-class Learner(Protocol):
-    """What replies taught, which can be kept on disk."""
-
-    def to_dict(self) -> dict[str, Any]: ...
-
-    def remember(self, data: Mapping[str, Any]) -> None:
-        """Go on from ``to_dict``. Raises one of several errors if it is something else."""
-        ...
 
 
 class DepthPolicy(Protocol):

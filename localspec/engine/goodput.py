@@ -19,7 +19,6 @@ from typing import TypeAlias
 from localspec.base.amounts import number_of
 from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.costs import Costs, QueryCost
-from localspec.engine.depth import Learner
 from localspec.engine.drafter import CERTAIN, NextProposal
 from localspec.engine.drafting import DrafterQuery, Plan
 from localspec.engine.events import Round
@@ -73,11 +72,6 @@ class GoodputPlanner:
         self._passes: dict[str, QueryCost] = {}
         """Prices of passes for several replies by drafter, as observed: a second row may cost far more than a third."""
         self._members: list[SharedDepth] = []
-
-    @property
-    def learned(self) -> dict[str, Learner]:
-        """As ``AdaptiveDepth.learned``."""
-        return {"reading": self.reading, "chances": self.likelihoods}
 
     def policy(self) -> SharedDepth:
         """The policy of a sequence, for one reply after another."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from localspec.engine.drafter import CERTAIN, NextProposal
 
@@ -23,8 +22,6 @@ _LOST_RATE = 0.05
 _SUREST = 0.95
 """The most that a proposal's chance counts for this: two bad tokens are no proof, however sure the drafter was."""
 _LOWEST, _HIGHEST = 0.005, 0.995
-_KINDS_N = 500
-"""The most kinds that are kept on disk; drafters have some dozens."""
 
 
 @dataclass(slots=True)
@@ -50,8 +47,6 @@ class Likelihoods:
     are wrong, as with a drafter that knows nothing of a text, is seen sooner from all of its proposals together.
     """
 
-    hopes: dict[str, float] = field(default_factory=dict)
-    """The chance of later proposals that replies begin with, by drafter, where deep rounds taught one."""
     _pair: dict[tuple[str, str], _Count] = field(default_factory=dict)
     _reply: dict[tuple[str, str], _Count] = field(default_factory=dict)
     _lost: dict[str, float] = field(default_factory=dict)
@@ -64,7 +59,7 @@ class Likelihoods:
 
     def for_another(self) -> Likelihoods:
         """Those of a reply beside this one: what a pair teaches is one for both."""
-        return Likelihoods(self.hopes, self._pair)
+        return Likelihoods(self._pair)
 
     def try_again(self, drafter: str) -> None:
         """Take back the suspicion that ``drafter`` is lost: where it proposes nothing, nothing could disprove it."""
@@ -97,22 +92,6 @@ class Likelihoods:
         """The first ``accepted`` of these proposals stayed, and the next, if there is one, did not."""
         for position, proposal in enumerate(proposals[: accepted + 1]):
             self._judge(proposal, position < accepted)
-
-    def to_dict(self) -> dict[str, Any]:
-        """For the disk: what the pair's replies taught."""
-        kinds = list(self._pair.items())[:_KINDS_N]
-        return {"hopes": self.hopes, "kinds": [[*kind, count.accepted, count.judged] for kind, count in kinds]}
-
-    def remember(self, data: Mapping[str, Any]) -> None:
-        """Go on from ``to_dict``. Raises KeyError, TypeError, ValueError or AttributeError if it is something else."""
-        hopes = {str(name): float(chance) for name, chance in data["hopes"].items()}
-        kinds = {(str(name), str(kind)): _Count(float(yes), float(n)) for name, kind, yes, n in data["kinds"]}
-        if not all(0 <= chance <= 1 for chance in hopes.values()):
-            raise ValueError("these are no chances")
-        if not all(0 <= count.accepted <= count.judged <= _MEMORY + 1 for count in kinds.values()):
-            raise ValueError("these are no counts")
-        self.hopes.update(hopes)
-        self._pair.update(kinds)
 
     def _judge(self, proposal: NextProposal, accepted: bool) -> None:
         if proposal.certain:

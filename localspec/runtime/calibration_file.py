@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -18,9 +18,9 @@ from typing import Any
 from localspec.base.file_identity import sample_digest
 from localspec.base.shared_file import replace_file
 from localspec.engine.costs import Costs
-from localspec.engine.depth import Learner
+from localspec.engine.reading import ReadingPolicy
 
-_FORMAT = 7
+_FORMAT = 6
 DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """The errors of reading a file of figures that is missing or damaged."""
 
@@ -60,30 +60,28 @@ class CalibrationFile:
             return None
 
     def save(
-        self, costs: Costs, threads: dict[str, int], short_context: bool, learned: Mapping[str, Learner] | None = None
+        self, costs: Costs, threads: dict[str, int], short_context: bool, reading: ReadingPolicy | None = None
     ) -> None:
-        """Keep them and what was ``learned``, or what the file has of that where nothing is given.
+        """Keep them, and what the file has of ``reading`` where none is given.
 
         A disk that is full or read-only only means measuring again.
         """
         data: dict[str, Any] = {"costs": costs.to_dict(), "threads": threads, "short_context": short_context}
         with suppress(*DAMAGED):
-            kept = {name: each.to_dict() for name, each in learned.items()} if learned else self._data()["learned"]
-            data["learned"] = kept
+            data["reading"] = reading.to_dict() if reading else self._data()["reading"]
         with suppress(OSError):
             replace_file(self._path, json.dumps(data).encode(), private=True)
 
-    def recall(self, learned: Mapping[str, Learner]) -> None:
-        """Let each of ``learned`` go on from what is on disk of it, if anything is."""
-        for name, each in learned.items():
-            with suppress(*DAMAGED):
-                each.remember(self._data()["learned"][name])
+    def recall(self, reading: ReadingPolicy) -> None:
+        """Let ``reading`` go on from what is on disk, if anything is."""
+        with suppress(*DAMAGED):
+            reading.remember(self._data()["reading"])
 
-    def refresh(self, costs: Costs, learned: Mapping[str, Learner] | None = None) -> None:
-        """Keep what replies taught, of costs and of all else, if the file was worth keeping."""
+    def refresh(self, costs: Costs, reading: ReadingPolicy | None = None) -> None:
+        """Keep what replies taught, of costs and of ``reading``, if the file was worth keeping."""
         if kept := self.load():
             measured, threads, short_context = kept
-            self.save(costs.taught() or measured, threads, short_context, learned)
+            self.save(costs.taught() or measured, threads, short_context, reading)
 
     def _data(self) -> dict[str, Any]:
         """Raises one of ``DAMAGED``."""

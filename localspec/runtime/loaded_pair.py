@@ -88,7 +88,7 @@ class LoadedPair:
             info = replace(info, load_s=time.perf_counter() - started, why_fewer=why_fewer)
             caches = _kept_caches(options, target, draft, costs) if options.keep_caches else None
             policies = _Policies(AdaptiveDepth(costs, MAX_DEPTH))
-            calibration.recall(policies.adaptive.learned)
+            calibration.recall(policies.adaptive.reading)
             replier = Replier(
                 target,
                 draft,
@@ -142,7 +142,7 @@ class LoadedPair:
 
     def close(self, cancel: Cancellation | None = None) -> None:
         with self._resources:
-            self._calibration.refresh(self._adaptive.costs, self._adaptive.learned)
+            self._calibration.refresh(self._adaptive.costs, self._adaptive.reading)
             if self._caches:
                 self._caches.keep(cancel)
 

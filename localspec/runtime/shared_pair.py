@@ -125,7 +125,7 @@ class SharedPair:
             why_fewer = _NO_MEMORY if replies_n < options.replies else ""
             info = replace(info, load_s=time.perf_counter() - started, why_fewer=why_fewer)
             policies = [planner.policy() for _ in sequences]
-            calibration.recall(planner.learned)
+            calibration.recall(planner.reading)
             *repliers, asked = [
                 _replier(models, number, sequences[number], policy, memory, info.plain_per_second)
                 for number, policy in enumerate(policies)
@@ -188,7 +188,7 @@ class SharedPair:
         """As ``load.OpenPair.close``; replies under way end as cancelled."""
         with self._resources:
             self._batch.close()
-            self._calibration.refresh(self._planner.costs, self._planner.learned)
+            self._calibration.refresh(self._planner.costs, self._planner.reading)
 
 
 @dataclass(slots=True)

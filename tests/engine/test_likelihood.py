@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-from math import nan
 
 import pytest
 
@@ -30,50 +28,6 @@ class TestLikelihoods:
         judged.observe([seen, seen], 1)
         assert likelihoods == judged
         assert likelihoods.of(seen) == pytest.approx(before, abs=0.03)
-
-    def test_what_a_pair_taught_survives_the_disk(self) -> None:
-        """And is the prior of the next reply, of each that is made beside others, too."""
-        first, second = Likelihoods(), Likelihoods()
-        proposals = [NextProposal("d", Dist.point(0), kind, 0.5) for kind in ("bad", "good")]
-        for accepted in (0, 1, 1):
-            first.begin()
-            for _ in range(30):
-                first.observe(proposals[accepted:], accepted)
-        beside = second.for_another()
-        first.hopes["d"] = 0.8
-        second.remember(json.loads(json.dumps(first.to_dict())))
-        for likelihoods in (first, second, beside):
-            likelihoods.begin()
-        assert [second.of(each) for each in proposals] == [first.of(each) for each in proposals]
-        assert [beside.of(each) for each in proposals] == [first.of(each) for each in proposals]
-        assert first.of(proposals[0]) < 0.3 < 0.7 < first.of(proposals[1])
-        assert second.hopes == beside.hopes == {"d": 0.8}
-
-    @pytest.mark.parametrize(
-        "data",
-        [
-            {},
-            [],
-            {"hopes": {}, "kinds": 3},
-            {"hopes": {"d": nan}, "kinds": []},
-            {"hopes": {"d": 2}, "kinds": []},
-            {"hopes": {}, "kinds": [["d", "kind", 3, 2]]},
-            {"hopes": {}, "kinds": [["d", "kind", -1, 2]]},
-            {"hopes": {}, "kinds": [["d", "kind", nan, 2]]},
-            {"hopes": {}, "kinds": [["d", "kind", 1, 1e9]]},
-            {"hopes": {}, "kinds": [["d", "kind", 1]]},
-        ],
-    )
-    def test_nonsense_is_refused_whole(self, data: dict[str, object]) -> None:
-        likelihoods = Likelihoods()
-        with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
-            likelihoods.remember(data)
-        assert likelihoods == Likelihoods()
-
-    def test_the_disk_does_not_fill_up(self) -> None:
-        likelihoods = Likelihoods()
-        likelihoods.observe([NextProposal("d", Dist.point(0), f"kind {n}", 0.5) for n in range(2000)], 2000)
-        assert len(json.dumps(likelihoods.to_dict())) < 50_000
 
     @pytest.mark.parametrize(("prior", "least", "most"), [(0.0, 0.001, 0.01), (1.0, 0.97, 0.999)])
     def test_nothing_is_certain(self, prior: float, least: float, most: float) -> None:

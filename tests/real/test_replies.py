@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,15 +11,12 @@ import pytest
 
 from localspec.chat.tour import QUESTION
 from localspec.engine.cancel import Cancellation
-from localspec.engine.costs import Costs
-from localspec.engine.depth import Learner
 from localspec.engine.dist import Dist, SeededRng
 from localspec.engine.events import Finished, FinishReason, PromptProgress, Round, Started
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Greedy
 from localspec.engine.settings import Sampling
 from localspec.models.pairs import BUILTIN_ID, load_catalogue
-from localspec.runtime.calibration_file import CalibrationFile
 from localspec.runtime.load import OpenPair, open_pair
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
@@ -127,28 +124,6 @@ def pair(cancel: Cancellation) -> Iterator[OpenPair]:
     pair = open_pair(LoadOptions(TARGET, DRAFT), cancel)
     yield pair
     pair.close()
-
-
-@pytest.mark.parametrize("replies_n", [1, 2])
-def test_what_replies_teach_is_known_to_the_next_load(replies_n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chances of acceptance, beside lengths of replies, whether it makes one reply or several at once."""
-    kept, recalled = [], []
-
-    class Recording(CalibrationFile):
-        def refresh(self, costs: Costs, learned: Mapping[str, Learner] | None = None) -> None:
-            kept.append({name: each.to_dict() for name, each in (learned or {}).items()})
-
-        def recall(self, learned: Mapping[str, Learner]) -> None:
-            recalled.append(set(learned))
-
-    monkeypatch.setattr("localspec.runtime.opening.CalibrationFile", Recording)
-    pair = open_pair(LoadOptions(TARGET, DRAFT, n_ctx=512, replies=replies_n), Cancellation())
-    for _ in range(2):
-        list(pair.reply([Message(Role.USER, STORY)], replace(greedy(), depth=None)))
-    pair.close()
-    assert recalled == [{"reading", "chances"}]
-    assert kept[0]["chances"]["kinds"]
-    assert kept[0]["reading"]["lengths"]
 
 
 def greedy(depth: int = 3, max_tokens: int | None = 80) -> ReplyOptions:

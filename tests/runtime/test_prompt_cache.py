@@ -264,8 +264,8 @@ def pair_with(caches: Any, closed: Callable[[], object], refreshed: Callable[[],
     """A pair of which nothing is there but what closing it does."""
     resources = ExitStack()
     resources.callback(closed)
-    adaptive = SimpleNamespace(costs=None, learned={})
-    calibration = SimpleNamespace(refresh=lambda costs, learned: refreshed())
+    adaptive = SimpleNamespace(costs=None, reading=None)
+    calibration = SimpleNamespace(refresh=lambda costs, reading: refreshed())
     rest: Any = SimpleNamespace(prompter=None, inspector=None)
     return LoadedPair(rest, rest, rest, adaptive, calibration, caches, resources)  # type: ignore[arg-type]
 

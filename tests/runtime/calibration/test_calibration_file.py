@@ -11,13 +11,8 @@ from typing import Any, cast
 
 import pytest
 
-from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.costs import Costs, QueryCost
-from localspec.engine.dist import Dist
-from localspec.engine.drafter import NextProposal
-from localspec.engine.goodput import GoodputPlanner
-from localspec.engine.likelihood import Likelihoods
 from localspec.engine.reading import ReadingPolicy
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.load import open_pair
@@ -79,32 +74,9 @@ def test_a_damaged_file_is_measured_over(clock: Clock, tmp_path: Path, damage: b
     (tmp_path / "key.json").write_bytes(damage)
     file = CalibrationFile(tmp_path, "key")
     assert file.load() is None
-    file.recall({"reading": ReadingPolicy(Costs({1: 1.0})), "chances": Likelihoods()})
+    file.recall(ReadingPolicy(Costs({1: 1.0})))
     fit(new_tuning(clock), file)
     assert file.load() is not None
-
-
-def test_what_replies_taught_is_there_the_next_time(tmp_path: Path) -> None:
-    """Also after prices alone were kept; what cannot be read of it costs nothing else."""
-    file, costs = CalibrationFile(tmp_path, "key"), Costs({1: 1.0, 8: 2.0})
-    taught = AdaptiveDepth(costs, 7)
-    taught.reading.end(100, ended=True)
-    taught.likelihoods.hopes["draft"] = 0.8
-    taught.likelihoods.observe([NextProposal("draft", Dist.point(0), "kind", 0.5)], 1)
-    file.save(costs, {}, short_context=False)
-    file.refresh(costs, taught.learned)
-    file.refresh(costs)
-    later = AdaptiveDepth(costs, 7)
-    file.recall(later.learned)
-    assert {name: each.to_dict() for name, each in later.learned.items()} == {
-        name: each.to_dict() for name, each in taught.learned.items()
-    }
-    path = tmp_path / "key.json"
-    path.write_bytes(path.read_bytes().replace(b'"hopes"', b'"hope"'))
-    last = GoodputPlanner(costs, 7)
-    file.recall(last.learned)
-    assert last.reading.to_dict() == taught.reading.to_dict()
-    assert last.likelihoods == Likelihoods()
 
 
 def test_a_folder_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path) -> None:
