@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from localspec.engine.backends.llama.draft_vocabulary import multiplies_quickly
 from localspec.engine.backends.llama.json_schema import grammar_of_schema
 from localspec.engine.backends.llama.native import native
 from localspec.engine.cancel import Cancellation
@@ -37,10 +38,11 @@ class NativeClock:
     def __init__(self) -> None:
         self.spent_s = 0.0
         for name in _EVALUATING:
-            self._time(name)
+            self._time(native().c, name)
+        multiplies_quickly(native())  # declares the functions of ggml, which would be the wrong ones afterwards
+        self._time(native().c._lib, "ggml_graph_compute")
 
-    def _time(self, name: str) -> None:
-        c: Any = native().c
+    def _time(self, c: Any, name: str) -> None:
         function = getattr(c, name)
 
         def timed(*arguments: Any) -> Any:
