@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gguf
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -169,6 +170,44 @@ def test_a_file_that_is_none_has_no_matrix(tmp_path: Path) -> None:
     (tmp_path / "model.gguf").write_bytes(b"GGUF and nothing else")
     assert OutputMatrix.find(native(), tmp_path / "model.gguf", WIDTH) is None
     assert OutputMatrix.find(native(), tmp_path / "missing.gguf", WIDTH) is None
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q5_1"])
+def test_a_matrix_may_be_of_any_type(tmp_path: Path, kind: str) -> None:
+    weights = np.random.default_rng(0).standard_normal((N_VOCAB, WIDTH), np.float32)
+    quantized = gguf.quants.quantize(weights, gguf.GGMLQuantizationType[kind])
+    path = matrix_file(tmp_path, quantized, gguf.GGMLQuantizationType[kind])
+    vocabulary = DraftVocabulary.of(native(), path, WIDTH, N_VOCAB, FIRST_N)
+    assert vocabulary is not None
+    vocabulary.read([70])
+    found = vocabulary.scores(rows(2), N_VOCAB, 1)
+    expected = rows(2) @ gguf.quants.dequantize(quantized, gguf.GGMLQuantizationType[kind]).T
+    known = [*range(FIRST_N), 70]
+    assert np.allclose(found[:, known], expected[:, known], atol=0.02 * np.abs(expected).max())
+    assert proposable(found[0]) == known
+    vocabulary.close()
+
+
+def matrix_file(folder: Path, matrix: NDArray[Any], kind: gguf.GGMLQuantizationType, alignment: int = 32) -> Path:
+    """A file with an output matrix and nothing else."""
+    writer = gguf.GGUFWriter(folder / f"{alignment}.gguf", "llama")
+    writer.add_custom_alignment(alignment)
+    writer.add_tensor("rope_freqs.weight", np.ones(2, np.float32))
+    writer.add_tensor("output.weight", matrix, raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return folder / f"{alignment}.gguf"
+
+
+def test_matrices_that_ggml_would_end_the_process_over_are_none(tmp_path: Path) -> None:
+    """Of another width than hidden rows have, or not where ggml takes tensors."""
+    kind = gguf.GGMLQuantizationType.Q8_0
+    matrix = gguf.quants.quantize(np.ones((N_VOCAB, WIDTH), np.float32), kind)
+    assert OutputMatrix.find(native(), matrix_file(tmp_path, matrix, kind), WIDTH - 1) is None
+    assert OutputMatrix.find(native(), matrix_file(tmp_path, matrix, kind, alignment=8), WIDTH) is None
+    assert OutputMatrix.find(native(), matrix_file(tmp_path, matrix, kind), WIDTH) is not None
 
 
 def test_products_are_those_of_the_rows_in_the_file(path: Path) -> None:

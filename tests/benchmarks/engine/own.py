@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from localspec.engine.backends.llama.draft_vocabulary import multiplies_quickly
+from localspec.engine.backends.llama.draft_vocabulary import ggml_functions
 from localspec.engine.backends.llama.json_schema import grammar_of_schema
 from localspec.engine.backends.llama.native import native
 from localspec.engine.cancel import Cancellation
@@ -39,8 +39,8 @@ class NativeClock:
         self.spent_s = 0.0
         for name in _EVALUATING:
             self._time(native().c, name)
-        multiplies_quickly(native())  # declares the functions of ggml, which would be the wrong ones afterwards
-        self._time(native().c._lib, "ggml_graph_compute")
+        if ggml := ggml_functions(native()):
+            self._time(ggml, "ggml_graph_compute")
 
     def _time(self, c: Any, name: str) -> None:
         function = getattr(c, name)

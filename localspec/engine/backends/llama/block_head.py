@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 
 import numpy as np
@@ -82,15 +82,15 @@ class LlamaBlockHead(HeadContext):
         """A head from its file. Raises DrafterUnavailableError if llama.cpp cannot serve it, and what ``load`` does."""
         hidden_functions()
         settings = replace(settings, ranked_outputs=1 if settings.dspark else settings.max_outputs)
-        vocabulary = _draft_vocabulary(settings, target)
-        if vocabulary:
+        if vocabulary := _draft_vocabulary(settings, target):
             few = replace(settings, first_row=vocabulary.matrix)
-            with suppress(ModelFileError, OSError):
+            with ExitStack() as own, suppress(ModelFileError, OSError):
                 loaded = load(native(), few, cancel, progress, target=target.loaded)
                 head = LlamaBlockHead(loaded, settings, target, vocabulary)
+                own.callback(head.close)
                 if head.agrees():
+                    own.pop_all()
                     return head
-                head.close()
         return LlamaBlockHead(load(native(), settings, cancel, progress, target=target.loaded), settings, target)
 
     @property

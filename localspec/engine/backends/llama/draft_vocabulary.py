@@ -19,12 +19,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localspec.engine.backends.llama.native import Native, declare
+from localspec.engine.backends.llama.native import Native
 from localspec.engine.hidden import Rows
 from localspec.engine.model import Logits
 
@@ -36,8 +37,8 @@ _WEIGHT = 1 / 64
 """The weight of the latest token in the share of tokens that were missing."""
 _MOST_MISSING = 0.1
 _TENSORS_BYTES = 1 << 14
-_ALIGNMENT = 64
-"""Bytes; ggml wants tensors to begin at multiples of 32."""
+_ALIGNMENT, _LEAST_ALIGNMENT = 64, 32
+"""Tensors begin at multiples of so many bytes: those that are made here, and those that ggml takes."""
 _F32, _I64 = 0, 27
 """ggml's numbers of types."""
 _UINT16, _UINT32 = 2, 4
@@ -95,7 +96,7 @@ class OutputMatrix:
 
     @staticmethod
     def find(native: Native, path: Path, width: int) -> OutputMatrix | None:
-        """None if the file has none or is a part, or this build of llama.cpp lacks the functions to read it."""
+        """None if the file has none of this width or is a part, or if this build of llama.cpp cannot read it."""
         with _opened(native, path) as file:
             names = file.names if file else []
             found = (n for pattern in _MATRICES for n, name in enumerate(names) if re.fullmatch(pattern, name))
@@ -103,11 +104,13 @@ class OutputMatrix:
             if file is None or number is None or file.is_part:
                 return None
             ggml, handle = file.ggml, file.handle
-            type_id = ggml.gguf_get_tensor_type(handle, number)
-            row_bytes = ggml.ggml_row_size(type_id, width)
+            type_id, size = ggml.gguf_get_tensor_type(handle, number), ggml.gguf_get_tensor_size(handle, number)
             offset = ggml.gguf_get_data_offset(handle) + ggml.gguf_get_tensor_offset(handle, number)
-            rows_n = ggml.gguf_get_tensor_size(handle, number) // row_bytes
-            return OutputMatrix(path, width, offset, type_id, row_bytes, rows_n)
+            # What ggml ends the process over: rows that are no whole blocks, and tensors that begin anywhere.
+            if width % ggml.ggml_blck_size(type_id) or offset % _LEAST_ALIGNMENT:
+                return None
+            row_bytes = ggml.ggml_row_size(type_id, width)
+            return OutputMatrix(path, width, offset, type_id, row_bytes, size // row_bytes)
 
     def first_row(self) -> bytes:
         """A file for llama.cpp to load as the second part of a head: its output is this matrix's first row alone."""
@@ -136,7 +139,7 @@ def agree(ours: Logits, theirs: Logits, among: Logits) -> bool:
 
 def multiplies_quickly(native: Native) -> bool:
     """True on a CPU with AMX, whose products of several rows in llama.cpp take less time than those here."""
-    ggml = _functions(native)
+    ggml = ggml_functions(native)
     return bool(ggml and ggml.ggml_cpu_has_amx_int8())
 
 
@@ -167,12 +170,12 @@ class _Header:
 
 @contextmanager
 def _opened(native: Native, path: Path) -> Iterator[_Header | None]:
-    ggml = _functions(native)
+    ggml = ggml_functions(native)
     handle = ggml and ggml.gguf_init_from_file(os.fsencode(path), _GgufParams(True, None))
     try:
         yield _Header(ggml, handle) if handle else None
     finally:
-        if handle:
+        if ggml and handle:
             ggml.gguf_free(handle)
 
 
@@ -186,7 +189,7 @@ class DraftVocabulary:
 
     def __init__(self, native: Native, matrix: OutputMatrix, first_n: int) -> None:
         """``first_n`` tokens belong to it from the start. Raises OSError or ValueError if the file cannot be read."""
-        self._ggml = _functions(native)
+        self._ggml = ggml_functions(native)
         self._first_n, self.matrix = first_n, matrix
         with matrix.path.open("rb") as file:
             self._file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -317,36 +320,40 @@ def _aligned(shape: tuple[int, ...], kind: type[Any]) -> NDArray[Any]:
 
 
 @cache
-def _functions(native: Native) -> Any:
+def ggml_functions(native: Native) -> SimpleNamespace | None:
     """The functions of ggml; None if this build keeps them elsewhere."""
     pointer, integer, long = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
+    declarations: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
+        ("gguf_init_from_file", pointer, (ctypes.c_char_p, _GgufParams)),
+        ("gguf_free", None, (pointer,)),
+        ("gguf_find_key", long, (pointer, ctypes.c_char_p)),
+        ("gguf_get_n_tensors", long, (pointer,)),
+        ("gguf_get_tensor_name", ctypes.c_char_p, (pointer, long)),
+        ("gguf_get_tensor_type", integer, (pointer, long)),
+        ("gguf_get_tensor_size", ctypes.c_size_t, (pointer, long)),
+        ("gguf_get_tensor_offset", ctypes.c_size_t, (pointer, long)),
+        ("gguf_get_data_offset", ctypes.c_size_t, (pointer,)),
+        ("ggml_blck_size", long, (integer,)),
+        ("ggml_row_size", ctypes.c_size_t, (integer, long)),
+        ("ggml_init", pointer, (_InitParams,)),
+        ("ggml_free", None, (pointer,)),
+        ("ggml_new_tensor_2d", pointer, (pointer, integer, long, long)),
+        ("ggml_mul_mat", pointer, (pointer, pointer, pointer)),
+        ("ggml_graph_overhead", ctypes.c_size_t, ()),
+        ("ggml_new_graph", pointer, (pointer,)),
+        ("ggml_build_forward_expand", None, (pointer, pointer)),
+        ("ggml_backend_cpu_buffer_from_ptr", pointer, (pointer, ctypes.c_size_t)),
+        ("ggml_backend_tensor_alloc", integer, (pointer, pointer, pointer)),
+        ("ggml_backend_buffer_free", None, (pointer,)),
+        ("ggml_cpu_has_amx_int8", integer, ()),
+        ("ggml_graph_plan", _Plan, (pointer, integer, pointer)),
+        ("ggml_graph_compute", integer, (pointer, pointer)),
+    )
     try:
-        declare(
-            native.c._lib,
-            ("gguf_init_from_file", pointer, (ctypes.c_char_p, _GgufParams)),
-            ("gguf_free", None, (pointer,)),
-            ("gguf_find_key", long, (pointer, ctypes.c_char_p)),
-            ("gguf_get_n_tensors", long, (pointer,)),
-            ("gguf_get_tensor_name", ctypes.c_char_p, (pointer, long)),
-            ("gguf_get_tensor_type", integer, (pointer, long)),
-            ("gguf_get_tensor_size", ctypes.c_size_t, (pointer, long)),
-            ("gguf_get_tensor_offset", ctypes.c_size_t, (pointer, long)),
-            ("gguf_get_data_offset", ctypes.c_size_t, (pointer,)),
-            ("ggml_row_size", ctypes.c_size_t, (integer, long)),
-            ("ggml_init", pointer, (_InitParams,)),
-            ("ggml_free", None, (pointer,)),
-            ("ggml_new_tensor_2d", pointer, (pointer, integer, long, long)),
-            ("ggml_mul_mat", pointer, (pointer, pointer, pointer)),
-            ("ggml_graph_overhead", ctypes.c_size_t, ()),
-            ("ggml_new_graph", pointer, (pointer,)),
-            ("ggml_build_forward_expand", None, (pointer, pointer)),
-            ("ggml_backend_cpu_buffer_from_ptr", pointer, (pointer, ctypes.c_size_t)),
-            ("ggml_backend_tensor_alloc", integer, (pointer, pointer, pointer)),
-            ("ggml_backend_buffer_free", None, (pointer,)),
-            ("ggml_cpu_has_amx_int8", integer, ()),
-            ("ggml_graph_plan", _Plan, (pointer, integer, pointer)),
-            ("ggml_graph_compute", integer, (pointer, pointer)),
-        )
+        functions = {
+            name: ctypes.CFUNCTYPE(result, *arguments)((name, native.c._lib))
+            for name, result, arguments in declarations
+        }
     except AttributeError:
         return None
-    return native.c._lib
+    return SimpleNamespace(**functions)

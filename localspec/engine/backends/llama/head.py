@@ -91,8 +91,12 @@ class LlamaHead(HeadContext):
         else:
             loaded = load(native(), settings, cancel, progress, target=target.loaded)
         head = LlamaHead(loaded, target, encodes=encodes)
-        if settings.draft_vocabulary is not False:
-            head.propose_few(settings.draft_tokens, always=settings.draft_vocabulary is True)
+        try:
+            if settings.draft_vocabulary is not False:
+                head.propose_few(settings.draft_tokens, always=settings.draft_vocabulary is True)
+        except BaseException:
+            head.close()
+            raise
         return head
 
     def propose_few(self, first_n: int, *, always: bool) -> None:
