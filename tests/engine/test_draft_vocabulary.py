@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import random
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -208,6 +210,17 @@ def test_matrices_that_ggml_would_end_the_process_over_are_none(tmp_path: Path) 
     assert OutputMatrix.find(native(), matrix_file(tmp_path, matrix, kind), WIDTH - 1) is None
     assert OutputMatrix.find(native(), matrix_file(tmp_path, matrix, kind, alignment=8), WIDTH) is None
     assert OutputMatrix.find(native(), matrix_file(tmp_path, matrix, kind), WIDTH) is not None
+
+
+def test_another_copy_of_the_module_takes_no_function_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As tests that import everything anew make one."""
+    monkeypatch.delitem(sys.modules, draft_vocabulary.__name__)
+    copy = importlib.import_module(draft_vocabulary.__name__)
+    assert copy.ggml_functions(native()) is not draft_vocabulary.ggml_functions(native())
+    for each in (draft_vocabulary, copy):
+        vocabulary = each.DraftVocabulary.of(native(), path, WIDTH, N_VOCAB, FIRST_N)
+        assert np.isfinite(vocabulary.scores(rows(1), N_VOCAB, 1)[0, :FIRST_N]).all()
+        vocabulary.close()
 
 
 def test_products_are_those_of_the_rows_in_the_file(path: Path) -> None:
