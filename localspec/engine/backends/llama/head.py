@@ -48,9 +48,7 @@ class LlamaHead(HeadContext):
         self._target = target
         self.encodes = encodes
         """True if the target's rows are encoded before they are paired with tokens."""
-        self._gives_rows = not encodes and loaded.metadata("general.architecture") in MTP_ROW_ARCHITECTURES
-        """True if evaluations that are not scored give hidden rows, too."""
-        self._functions.set_final(self._context, True, not self._gives_rows)
+        self._functions.set_final(self._context, True, True)
         self._n_scores = min(self.vocab.n_vocab, target.vocab.n_vocab)
         self._ranking = DeviceRanking.of(loaded, self._n_scores)
         width = self._c.llama_model_n_embd if encodes else self._c.llama_model_n_embd_out
@@ -104,11 +102,13 @@ class LlamaHead(HeadContext):
 
         Nothing changes where that gives other scores or, unless ``always``, takes longer, or the vocabulary is small.
         """
-        if not self._gives_rows or self._ranking or self.layers_n > 1 or self.shares_cache:
+        gives_rows = not self.encodes and self.loaded.metadata("general.architecture") in MTP_ROW_ARCHITECTURES
+        if not gives_rows or self._ranking or self.layers_n > 1 or self.shares_cache:
             return
         vocabulary = DraftVocabulary.of(self.loaded.native, self.path, self.width, self._n_scores, first_n)
         if vocabulary is None:
             return
+        self._functions.set_final(self._context, True, False)  # rows of pairs that are not scored, too
         try:
             if self._is_served_well(vocabulary, first_n, always=always):
                 return
@@ -116,6 +116,7 @@ class LlamaHead(HeadContext):
             self.forget()
         vocabulary.close()
         self._vocabulary = None
+        self._functions.set_final(self._context, True, True)
 
     @property
     def read_layers(self) -> list[int]:
