@@ -360,3 +360,11 @@ def test_a_head_is_loaded_whole_where_its_second_part_cannot_be(
     monkeypatch.setattr(OutputMatrix, "first_row", first_row)
     with blocks(files, draft_vocabulary=True) as opened:
         assert len(proposable(block(opened, [5, 6, 7], 1)[0])) == N_VOCAB
+
+
+def test_a_device_that_could_rank_is_not_asked_to(files: tuple[Path, Path]) -> None:
+    """It would rank the one score that llama.cpp computes."""
+    with blocks(files, draft_vocabulary=True, ranked_on_device=True) as (target, head, model):
+        assert not head.rank(on=True)
+        target.logits([5, 6], 0)
+        assert model.likeliest([5, 6, 7]) is None

@@ -55,7 +55,7 @@ class LlamaBlockHead(HeadContext):
         super().__init__(loaded)
         self._vocabulary = vocabulary
         self._n_scores = min(self.vocab.n_vocab, target.vocab.n_vocab)
-        if not settings.dspark:  # whose chain runs over all scores
+        if not settings.dspark and vocabulary is None:  # DSpark's chain runs over all scores
             self._ranking = DeviceRanking.of(loaded, self._n_scores)
         self._anchor_n = 0 if settings.dspark and _flag(loaded, "sample_from_anchor", default=True) else 1
         """Places in front of a block that propose nothing."""
@@ -88,7 +88,7 @@ class LlamaBlockHead(HeadContext):
                 loaded = load(native(), few, cancel, progress, target=target.loaded)
                 head = LlamaBlockHead(loaded, settings, target, vocabulary)
                 own.callback(head.close)
-                if head.agrees():
+                if head._agrees():
                     own.pop_all()
                     return head
         return LlamaBlockHead(load(native(), settings, cancel, progress, target=target.loaded), settings, target)
@@ -117,7 +117,7 @@ class LlamaBlockHead(HeadContext):
         blocks = self._guess([question for question in questions if question.rows is None])
         return [blocks.get(question) for question in questions]
 
-    def agrees(self) -> bool:
+    def _agrees(self) -> bool:
         """True if the draft vocabulary's scores are llama.cpp's, but for rounding, for the token that this has."""
         assert self._vocabulary is not None
         place = next(iter(self._evaluate([BlockQuestion(_SEQUENCE, 0, None, (0,), self.block_n)]).values()))

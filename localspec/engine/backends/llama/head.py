@@ -35,9 +35,8 @@ OUTPUTS_N: Mapping[str, int] = {"eagle3": 32, "mtp": 4}
 llama.cpp prepares scores for every row that is encoded at once, and ends the process past their number. Of pairs that
 are more than that, the last is read apart: scoring many of them costs more than one evaluation.
 """
-
-
 _TRIALS_N = 3
+"""Answers with a draft vocabulary and without, of which the soonest counts."""
 
 
 class LlamaHead(HeadContext):
@@ -91,32 +90,11 @@ class LlamaHead(HeadContext):
         head = LlamaHead(loaded, target, encodes=encodes)
         try:
             if settings.draft_vocabulary is not False:
-                head.propose_few(settings.draft_tokens, always=settings.draft_vocabulary is True)
+                head._propose_few(settings.draft_tokens, always=settings.draft_vocabulary is True)
         except BaseException:
             head.close()
             raise
         return head
-
-    def propose_few(self, first_n: int, *, always: bool) -> None:
-        """Propose the first tokens of a large vocabulary, and those that were read, from now on.
-
-        Nothing changes where that gives other scores or, unless ``always``, takes longer, or the vocabulary is small.
-        """
-        gives_rows = not self.encodes and self.loaded.metadata("general.architecture") in MTP_ROW_ARCHITECTURES
-        if not gives_rows or self._ranking or self.layers_n > 1 or self.shares_cache:
-            return
-        vocabulary = DraftVocabulary.of(self.loaded.native, self.path, self.width, self._n_scores, first_n)
-        if vocabulary is None:
-            return
-        self._functions.set_final(self._context, True, False)  # rows of pairs that are not scored, too
-        try:
-            if self._is_served_well(vocabulary, first_n, always=always):
-                return
-        finally:
-            self.forget()
-        vocabulary.close()
-        self._vocabulary = None
-        self._functions.set_final(self._context, True, True)
 
     @property
     def read_layers(self) -> list[int]:
@@ -165,12 +143,33 @@ class LlamaHead(HeadContext):
             self._vocabulary.close()
         super().close()
 
+    def _propose_few(self, first_n: int, *, always: bool) -> None:
+        """Propose the first tokens of a large vocabulary, and those that were read, from now on.
+
+        Nothing changes where that gives other scores or, unless ``always``, takes longer, or the vocabulary is small.
+        """
+        gives_rows = not self.encodes and self.loaded.metadata("general.architecture") in MTP_ROW_ARCHITECTURES
+        if not gives_rows or self._ranking or self.layers_n > 1 or self.shares_cache:
+            return
+        vocabulary = DraftVocabulary.of(self.loaded.native, self.path, self.width, self._n_scores, first_n)
+        if vocabulary is None:
+            return
+        self._functions.set_final(self._context, True, False)  # rows of pairs that are not scored, too
+        try:
+            if self._is_served_well(vocabulary, first_n, always=always):
+                return
+        finally:
+            self.forget()
+        vocabulary.close()
+        self._vocabulary = None
+        self._functions.set_final(self._context, True, True)
+
     def _is_served_well(self, vocabulary: DraftVocabulary, first_n: int, *, always: bool) -> bool:
         """True if the scores of its first tokens are llama.cpp's, but for rounding, and come sooner."""
         row = np.random.default_rng(0).standard_normal((1, self.width), np.float32)
         taken_s, scores = [], []
-        for self._vocabulary in (None, vocabulary):
-            best = inf
+        for tried in (None, vocabulary):
+            self._vocabulary, best = tried, inf
             for _ in range(_TRIALS_N):
                 begun = time.perf_counter()
                 step = self.read([0], row, 0, scored=True)
