@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from http import HTTPStatus
 from itertools import count
 from typing import Any
 
 from localspec.chat.active_reply import ActiveReply
+from localspec.runtime.messages import Reply
+from localspec.server.failures import status_of
 
 _ENDED_N = 20
 _ROUNDS_N = 60
@@ -20,7 +23,7 @@ class ServerActivity:
     def __init__(self) -> None:
         self.refused_n = 0
         self.totals = {"replies_n": 0, "predicted_n": 0, "rounds_n": 0, "draft_n": 0, "draft_n_accepted": 0}
-        """The sums over all replies that have ended."""
+        """The sums over all replies that have ended; prompts that were refused are none."""
         self._numbers = count(1)
         self._running: dict[int, _Watched] = {}
         self._ended: deque[dict[str, Any]] = deque(maxlen=_ENDED_N)
@@ -36,8 +39,10 @@ class ServerActivity:
         """Keep the figures of a reply that has ended, and nothing else."""
         watched = self._running.pop(number)
         figures = watched.figures()
-        self._durations.append(watched.age_s)
         self._ended.appendleft(figures)
+        if is_refused(watched.reply):
+            return
+        self._durations.append(watched.age_s)
         self.totals["replies_n"] += 1
         for name in ("predicted_n", "rounds_n", "draft_n", "draft_n_accepted"):
             self.totals[name] += figures[name]
@@ -56,17 +61,26 @@ class ServerActivity:
         return [*(watched.figures() for watched in self._running.values()), *self._ended]
 
 
+def is_refused(reply: Reply) -> bool:
+    """True if the engine could not use the prompt, such as one that is too long: an error of whoever asked."""
+    return reply.error is not None and reply.prompt is None and status_of(reply.error) is HTTPStatus.BAD_REQUEST
+
+
 class _Watched:
-    def __init__(self, number: int, pair: str, reply: ActiveReply) -> None:
-        self._number, self._pair, self._reply = number, pair, reply
+    def __init__(self, number: int, pair: str, active: ActiveReply) -> None:
+        self._number, self._pair, self._active = number, pair, active
         self._since = time.monotonic()
+
+    @property
+    def reply(self) -> Reply:
+        return self._active.turn.reply
 
     @property
     def age_s(self) -> float:
         return time.monotonic() - self._since
 
     def figures(self) -> dict[str, Any]:
-        reply = self._reply.turn.reply
+        reply = self.reply
         timings = reply.timings
         return {
             "number": self._number,
@@ -86,7 +100,6 @@ class _Watched:
         }
 
     def _state(self) -> str:
-        reply = self._reply.turn.reply
-        if reply.error is not None:
-            return "failed"
-        return str(reply.finished or self._reply.phase)
+        if self.reply.error is not None:
+            return "refused" if is_refused(self.reply) else "failed"
+        return str(self.reply.finished or self._active.phase)

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
-from http import HTTPStatus
 from typing import Any
 
 from localspec.base.errors import LocalSpecError
@@ -21,10 +20,9 @@ from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import Infill, TokenIds
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import Answer, Complete, Generate, LoadProgress, Numbered, Write
-from localspec.server.activity import ServerActivity
+from localspec.server.activity import ServerActivity, is_refused
 from localspec.server.embeddings import Embeddings
 from localspec.server.engine_pool import EnginePool
-from localspec.server.failures import status_of
 from localspec.server.keys import RateLimits
 from localspec.server.pair_engine import PairEngine
 from localspec.server.served_pairs import ServedPairs
@@ -316,9 +314,9 @@ class Engines:
                     yield passed
                 await asyncio.sleep(_CHECK_S)
         except LocalSpecError as error:
-            if active.turn.reply.prompt is None and status_of(error) is HTTPStatus.BAD_REQUEST:
-                self._count_refused(engine.chat_config.pair_id, "prompt")
             active.fail(error)
+            if is_refused(active.turn.reply):
+                self._count_refused(engine.chat_config.pair_id, "prompt")
             raise
         finally:
             active.cut_short()

@@ -326,6 +326,9 @@ async def test_a_prompt_that_cannot_be_used_is_no_reply_that_failed(tmp_path: Pa
         assert 'localspec:failed_replies_total{model_name="own"} 1' in page
         assert 'finished_reason="cancelled"' not in page
         assert 'vllm:num_requests_running{model_name="own"} 0' in page
+        figures = engines.figures()
+        assert [reply["state"] for reply in figures["replies"]] == ["refused", "stop", "failed", "refused"]
+        assert (figures["totals"]["replies_n"], figures["refused_n"]) == (2, 2)
 
 
 async def test_a_pair_that_nobody_asks_for_is_put_away(tmp_path: Path) -> None:
