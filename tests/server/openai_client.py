@@ -12,6 +12,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from localspec.engine.events import Alternative, Finished, Round, TokenLogprobs, ToolCall
+from localspec.runtime.worker.messages import Answer
 from localspec.server.app import make_app
 from tests.server.fakes import FakeService, Step, said, served
 
@@ -23,8 +24,10 @@ OTHER: Any = {"type": "function", "function": {"name": "other"}}
 
 
 @asynccontextmanager
-async def client_of(*replies: Sequence[Step]) -> AsyncIterator[tuple[AsyncOpenAI, FakeService]]:
-    service = FakeService(replies or [said("Hello", " you", ".")])
+async def client_of(
+    *replies: Sequence[Step], answers: Sequence[Answer] = ()
+) -> AsyncIterator[tuple[AsyncOpenAI, FakeService]]:
+    service = FakeService(replies or [said("Hello", " you", ".")], answers)
     async with (
         served(make_app(service)) as url,
         AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client,

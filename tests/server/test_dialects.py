@@ -94,6 +94,7 @@ async def test_stop_strings_are_so_many_at_most(path: str, body: dict[str, Any])
     [
         "/v1/chat/completions",
         "/v1/responses",
+        "/v1/responses/input_tokens",
         "/v1/messages",
         "/v1/messages/count_tokens",
         "/api/chat",
@@ -104,7 +105,7 @@ async def test_stop_strings_are_so_many_at_most(path: str, body: dict[str, Any])
 async def test_a_request_with_more_values_than_any_context_holds_is_refused(path: str, content: str) -> None:
     """It would have to be read value by value, while no other request is answered."""
     messages_n = 1 if content else MOST_OBJECTS
-    name = "input" if path == "/v1/responses" else "messages"
+    name = "input" if path.startswith("/v1/responses") else "messages"
     service = FakeService([said("Yes.")])
     async with served_app(make_app(service)) as url, httpx2.AsyncClient(base_url=url) as client:
         answer = await client.post(path, json={name: [{"role": "user", "content": content}] * messages_n})
@@ -157,6 +158,8 @@ def test_every_api_has_the_same_greedy_text_and_the_same_call() -> None:
         assert "LocalSpec" in replies[0]
         assert ask("/detokenize", tokens=tokens)["content"] == prompt
         assert ask("/v1/messages/count_tokens", messages=ASKED) == {"input_tokens": len(tokens)}
+        counted = ask("/v1/responses/input_tokens", input=ASKED)
+        assert counted == {"object": "response.input_tokens", "input_tokens": len(tokens)}
 
         function = {"type": "function", "function": TIME}
         anthropics = {**TIME, "input_schema": PARAMETERS}

@@ -120,9 +120,10 @@ async def test_texts_that_would_keep_replies_waiting_are_refused() -> None:
                 ("/completion", {"prompt": [1, long]}),
                 ("/v1/completions", {"prompt": long, "echo": True}),
                 ("/v1/messages/count_tokens", {"messages": messages}),
+                ("/v1/responses/input_tokens", {"input": long}),
             )
         ]
-    assert [answer.status_code for answer in answers] == [400] * 5
+    assert [answer.status_code for answer in answers] == [400] * 6
     assert all("Send the text in parts" in answer.text for answer in answers)
     assert not service.questions
 

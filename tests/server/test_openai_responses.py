@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ import pytest
 from localspec.base.errors import EngineError
 from localspec.engine.events import Finished, FinishReason, PromptProgress, ToolCall
 from localspec.runtime.images import images_in
-from localspec.runtime.messages import Message, Role
+from localspec.runtime.messages import Message, Role, Tool
+from localspec.runtime.worker.messages import Render, Rendered
 from localspec.server import streaming
 from tests.server.fakes import PAIR, said
 from tests.server.openai_client import CALL, PARAMETERS, called, client_of, refused
@@ -212,6 +214,32 @@ async def test_a_response_says_how_much_the_model_reasons() -> None:
     assert service.asked[0].options.reasoning == "medium"
     assert answer.reasoning is not None
     assert answer.reasoning.effort == "medium"
+
+
+async def test_input_tokens_are_counted_without_a_reply() -> None:
+    """With the tools that may be called, and the reasoning: both are in the prompt."""
+    tools: Any = [{"type": "function", "name": name, "parameters": PARAMETERS} for name in ("get_time", "other")]
+    only: Any = {"type": "function", "name": "get_time"}
+    async with client_of(answers=[Rendered(0, "...", 17)]) as (client, service):
+        counted = await client.responses.input_tokens.count(
+            model=PAIR,
+            instructions="Be brief.",
+            input="What time?",
+            reasoning={"effort": "low"},
+            tools=tools,
+            tool_choice=only,
+        )
+    assert (counted.object, counted.input_tokens) == ("response.input_tokens", 17)
+    messages = (Message(Role.SYSTEM, "Be brief."), Message(Role.USER, "What time?"))
+    tool = Tool("get_time", "", json.dumps(PARAMETERS))
+    assert (service.questions, service.asked) == ([Render(0, messages, (tool,), reasoning="low")], [])
+
+
+async def test_input_tokens_of_what_is_not_stored_are_not_counted() -> None:
+    await refused(
+        lambda client: client.responses.input_tokens.count(input="And?", previous_response_id="resp_1"),
+        "previous_response_id",
+    )
 
 
 async def test_an_engine_that_dies_in_the_middle_fails_the_response() -> None:

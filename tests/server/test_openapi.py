@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from starlette.requests import Request
 
 from localspec.engine.events import FinishReason
-from localspec.runtime.worker.messages import Tokenized
+from localspec.runtime.worker.messages import Rendered, Tokenized
 from localspec.server.app import make_app
 from localspec.server.embeddings import Embeddings, routes
 from localspec.server.fields import Fields, fields_of_json
@@ -45,8 +45,11 @@ class Noted(dict[str, Any]):
         return super().get(key, default)
 
 
-def client() -> httpx2.AsyncClient:
-    service = FakeService([said("Yes", reason=FinishReason.LENGTH)], [Tokenized(0, (1,), (b"Once",))] * 9)
+def client(path: str = "") -> httpx2.AsyncClient:
+    """``path`` is the endpoint that is to be asked."""
+    counts = path.endswith("input_tokens")
+    answers = [Rendered(0, "<user>Hello!", 5)] * 99 if counts else [Tokenized(0, (1,), (b"Once",))] * 9
+    service = FakeService([said("Yes", reason=FinishReason.LENGTH)], answers)
     app = make_app(service, routes=routes(Embeddings(start=Started(), find=two_files)))
     return httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://localhost")
 
@@ -62,7 +65,7 @@ async def test_every_field_that_is_read_is_on_the_page(
 
     monkeypatch.setattr(Fields, "of", noted)
     first = next(iter(fields))
-    async with client() as http:
+    async with client(path) as http:
         for stream in (False, True):
             answer = await http.post(path, json={first: FIRST[first], "stream": stream})
             assert answer.status_code == 200
@@ -79,7 +82,7 @@ def wrong(schema: dict[str, Any]) -> Iterator[Any]:
 async def test_the_page_and_the_server_refuse_the_same(path: str, fields: dict[str, Any]) -> None:
     """One field at a time; a value that the page allows may be refused only for what a schema cannot say."""
     first = next(iter(fields))
-    async with client() as http:
+    async with client(path) as http:
         for name, schema in fields.items():
             for value, stream in zip(wrong(schema), cycle((False, True)), strict=False):
                 answer = await http.post(path, json={first: FIRST[first], "stream": stream, name: value})

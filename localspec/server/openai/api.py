@@ -12,7 +12,7 @@ from localspec.server.ollama_models import kind_of, time_text
 from localspec.server.openai.chat import complete_chat
 from localspec.server.openai.completions import complete_text
 from localspec.server.openai.openapi import openapi_page
-from localspec.server.openai.responses import respond
+from localspec.server.openai.responses import count_input_tokens, respond
 from localspec.server.service import Endpoints, ServedModel, Service
 
 
@@ -56,6 +56,7 @@ ENDPOINTS: Endpoints = (
     ("POST", "/v1/chat/completions", complete_chat),
     ("POST", "/v1/completions", complete_text),
     ("POST", "/v1/responses", respond),
+    ("POST", "/v1/responses/input_tokens", count_input_tokens),
     ("GET", "/openapi.json", openapi_page),
     ("GET", "/v1/models", list_models),
     ("GET", "/v1/models/{model:path}", show_model),

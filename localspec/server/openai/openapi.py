@@ -231,6 +231,11 @@ RESPONSE: dict[str, Schema] = {
     "parallel_tool_calls": _FLAG,
 }
 """The fields of ``/v1/responses``."""
+INPUT_TOKENS: dict[str, Schema] = {
+    name: RESPONSE[name]
+    for name in ("input", "model", "instructions", "reasoning", "tools", "tool_choice", "parallel_tool_calls")
+}
+"""The fields of ``/v1/responses/input_tokens``."""
 EMBEDDINGS: dict[str, Schema] = {
     "input": {"anyOf": [_TEXT, _list_of(_TEXT, MOST_TEXTS)]},
     "model": {**_SOME_TEXT, "description": "The file of an embedding model; the smallest if there is none so named."},
@@ -243,6 +248,7 @@ POSTS: tuple[tuple[str, str, dict[str, Schema]], ...] = (
     ("/v1/chat/completions", "Reply to a conversation.", CHAT),
     ("/v1/completions", "Go on with a text.", TEXT),
     ("/v1/responses", "Reply to a conversation; nothing is stored.", RESPONSE),
+    ("/v1/responses/input_tokens", "Count the tokens of a conversation.", INPUT_TOKENS),
     ("/v1/embeddings", "Give the embeddings of texts.", EMBEDDINGS),
 )
 """Path, sentence and fields of each; the first field must be there."""

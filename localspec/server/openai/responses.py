@@ -1,10 +1,13 @@
-"""``POST /v1/responses``, without a state: nothing is stored, so a request brings the whole conversation along."""
+"""``POST /v1/responses`` and ``/v1/responses/input_tokens``, which counts the tokens of such a request.
+
+They have no state: nothing is stored, so a request brings the whole conversation along.
+"""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -16,6 +19,7 @@ from starlette.responses import JSONResponse, Response
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, PromptProgress, Round, Started, ToolCall
 from localspec.runtime.messages import Message, ReplyOptions, Role, Tool
+from localspec.runtime.worker.messages import Render, Rendered
 from localspec.server.failures import InvalidFieldError, openai_error
 from localspec.server.fields import Fields
 from localspec.server.openai.figures import ReplyFigures, llama_timings, new_id, origins, usage
@@ -29,7 +33,7 @@ from localspec.server.openai.messages import (
     tool_of,
     with_tools,
 )
-from localspec.server.openai.options import effort_of, held_to_format, options_of, pair_of, wants_origins
+from localspec.server.openai.options import check_length, effort_of, held_to_format, options_of, pair_of, wants_origins
 from localspec.server.parts import Part, PartKind, ReplySplitter
 from localspec.server.service import ReplyRequest, Service
 from localspec.server.streaming import StreamResponse, replied, server_sent
@@ -47,21 +51,40 @@ Name = tuple[str, str]
 async def respond(service: Service, request: Request) -> Response:
     """Answer one request. Raises LocalSpecError."""
     fields = await Fields.of(request)
-    for name in _WITH_STATE:
-        if fields.raw(name):
-            message = f"{name} is not possible: this server keeps no state."
-            hint = "Leave it out." if name == "background" else "Send the whole conversation as input."
-            raise InvalidFieldError(message, hint, param=name)
+    _check_stateless(fields)
     model = pair_of(service, fields)
     functions = _functions(fields)
     options = await _options(fields, service.settings(model).reply)
-    tools = distinct(fields, (replace(tool, name=_full_name(*name)) for name, tool in functions))
-    asked = ReplyRequest(model, await _messages(fields), with_tools(fields, options, tools))
+    asked = ReplyRequest(model, await _messages(fields), with_tools(fields, options, _tools(fields, functions)))
     names = {_full_name(*name): name for name, _ in functions}
     answer = _Answer(service, asked, _echo(fields, options, model), names, with_origins=wants_origins(fields))
     if fields.flag("stream"):
         return StreamResponse(answer.stream(), answer.failure, beat=answer.beat)
     return JSONResponse(await answer.whole())
+
+
+async def count_input_tokens(service: Service, request: Request) -> Response:
+    """The number of tokens that the prompt of a request would have. Raises LocalSpecError."""
+    fields = await Fields.of(request)
+    _check_stateless(fields)
+    model = pair_of(service, fields)
+    base = service.settings(model).reply
+    options = with_tools(fields, base, _tools(fields, _functions(fields)))
+    messages = await _messages(fields)
+    check_length(*(message.content for message in messages))
+    question = Render(0, messages, options.tools, reasoning=_reasoning(fields, base))
+    rendered = await service.ask(model, question)
+    assert isinstance(rendered, Rendered)
+    return JSONResponse({"object": "response.input_tokens", "input_tokens": rendered.token_n})
+
+
+def _check_stateless(fields: Fields) -> None:
+    """Raise InvalidFieldError for a request that needs what was stored earlier."""
+    for name in _WITH_STATE:
+        if fields.raw(name):
+            message = f"{name} is not possible: this server keeps no state."
+            hint = "Leave it out." if name == "background" else "Send the whole conversation as input."
+            raise InvalidFieldError(message, hint, param=name)
 
 
 async def _options(fields: Fields, base: ReplyOptions) -> ReplyOptions:
@@ -73,9 +96,17 @@ async def _options(fields: Fields, base: ReplyOptions) -> ReplyOptions:
     format_ = text.object("format") if text else None
     if format_:
         options = replace(options, sampling=await held_to_format(options.sampling, format_))
-    if reasoning := fields.object("reasoning"):
-        options = replace(options, reasoning=effort_of(reasoning, "effort", base.reasoning))
-    return options
+    return replace(options, reasoning=_reasoning(fields, base))
+
+
+def _reasoning(fields: Fields, base: ReplyOptions) -> str | None:
+    about = fields.object("reasoning")
+    return effort_of(about, "effort", base.reasoning) if about else base.reasoning
+
+
+def _tools(fields: Fields, functions: Sequence[tuple[Name, Tool]]) -> tuple[Tool, ...]:
+    """The functions as the model knows them. Raises InvalidFieldError if two have the same name."""
+    return distinct(fields, (replace(tool, name=_full_name(*name)) for name, tool in functions))
 
 
 def _functions(fields: Fields) -> list[tuple[Name, Tool]]:
