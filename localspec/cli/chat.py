@@ -87,7 +87,8 @@ def chat(services: Services, /, **given: Any) -> None:
 
     Unless the input is a terminal, the first error ends the chat with its exit code; a line that is no command, though
     it begins like one, is only reported. With --json errors are records, a message is a line or an object
-    {"text": "..."}, and the chat goes on.
+    {"text": "..."}, and the chat goes on. If the conversation could not be stored, the chat goes on as well, and ends
+    with exit code 11.
     """
     open_chat(services, **given)
 

@@ -6,7 +6,7 @@ import sys
 from contextlib import closing, nullcontext
 from functools import partial
 
-from localspec.base.errors import LocalSpecError, UsageError
+from localspec.base.errors import LocalSpecError, StoreError, UsageError
 from localspec.base.paths import user_paths
 from localspec.base.visible import visible_line
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
@@ -47,8 +47,8 @@ class LineChat:
     def run(self) -> None:
         """Answer until the input ends or /quit.
 
-        Raises LocalSpecError if nobody types and nobody reads records; KeyboardInterrupt if Ctrl-C comes between
-        replies, at a keyboard the second time.
+        Raises LocalSpecError if nobody types and nobody reads records; StoreError at the end if nobody types and
+        messages were not stored; KeyboardInterrupt if Ctrl-C comes between replies, at a keyboard the second time.
         """
         offered = partial(values, self._state)
         keys = editing_keys(self._history, names(), file_commands(), offered) if self._edited else nullcontext()
@@ -56,6 +56,7 @@ class LineChat:
             while True:
                 try:
                     if not self._turn():
+                        self._check_stored()
                         return
                 except KeyboardInterrupt:
                     if not self._typed or self._leaving:
@@ -122,9 +123,17 @@ class LineChat:
         """True to leave. If messages would be lost by it, a person is warned first, once."""
         state = self._state
         state.chat.stored.flush()
-        if state.chat.store.trouble is None or self._warned_to_stay:
+        if not self._typed or state.chat.store.trouble is None or self._warned_to_stay:
             return True
         self._warned_to_stay = True
         trouble = visible_line(str(state.chat.store.trouble))
         state.output.remark(f"{trouble}\nWhat is not stored is lost when you leave; /export FILE keeps it.")
-        return not self._typed
+        return False
+
+    def _check_stored(self) -> None:
+        """Raise StoreError if messages were not stored, and nobody has been warned of leaving without them."""
+        store = self._state.chat.store
+        forgets = store.path is None and store.conversations()
+        lost = store.trouble.message if store.trouble else store.notice if forgets else ""
+        if lost and not self._typed:
+            raise StoreError(lost, "What is not stored is lost; /export FILE as the last line keeps it.")

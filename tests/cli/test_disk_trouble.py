@@ -63,7 +63,10 @@ def may_mount() -> bool:
 def test_what_is_there_is_read_and_nothing_is_lost_in_silence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, reason: str
 ) -> None:
-    """Lists and the line mode go on; each sentence has the reason in it, and no traceback is shown."""
+    """Lists and the line mode go on, which ends with the exit code of what was not stored.
+
+    Each sentence has the reason in it, and no traceback is shown.
+    """
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("LOCALSPEC_HOME", str(home))
@@ -74,11 +77,11 @@ def test_what_is_there_is_read_and_nothing_is_lost_in_silence(
         [*IN_A_NAMESPACE, sys.executable, "-c", CHILD, home, kind], capture_output=True, text=True, check=True
     )
     listed, talked, exported, changed, left = json.loads(child.stdout)
-    assert (listed[0], talked[0], exported[0], changed[0]) == (0, 0, 13, 9), child.stdout
+    assert (listed[0], talked[0], exported[0], changed[0]) == (0, 11, 13, 9), child.stdout
     assert all(reason in err for _, _, err in (listed, talked, exported, changed))
     assert "Where is a fox?" in listed[1]
     assert "Opened Where is a fox?, 2 messages" in talked[2]
-    assert "lost when you leave" in talked[2]
+    assert "is lost; /export FILE as the last line keeps it." in talked[2]
     assert "permissions" not in changed[2]
     assert not any("Traceback" in err for _, _, err in (listed, talked, exported, changed))
     assert "export.md" not in left

@@ -337,14 +337,18 @@ def test_pairs_answer_the_same_message_one_after_the_other(localspec: Localspec,
     assert localspec("chat", "--plain", stdin=lines("/compare builtin")).code == 2
 
 
-def test_a_store_that_cannot_be_written(localspec: Localspec) -> None:
-    """It is said, and the chat goes on."""
+@pytest.mark.parametrize("form", ["--plain", "--json"])
+def test_a_store_that_cannot_be_written(localspec: Localspec, form: str) -> None:
+    """It is said, and the chat goes on; the exit code tells of what was lost, if anything was."""
     path = user_paths().data / "history.db"
     path.mkdir(parents=True)
-    done = localspec(*PLAIN, stdin=lines("one"))
-    assert done.code == 0
-    assert done.out
-    assert "not stored" in done.err
+    command, world = ("chat", form, *FILES), FakeWorld()
+    done = localspec(*command, world=world, stdin=lines("one", "two"))
+    assert done.code == 11
+    assert asked(world)[-1] == "two"
+    assert "not stored" in done.err.splitlines()[0]
+    assert done.err.splitlines()[-1].endswith("What is not stored is lost; /export FILE as the last line keeps it.")
+    assert localspec(*command, stdin=b"").code == 0
 
 
 def test_a_failed_reply_leaves_its_question(localspec: Localspec) -> None:
