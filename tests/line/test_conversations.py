@@ -90,6 +90,15 @@ def test_a_conversation_is_filed_and_archived(localspec: Localspec) -> None:
     assert done.err.endswith("Nothing is filed as 'folder:Wood'. /list is:any lists all, the archive too.\n")
 
 
+def test_a_conversation_without_messages_is_not_archived(localspec: Localspec) -> None:
+    """Its first message would go straight into the archive, where nobody looks for it."""
+    assert localspec(*PLAIN, stdin=lines("/archive")).code == 2
+    done = localspec("chat", "--json", *FILES, stdin=lines("/archive", "one", "/list"))
+    refused, *_, listed = map(json.loads, done.out.splitlines())
+    assert refused["message"] == "There is nothing to archive."
+    assert [each["title"] for each in listed["conversations"]] == ["one"]
+
+
 def test_nothing_to_go_on_with(localspec: Localspec) -> None:
     """--continue then begins; an id that is not there is refused before anything is loaded."""
     done = localspec(*PLAIN, "--continue", stdin=lines("one"))

@@ -134,6 +134,8 @@ def file_conversation(chat: FrontEnd, argument: str) -> None:
 
 def archive_conversation(chat: FrontEnd, argument: str) -> None:
     """Put the open conversation into the archive, or take it out."""
+    if not (chat.stored.path or chat.stored.heading.archived):
+        raise UsageError("There is nothing to archive.", "Nothing has been said yet.")
     chat.stored.change_heading(lambda heading: replace(heading, archived=not heading.archived))
     archived = chat.stored.heading.archived
     chat.answer(_ARCHIVED if archived else "This conversation is back in the list.", archived=archived)
