@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import random
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from localspec.base.errors import ModelFileError
 from localspec.engine.backends.llama import draft_vocabulary
 from localspec.engine.backends.llama.block_head import BLOCK_BATCH_TOKENS, LlamaBlockHead
 from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary, OutputMatrix
@@ -140,11 +142,13 @@ def test_a_matrix_that_llama_cpp_does_not_multiply_with_is_not_used(
     """Nor one that cannot be found, or is smaller than the vocabulary."""
     found = OutputMatrix.find
     for change in (
-        lambda matrix: replace(matrix, offset=matrix.offset + 5 * matrix.row_bytes, rows_n=matrix.rows_n - 5),
+        lambda matrix: replace(matrix, offset=matrix.offset + 5 * matrix.row_bytes),
         lambda matrix: replace(matrix, rows_n=N_VOCAB // 2),
         lambda matrix: None,
     ):
-        monkeypatch.setattr(OutputMatrix, "find", staticmethod(lambda *given, c=change: c(found(*given))))
+        monkeypatch.setattr(
+            OutputMatrix, "find", staticmethod(lambda *given, c=change, **named: c(found(*given, **named)))
+        )
         assert len(proposable(scores(load(draft_vocabulary=True), [5]))) == N_VOCAB
 
 
@@ -170,19 +174,95 @@ def test_heads_without_rows_for_all_propose_all(tmp_path: Path) -> None:
 
 def test_a_file_that_is_none_has_no_matrix(tmp_path: Path) -> None:
     (tmp_path / "model.gguf").write_bytes(b"GGUF and nothing else")
-    assert OutputMatrix.find(native(), tmp_path / "model.gguf", WIDTH) is None
-    assert OutputMatrix.find(native(), tmp_path / "missing.gguf", WIDTH) is None
+    assert OutputMatrix.find(native(), tmp_path / "model.gguf", WIDTH, mtp=False) is None
+    assert OutputMatrix.find(native(), tmp_path / "missing.gguf", WIDTH, mtp=False) is None
+
+
+def test_a_head_whose_scores_are_no_numbers_is_loaded(path: Path, tmp_path: Path) -> None:
+    """It fails at its first reply, as it would without a draft vocabulary, and the others go on."""
+    damaged = spoiled(path, tmp_path, "blk.3.nextn.eh_proj.weight")
+    settings = LoadSettings(damaged, 17, n_ctx=256, threads=1, mtp=True, draft_tokens=FIRST_N)
+    target = LlamaModel.open(settings, Cancellation())
+    wanted = replace(settings, max_outputs=4, draft_vocabulary=True)
+    head = LlamaHead.load(wanted, target, Cancellation(), encodes=False)
+    with pytest.raises(ModelFileError, match="not numbers"):
+        scores(head, [5])
+    head.close()
+    target.close()
+
+
+def spoiled(path: Path, folder: Path, tensor: str) -> Path:
+    """A copy of the file, with nothing but NaN in a tensor."""
+    copy = Path(shutil.copy(path, folder / "spoiled.gguf"))
+    (found,) = (each for each in gguf.GGUFReader(copy, "r+").tensors if each.name == tensor)
+    found.data[:] = np.nan
+    return copy
+
+
+def test_no_file_is_mapped_where_none_should_be(load: Load, files: tuple[Path, Path]) -> None:
+    """With ``--no-mmap`` a file may be overwritten, which would end a process that has it mapped."""
+    assert len(proposable(scores(load(draft_vocabulary=True, mmap=False), [5]))) == N_VOCAB
+    with blocks(files, draft_vocabulary=True, mmap=False) as opened:
+        assert len(proposable(block(opened, [5, 6, 7], 1)[0])) == N_VOCAB
+
+
+def test_tokens_past_the_vocabulary_are_not_added(path: Path) -> None:
+    """A head's may be the shorter one, without the padding of the target's."""
+    vocabulary = DraftVocabulary.of(native(), path, WIDTH, N_VOCAB - 5, FIRST_N)
+    assert vocabulary is not None
+    vocabulary.read([70, N_VOCAB - 5, N_VOCAB - 1, N_VOCAB])
+    found = vocabulary.scores(rows(2), 1)
+    assert found.shape == (2, N_VOCAB - 5)
+    assert proposable(found[0]) == [*range(FIRST_N), 70]
+    vocabulary.close()
+
+
+def test_rows_in_any_number_share_memory(path: Path) -> None:
+    """Many replies at once ask for many numbers, and scores of a whole vocabulary take a megabyte a row."""
+    vocabulary = DraftVocabulary.of(native(), path, WIDTH, N_VOCAB, FIRST_N)
+    assert vocabulary is not None
+    vocabulary.read(range(60, 90))
+    found = [vocabulary.scores(rows(n), 1) for n in (9, 1, 5)]
+    assert [len(each) for each in found] == [9, 1, 5]
+    assert all(np.shares_memory(found[0], each) for each in found)
+    vocabulary.close()
+
+
+def test_the_matrix_of_an_mtp_layer_is_not_the_targets(tmp_path: Path) -> None:
+    """A DFlash head uses the target's; a layer without one of its own does, too."""
+    kind, matrix = gguf.GGMLQuantizationType.F32, np.ones((N_VOCAB, WIDTH), np.float32)
+    own = "blk.3.nextn.shared_head_head.weight"
+    both = matrix_file(tmp_path / "both.gguf", matrix, kind, names=("token_embd.weight", own, "output.weight"))
+    one = matrix_file(tmp_path / "one.gguf", matrix, kind)
+    offsets = [getattr(OutputMatrix.find(native(), both, WIDTH, mtp=mtp), "offset", 0) for mtp in (True, False)]
+    assert offsets[0] + matrix.nbytes == offsets[1]
+    assert len({OutputMatrix.find(native(), one, WIDTH, mtp=mtp) for mtp in (True, False)}) == 1
+
+
+def test_a_matrix_whose_scores_are_scaled_is_none(tmp_path: Path) -> None:
+    """As with NVFP4: a head with one of its rows would lack the scale."""
+    kind, matrix = gguf.GGMLQuantizationType.F32, np.ones((N_VOCAB, WIDTH), np.float32)
+    path = matrix_file(tmp_path / "model.gguf", matrix, kind, names=("output.weight", "output.scale"))
+    assert OutputMatrix.find(native(), path, WIDTH, mtp=False) is None
+
+
+def test_names_of_tensors_may_be_no_text(tmp_path: Path) -> None:
+    """Then it is for llama.cpp to refuse the file."""
+    kind, matrix = gguf.GGMLQuantizationType.F32, np.ones((N_VOCAB, WIDTH), np.float32)
+    path = matrix_file(tmp_path / "model.gguf", matrix, kind)
+    path.write_bytes(path.read_bytes().replace(b"output.weight", b"\xffutput.weight"))
+    assert draft_vocabulary.tensor_names(native(), path) == ["rope_freqs.weight", "\ufffdutput.weight"]
 
 
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q5_1"])
 def test_a_matrix_may_be_of_any_type(tmp_path: Path, kind: str) -> None:
     weights = np.random.default_rng(0).standard_normal((N_VOCAB, WIDTH), np.float32)
     quantized = gguf.quants.quantize(weights, gguf.GGMLQuantizationType[kind])
-    path = matrix_file(tmp_path, quantized, gguf.GGMLQuantizationType[kind])
+    path = matrix_file(tmp_path / "model.gguf", quantized, gguf.GGMLQuantizationType[kind])
     vocabulary = DraftVocabulary.of(native(), path, WIDTH, N_VOCAB, FIRST_N)
     assert vocabulary is not None
     vocabulary.read([70])
-    found = vocabulary.scores(rows(2), N_VOCAB, 1)
+    found = vocabulary.scores(rows(2), 1)
     expected = rows(2) @ gguf.quants.dequantize(quantized, gguf.GGMLQuantizationType[kind]).T
     known = [*range(FIRST_N), 70]
     assert np.allclose(found[:, known], expected[:, known], atol=0.02 * np.abs(expected).max())
@@ -190,26 +270,36 @@ def test_a_matrix_may_be_of_any_type(tmp_path: Path, kind: str) -> None:
     vocabulary.close()
 
 
-def matrix_file(folder: Path, matrix: NDArray[Any], kind: gguf.GGMLQuantizationType, alignment: int = 32) -> Path:
-    """A file with an output matrix and nothing else."""
-    writer = gguf.GGUFWriter(folder / f"{alignment}.gguf", "llama")
+def matrix_file(
+    path: Path,
+    matrix: NDArray[Any],
+    kind: gguf.GGMLQuantizationType,
+    alignment: int = 32,
+    names: Sequence[str] = ("output.weight",),
+) -> Path:
+    """A file with an output matrix, or the same under several names, and little else."""
+    writer = gguf.GGUFWriter(path, "llama")
     writer.add_custom_alignment(alignment)
     writer.add_tensor("rope_freqs.weight", np.ones(2, np.float32))
-    writer.add_tensor("output.weight", matrix, raw_dtype=kind)
+    for name in names:
+        writer.add_tensor(name, matrix, raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    return folder / f"{alignment}.gguf"
+    return path
 
 
 def test_matrices_that_ggml_would_end_the_process_over_are_none(tmp_path: Path) -> None:
     """Of another width than hidden rows have, or not where ggml takes tensors."""
     kind = gguf.GGMLQuantizationType.Q8_0
     matrix = gguf.quants.quantize(np.ones((N_VOCAB, WIDTH), np.float32), kind)
-    assert OutputMatrix.find(native(), matrix_file(tmp_path, matrix, kind), WIDTH - 1) is None
-    assert OutputMatrix.find(native(), matrix_file(tmp_path, matrix, kind, alignment=8), WIDTH) is None
-    assert OutputMatrix.find(native(), matrix_file(tmp_path, matrix, kind), WIDTH) is not None
+    right, odd = tmp_path / "right.gguf", tmp_path / "odd.gguf"
+    matrix_file(right, matrix, kind)
+    matrix_file(odd, matrix, kind, alignment=8)
+    for path, width, found in ((right, WIDTH, True), (right, WIDTH - 1, False), (right, WIDTH // 2, False)):
+        assert (OutputMatrix.find(native(), path, width, mtp=False) is not None) == found
+    assert OutputMatrix.find(native(), odd, WIDTH, mtp=False) is None
 
 
 def test_another_copy_of_the_module_takes_no_function_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,20 +309,20 @@ def test_another_copy_of_the_module_takes_no_function_away(path: Path, monkeypat
     assert copy.ggml_functions(native()) is not draft_vocabulary.ggml_functions(native())
     for each in (draft_vocabulary, copy):
         vocabulary = each.DraftVocabulary.of(native(), path, WIDTH, N_VOCAB, FIRST_N)
-        assert np.isfinite(vocabulary.scores(rows(1), N_VOCAB, 1)[0, :FIRST_N]).all()
+        assert np.isfinite(vocabulary.scores(rows(1), 1)[0, :FIRST_N]).all()
         vocabulary.close()
 
 
 def test_products_are_those_of_the_rows_in_the_file(path: Path) -> None:
     """In any number, with any threads, while tokens are added."""
-    matrix = OutputMatrix.find(native(), path, WIDTH)
+    matrix = OutputMatrix.find(native(), path, WIDTH, mtp=True)
     assert matrix is not None
-    whole = DraftVocabulary(native(), matrix, N_VOCAB)
-    few, source = DraftVocabulary(native(), matrix, FIRST_N), random.Random(0)
+    whole = DraftVocabulary(native(), matrix, N_VOCAB, N_VOCAB)
+    few, source = DraftVocabulary(native(), matrix, N_VOCAB, FIRST_N), random.Random(0)
     for turn in range(20):
         few.read([source.randrange(N_VOCAB)])
         hidden = rows(1 + turn % 3, turn)
-        found, expected = (each.scores(hidden, N_VOCAB, 1 + turn % 2) for each in (few, whole))
+        found, expected = (each.scores(hidden, 1 + turn % 2) for each in (few, whole))
         known = np.isfinite(found[0])
         assert np.allclose(found[:, known], expected[:, known], atol=NOISE)
     few.close()
@@ -334,6 +424,12 @@ def test_heads_with_an_output_of_their_own_keep_it(files: tuple[Path, Path], tmp
     with blocks((files[0], path), draft_vocabulary=True, dspark=head.markov_rank > 0) as opened:
         found = proposable(block(opened, [5, 6, 7, 50], 1)[0])
         assert found == list(head.part or range(N_VOCAB))
+
+
+def test_a_block_head_whose_scores_are_no_numbers_is_loaded(files: tuple[Path, Path], tmp_path: Path) -> None:
+    damaged = spoiled(files[1], tmp_path, "output_norm.weight")
+    with blocks((files[0], damaged), draft_vocabulary=True) as opened, pytest.raises(ModelFileError, match="numbers"):
+        block(opened, [5, 6, 7], 1)
 
 
 def test_a_head_that_does_not_multiply_with_the_matrix_is_loaded_whole(

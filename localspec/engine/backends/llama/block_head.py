@@ -172,7 +172,7 @@ class LlamaBlockHead(HeadContext):
         rows = self._views.of(first, max(place + n for place, n in parts), self._vocabulary.matrix.width)
         asked = np.concatenate([rows[place : place + n] for place, n in parts])
         ends = np.cumsum([n for _, n in parts])
-        return np.split(self._vocabulary.scores(asked, self._n_scores, self.threads), ends[:-1])
+        return np.split(self._vocabulary.scores(asked, self.threads)[:, : self._n_scores], ends[:-1])
 
     def _evaluate(self, questions: Sequence[BlockQuestion]) -> dict[BlockQuestion, int]:
         """The places where the blocks of all questions begin in the batch that is evaluated."""
@@ -217,7 +217,7 @@ def _draft_vocabulary(settings: LoadSettings, target: LlamaModel | LlamaSequence
     """That of the target, if a head that uses the target's output is quicker with it."""
     wanted, loaded = settings.draft_vocabulary, target.loaded
     here = offloaded_layers(loaded.log_lines) is None and not multiplies_quickly(native())
-    if wanted is False or settings.dspark or not (wanted or here):
+    if wanted is False or settings.mmap is False or settings.dspark or not (wanted or here):
         return None
     if _OWN & set(tensor_names(native(), settings.path)):
         return None

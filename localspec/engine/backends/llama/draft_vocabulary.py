@@ -4,7 +4,7 @@ A small head spends most of its time on the scores of 150,000 tokens and more, f
 the target's output matrix. Few tokens are ever proposed: they are numbered about as they are frequent, so the first
 32,768 make up nearly all of English text and of code. Those that texts show beside them are added as they are read.
 
-The product is ggml's on the CPU, with rows of the matrix as they are in the file.
+The product is ggml's on the CPU, with rows of the matrix as they are in the file, which is mapped into memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import mmap
 import os
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -39,18 +39,19 @@ _MOST_MISSING = 0.1
 _TENSORS_BYTES = 1 << 14
 _ALIGNMENT, _LEAST_ALIGNMENT = 64, 32
 """Tensors begin at multiples of so many bytes: those that are made here, and those that ggml takes."""
-_F32, _I64 = 0, 27
-"""ggml's numbers of types."""
-_UINT16, _UINT32 = 2, 4
-"""GGUF's numbers of types of metadata."""
-_MATRICES = (r"blk\.\d+\.nextn\.shared_head_head\.weight", r"output\.weight", r"token_embd\.weight")
-"""The names that an output matrix may have; the first of them that a file has is it."""
-
-
 _MOST_OFF = 0.02
 """Of the range of scores; rounding takes a thousandth."""
 FIRST_ROW_TENSORS_N = 2
 """Tensors in a file of ``OutputMatrix.first_row``."""
+_F32, _I64 = 0, 27
+"""ggml's numbers of types."""
+_UINT16, _UINT32 = 2, 4
+"""GGUF's numbers of types of metadata."""
+_OF_MTP = r"blk\.\d+\.nextn\.shared_head_head\.weight"
+_OF_TARGET = (r"output\.weight", r"token_embd\.weight")
+"""The names that an output matrix may have; the first of them that a file has is it."""
+_SCALE = "output.scale"
+"""A tensor that scores are multiplied with."""
 
 
 class _InitParams(ctypes.Structure):
@@ -95,22 +96,26 @@ class OutputMatrix:
     rows_n: int
 
     @staticmethod
-    def find(native: Native, path: Path, width: int) -> OutputMatrix | None:
-        """None if the file has none of this width or is a part, or if this build of llama.cpp cannot read it."""
+    def find(native: Native, path: Path, width: int, *, mtp: bool) -> OutputMatrix | None:
+        """That of the target or, with ``mtp``, of its MTP layer, which may have its own.
+
+        None if the file has none of this width or is a part, or if this build of llama.cpp cannot read it.
+        """
+        patterns = (_OF_MTP, *_OF_TARGET) if mtp else _OF_TARGET
         with _opened(native, path) as file:
             names = file.names if file else []
-            found = (n for pattern in _MATRICES for n, name in enumerate(names) if re.fullmatch(pattern, name))
+            found = (n for pattern in patterns for n, name in enumerate(names) if re.fullmatch(pattern, name))
             number = next(found, None)
-            if file is None or number is None or file.is_part:
+            if file is None or number is None or file.is_part or _SCALE in names:
                 return None
             ggml, handle = file.ggml, file.handle
-            type_id, size = ggml.gguf_get_tensor_type(handle, number), ggml.gguf_get_tensor_size(handle, number)
+            row_numbers_n, rows_n = ggml.gguf_get_tensor_ne(handle, number)[:2]
             offset = ggml.gguf_get_data_offset(handle) + ggml.gguf_get_tensor_offset(handle, number)
-            # What ggml ends the process over: rows that are no whole blocks, and tensors that begin anywhere.
-            if width % ggml.ggml_blck_size(type_id) or offset % _LEAST_ALIGNMENT:
+            # ggml would end the process over another width, and over a tensor that begins anywhere.
+            if row_numbers_n != width or offset % _LEAST_ALIGNMENT:
                 return None
-            row_bytes = ggml.ggml_row_size(type_id, width)
-            return OutputMatrix(path, width, offset, type_id, row_bytes, size // row_bytes)
+            type_id = ggml.gguf_get_tensor_type(handle, number)
+            return OutputMatrix(path, width, offset, type_id, ggml.ggml_row_size(type_id, width), rows_n)
 
     def first_row(self) -> bytes:
         """A file for llama.cpp to load as the second part of a head: its output is this matrix's first row alone."""
@@ -134,7 +139,8 @@ class OutputMatrix:
 
 def agree(ours: Logits, theirs: Logits, among: Logits) -> bool:
     """True if our scores are llama.cpp's, but for rounding; ``among`` shows how far scores lie from each other."""
-    return bool(np.abs(ours - theirs).max() <= _MOST_OFF * np.ptp(among[np.isfinite(among)]))
+    finite = among[np.isfinite(among)]
+    return finite.size > 0 and np.allclose(ours, theirs, rtol=0, atol=_MOST_OFF * np.ptp(finite))
 
 
 def multiplies_quickly(native: Native) -> bool:
@@ -160,7 +166,8 @@ class _Header:
     def names(self) -> list[str]:
         """The names of its tensors."""
         ggml, handle = self.ggml, self.handle
-        return [ggml.gguf_get_tensor_name(handle, n).decode() for n in range(ggml.gguf_get_n_tensors(handle))]
+        names = (ggml.gguf_get_tensor_name(handle, n) for n in range(ggml.gguf_get_n_tensors(handle)))
+        return [name.decode(errors="replace") for name in names]
 
     @property
     def is_part(self) -> bool:
@@ -187,32 +194,40 @@ def _string(text: str) -> bytes:
 class DraftVocabulary:
     """The tokens, and their scores. The owner calls ``close``."""
 
-    def __init__(self, native: Native, matrix: OutputMatrix, first_n: int) -> None:
-        """``first_n`` tokens belong to it from the start. Raises OSError or ValueError if the file cannot be read."""
+    def __init__(self, native: Native, matrix: OutputMatrix, n_vocab: int, first_n: int) -> None:
+        """``first_n`` of ``n_vocab`` tokens belong to it from the start.
+
+        Raises OSError or ValueError if the file cannot be read.
+        """
         self._ggml = ggml_functions(native)
         self._first_n, self.matrix = first_n, matrix
         with matrix.path.open("rb") as file:
-            self._file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        size = matrix.rows_n * matrix.row_bytes
-        self._bytes = np.frombuffer(self._file, np.uint8, size, matrix.offset).reshape(-1, matrix.row_bytes)
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        size = n_vocab * matrix.row_bytes
+        self._bytes = np.frombuffer(mapped, np.uint8, size, matrix.offset).reshape(n_vocab, matrix.row_bytes)
         self._added = _aligned((_ADDED_N, matrix.row_bytes), np.uint8)
-        self._ids: dict[int, None] = {}
-        """The tokens that were added, in order."""
+        self._ids: set[int] = set()
+        """The tokens that were added."""
+        self._columns = np.zeros(_ADDED_N, np.intp)
+        """The same, in order."""
         self._missing = 0.0
         self._graphs: dict[int, _Graph] = {}
         """By the number of rows."""
         self._sizes: tuple[int, ...] = ()
         """The threads, and the rows of the matrix, that the graphs are for."""
-        self._scores = np.empty((0, 0), np.float32)
+        self._room = _Room(0, 0, [])
+        self._scores = np.empty((0, n_vocab), np.float32)
 
     @staticmethod
-    def of(native: Native, path: Path, width: int, n_vocab: int, first_n: int) -> DraftVocabulary | None:
-        """That of the output matrix in a file; None if that is too small for it, or cannot be used."""
-        matrix = OutputMatrix.find(native, path, width)
-        if matrix is None or min(matrix.rows_n, n_vocab) < 2 * first_n:
+    def of(
+        native: Native, path: Path, width: int, n_vocab: int, first_n: int, *, mtp: bool = False
+    ) -> DraftVocabulary | None:
+        """That of the output matrix in a file (``OutputMatrix.find``); None if that is too small, or cannot be used."""
+        matrix = OutputMatrix.find(native, path, width, mtp=mtp)
+        if matrix is None or matrix.rows_n < n_vocab or n_vocab < 2 * first_n:
             return None
         try:
-            return DraftVocabulary(native, matrix, first_n)
+            return DraftVocabulary(native, matrix, n_vocab, first_n)
         except (OSError, ValueError):
             return None
 
@@ -226,11 +241,13 @@ class DraftVocabulary:
         for token in tokens:
             missing = token >= self._first_n and token not in self._ids
             self._missing += _WEIGHT * (missing - self._missing)
-            if missing and token < len(self._bytes) and len(self._ids) < _ADDED_N:
-                self._added[len(self._ids)] = self._bytes[token]
-                self._ids[token] = None
+            added_n = len(self._ids)
+            if missing and token < len(self._bytes) and added_n < _ADDED_N:
+                self._added[added_n] = self._bytes[token]
+                self._columns[added_n] = token
+                self._ids.add(token)
 
-    def scores(self, rows: Rows, n_vocab: int, threads: int) -> Logits:
+    def scores(self, rows: Rows, threads: int) -> Logits:
         """The scores after hidden ``rows``, shape (n, n_vocab); valid until the next.
 
         ``rows`` are those that llama.cpp multiplies with the matrix. Other tokens have minus infinity while it
@@ -238,16 +255,15 @@ class DraftVocabulary:
         """
         n, added_n = len(rows), len(self._ids)
         if not self.serves:
-            (product,) = self._graph(n, [self._bytes[:n_vocab]], threads).compute(rows)
+            (product,) = self._graph(n, [self._bytes], threads).compute(rows)
             return product
-        if self._scores.shape[0] < n or self._scores.shape[1] != n_vocab:
-            self._scores = np.full((n, n_vocab), -np.inf, np.float32)
+        if len(self._scores) < n:
+            self._scores = np.full((n, len(self._bytes)), -np.inf, np.float32)
         parts = [self._bytes[: self._first_n], self._added[: -(-added_n // _STEP) * _STEP]]
         first, added = self._graph(n, parts, threads).compute(rows)
         scores = self._scores[:n]
         scores[:, : self._first_n] = first
-        if added_n:
-            scores[:, list(self._ids)] = added[:, :added_n]
+        scores[:, self._columns[:added_n]] = added[:, :added_n]
         return scores
 
     def close(self) -> None:
@@ -258,25 +274,44 @@ class DraftVocabulary:
 
     def _graph(self, rows_n: int, parts: list[NDArray[np.uint8]], threads: int) -> _Graph:
         sizes = threads, *map(len, parts)
-        if sizes != self._sizes:
+        if sizes != self._sizes or rows_n > self._room.rows_n:
             self.close()
             self._sizes = sizes
+            self._room = _Room(max(rows_n, self._room.rows_n), self.matrix.width, [len(part) for part in parts])
         if rows_n not in self._graphs:
-            self._graphs[rows_n] = _Graph(self._ggml, self.matrix, rows_n, parts, threads)
+            self._graphs[rows_n] = _Graph(self._ggml, self.matrix, rows_n, parts, threads, self._room)
         return self._graphs[rows_n]
+
+
+class _Room:
+    """Memory for up to so many rows and their products, that graphs share."""
+
+    def __init__(self, rows_n: int, width: int, products_widths: Sequence[int]) -> None:
+        self.rows_n = rows_n
+        self.rows = _aligned((rows_n, width), np.float32)
+        self.products = [_aligned((rows_n * each,), np.float32) for each in products_widths]
 
 
 class _Graph:
     """The products of so many rows with parts of the matrix, as ggml computes them."""
 
     def __init__(
-        self, ggml: Any, matrix: OutputMatrix, rows_n: int, parts: list[NDArray[np.uint8]], threads: int
+        self,
+        ggml: Any,
+        matrix: OutputMatrix,
+        rows_n: int,
+        parts: list[NDArray[np.uint8]],
+        threads: int,
+        room: _Room,
     ) -> None:
         type_id, width = matrix.type_id, matrix.width
         self._ggml = ggml
         self._parts = parts
-        self._rows = _aligned((rows_n, width), np.float32)
-        self._products = [_aligned((rows_n, len(part)), np.float32) for part in parts]
+        self._rows = room.rows[:rows_n]
+        self._products = [
+            product[: rows_n * len(part)].reshape(rows_n, len(part))
+            for product, part in zip(room.products, parts, strict=True)
+        ]
         self._buffers: list[int] = []
         self._context = ggml.ggml_init(_InitParams(_TENSORS_BYTES + ggml.ggml_graph_overhead(), None, True))
         rows = self._placed(ggml.ggml_new_tensor_2d(self._context, _F32, width, rows_n), self._rows)
@@ -330,10 +365,9 @@ def ggml_functions(native: Native) -> SimpleNamespace | None:
         ("gguf_get_n_tensors", long, (pointer,)),
         ("gguf_get_tensor_name", ctypes.c_char_p, (pointer, long)),
         ("gguf_get_tensor_type", integer, (pointer, long)),
-        ("gguf_get_tensor_size", ctypes.c_size_t, (pointer, long)),
+        ("gguf_get_tensor_ne", ctypes.POINTER(long), (pointer, long)),
         ("gguf_get_tensor_offset", ctypes.c_size_t, (pointer, long)),
         ("gguf_get_data_offset", ctypes.c_size_t, (pointer,)),
-        ("ggml_blck_size", long, (integer,)),
         ("ggml_row_size", ctypes.c_size_t, (integer, long)),
         ("ggml_init", pointer, (_InitParams,)),
         ("ggml_free", None, (pointer,)),

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from math import inf, isfinite
 
 import numpy as np
 
+from localspec.base.errors import ModelFileError
 from localspec.base.hidden_architectures import MTP_ROW_ARCHITECTURES
 from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
@@ -89,7 +91,7 @@ class LlamaHead(HeadContext):
             loaded = load(native(), settings, cancel, progress, target=target.loaded)
         head = LlamaHead(loaded, target, encodes=encodes)
         try:
-            if settings.draft_vocabulary is not False:
+            if settings.draft_vocabulary is not False and settings.mmap is not False:
                 head._propose_few(settings.draft_tokens, always=settings.draft_vocabulary is True)
         except BaseException:
             head.close()
@@ -151,13 +153,14 @@ class LlamaHead(HeadContext):
         gives_rows = not self.encodes and self.loaded.metadata("general.architecture") in MTP_ROW_ARCHITECTURES
         if not gives_rows or self._ranking or self.layers_n > 1 or self.shares_cache:
             return
-        vocabulary = DraftVocabulary.of(self.loaded.native, self.path, self.width, self._n_scores, first_n)
+        vocabulary = DraftVocabulary.of(self.loaded.native, self.path, self.width, self._n_scores, first_n, mtp=True)
         if vocabulary is None:
             return
         self._functions.set_final(self._context, True, False)  # rows of pairs that are not scored, too
         try:
-            if self._is_served_well(vocabulary, first_n, always=always):
-                return
+            with suppress(ModelFileError):  # as any reply would say, if scores are not numbers
+                if self._is_served_well(vocabulary, first_n, always=always):
+                    return
         finally:
             self.forget()
         vocabulary.close()
@@ -242,7 +245,7 @@ class LlamaHead(HeadContext):
         if not places:
             return {}
         hidden = self._own_rows(max(places.values()) + 1)[list(places.values())]
-        scores = few.scores(hidden, self._n_scores, self.threads)
+        scores = few.scores(hidden, self.threads)
         if not np.isfinite(scores.max(axis=1)).all():
             raise not_numbers()
         return {question: HeadStep(scores[n], hidden[n : n + 1]) for n, question in enumerate(places)}

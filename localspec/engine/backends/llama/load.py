@@ -109,7 +109,10 @@ class LoadSettings:
     draft_tokens: int = 32_768
     """The first tokens of a large vocabulary, which are frequent; a head proposes these and those that were read."""
     draft_vocabulary: bool | None = None
-    """True to have it propose no others; None does so where that is quicker, False proposes any token."""
+    """True to have it propose no others; None does so where that is quicker, False proposes any token.
+
+    The target's file is mapped for it. So with False for ``mmap`` any token is proposed, too.
+    """
     first_row: OutputMatrix | None = None
     """The matrix to load no more of than its first row, as the output of a head that has none; None loads the file."""
 
