@@ -16,6 +16,7 @@ from localspec.config import config_file, read_config, setting
 from localspec.models.pairs.user_pairs import own_file
 from localspec.runtime.chat_config import Layer
 from localspec.store import Store
+from localspec.tui.widgets.key_row import KeyRow
 from tests.config.support import configure
 from tests.tui.settings_support import answer, chat_config, details, open_settings, rows, said, screen
 from tests.tui.support import Clock, FakeEngine, make_app, notice_text, ready, say, send, session, wait_until
@@ -215,6 +216,32 @@ async def test_the_pair_is_a_scope_on_the_screen(store: Store) -> None:
         await pilot.press("ctrl+r")
         assert "line 2 of config.toml" in details(pilot)
         assert session(pilot).chat_config.reply.depth == 5
+
+
+async def test_what_is_the_same_for_all_pairs_is_not_offered_for_one(store: Store) -> None:
+    """Neither the next value nor a field; the reason is told before anything is typed."""
+    engine = FakeEngine()
+    async with app_of(engine, store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await open_settings(pilot, "theme")
+
+        def keys() -> str:
+            return str(screen(pilot).query_one("#settings-keys", KeyRow).render())
+
+        async def filtered(text: str) -> None:
+            screen(pilot).query_one("#settings-filter", Input).value = text
+            await pilot.pause()
+
+        assert "Enter next value" in keys()
+        await pilot.press("ctrl+t")
+        assert "Enter" not in keys()
+        await filtered("max mb")
+        assert "Enter" not in keys()
+        await pilot.press("enter")
+        assert "Max mb is the same for all pairs. Change the scope." in said(pilot)
+        assert not screen(pilot).has_class("-changing")
+        await filtered("depth")
+        assert "Enter change" in keys()
 
 
 async def test_the_command_in_the_chat(store: Store) -> None:

@@ -248,19 +248,24 @@ class SettingsBrowser:
             return ""
         return f"No setting has {self.text!r} in its name or description; Backspace widens the filter."
 
+    def refusal(self, setting: Setting) -> UsageError | None:
+        """The error for a setting that nothing in the scope can have of its own; None if it can be changed there."""
+        if self.scope is Layer.PAIR and (self._settings.pair_id is None or not setting.per_pair):
+            return UsageError(f"{capitalised(setting.title)} is the same for all pairs.", "Change the scope.")
+        if self.scope is Layer.CONVERSATION and (self._in_use is None or not setting.per_conversation):
+            return UsageError(f"{capitalised(setting.title)} is the same for all conversations.", "Change the scope.")
+        return None
+
     def set(self, setting: Setting, value: Value | None) -> Config:
-        """Set a value in the scope, or take it out for None. Raises LocalSpecError."""
-        if self.scope is Layer.ALL:
-            self._config = write_value(setting, value)
-        elif self.scope is Layer.PAIR:
-            pair = self._settings.pair_id
-            if pair is None or not setting.per_pair:
-                raise UsageError(f"{capitalised(setting.title)} is the same for all pairs.", "Change the scope.")
-            self._config = write_value(setting, value, pair)
-        elif self._in_use is None or not setting.per_conversation:
-            raise UsageError(f"{capitalised(setting.title)} is the same for all conversations.", "Change the scope.")
-        else:
+        """Set a value in the scope, or take it out for None. Raises LocalSpecError, such as ``refusal``."""
+        if (refusal := self.refusal(setting)) is not None:
+            raise refusal
+        if self.scope is Layer.CONVERSATION:
+            assert self._in_use is not None
             self._in_use.give(setting, value)
+        else:
+            pair = self._settings.pair_id if self.scope is Layer.PAIR else None
+            self._config = write_value(setting, value, pair)
         return self._config
 
     def reread(self) -> bool:

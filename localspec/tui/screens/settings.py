@@ -108,6 +108,8 @@ class SettingsScreen(ColumnScreen[None]):
             if (value := self._check(setting, self._field.value)) is not None:
                 self._close_field()
                 self._set(setting, value)
+        elif (refusal := self._browser.refusal(setting)) is not None:
+            self._say(str(refusal), refused=True)
         elif self._browser.steps(setting):
             self.step(1)
         else:
@@ -235,7 +237,8 @@ class SettingsScreen(ColumnScreen[None]):
             return {places.SETTING_CHANGE: "write it", places.SETTING_LEAVE: "leave it"}
         hints: KeyHints = {}
         if setting is not None:
-            hints[places.SETTING_CHANGE] = "next value" if self._browser.steps(setting) else "change"
+            if self._browser.refusal(setting) is None:
+                hints[places.SETTING_CHANGE] = "next value" if self._browser.steps(setting) else "change"
             if self._browser.is_set(setting):
                 hints[places.SETTING_RESET] = "reset"
             if self._browser.needs_load(setting):
