@@ -50,17 +50,26 @@ def listing(trials: Sequence[Trial]) -> Iterator[str]:
 
 def shown(trial: Trial, now: Mapping[str, Any]) -> Iterator[str]:
     """The details of a trial: the figures at its end, or ``now``."""
-    figures = trial.end.figures if trial.end is not None and trial.end.figures else now
     yield paragraph(
         f"Trial {trial.id} on {trial.pair}: {in_words(trial)}, on {percent(trial.share)} of {trial.units}, "
         f"since {local_time(trial.begun)}."
     )
-    if trial.end is not None:
-        yield paragraph(f"{trial.end.outcome.capitalize()} {local_time(trial.end.at)}. {trial.end.why}")
-        if trial.end.written or trial.end.added_pair:
-            yield paragraph(f"`localspec trials rollback {trial.id}` puts back what was set before.")
+    if trial.end is None:
+        yield from _figures(trial, now, "No reply counts for it yet.")
+        return
+    yield paragraph(f"{trial.end.outcome.capitalize()} {local_time(trial.end.at)}. {trial.end.why}")
+    if trial.end.written or trial.end.added_pair:
+        yield paragraph(f"`localspec trials rollback {trial.id}` puts back what was set before.")
+    try:
+        yield from list(_figures(trial, trial.end.figures or now, "No reply counts for it."))
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):  # the file was changed by hand
+        yield paragraph(f"Its figures cannot be understood; `localspec trials show {trial.id} --json` writes them.")
+
+
+def _figures(trial: Trial, figures: Mapping[str, Any], none: str) -> Iterator[str]:
+    """The table and the evidence; the sentence ``none`` where there are no replies."""
     if not any(side["replies_n"] for side in figures["arms"].values()):
-        yield "No reply counts for it." if trial.end is not None else "No reply counts for it yet."
+        yield none
         return
     yield ""
     yield from _table(trial, figures)
@@ -69,7 +78,7 @@ def shown(trial: Trial, now: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _table(trial: Trial, figures: Mapping[str, Any]) -> Iterator[str]:
-    sides = [figures["arms"]["candidate"], figures["arms"]["incumbent"]]
+    sides, count = [figures["arms"]["candidate"], figures["arms"]["incumbent"]], "{:,d}".format
 
     def line(name: str, written: Callable[[Any], str], of: Callable[[Mapping[str, Any]], Any]) -> str:
         return f"{name:24}" + "".join(f"  {written(of(side)):>10}" for side in sides)
@@ -78,9 +87,9 @@ def _table(trial: Trial, figures: Mapping[str, Any]) -> Iterator[str]:
         return lambda side: side["medians"][measure]
 
     yield f"{'':24}" + "".join(f"  {head:>10}" for head in ("CANDIDATE", "INCUMBENT"))
-    yield line("replies", str, lambda side: side["replies_n"])
-    yield line(f"{trial.units} that count", str, lambda side: side["units_n"])
-    yield line("failed", str, lambda side: side["failed_n"])
+    yield line("replies", count, lambda side: side["replies_n"])
+    yield line(f"{trial.units} that count", count, lambda side: side["units_n"])
+    yield line("failed", count, lambda side: side["failed_n"])
     yield line("tokens/s", speed, middle("tokens_per_second"))
     yield line("speed-up", times, middle("speedup_vs_plain"))
     yield line("time to first token", seconds, middle("ttft_s"))

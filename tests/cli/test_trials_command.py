@@ -171,6 +171,24 @@ def test_the_evidence_is_shown_and_kept(localspec: Localspec) -> None:
     assert "% slower" in with_replies
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("arms", {"candidate": 3}), ("gain", "much"), ("evidence_worse", None), ("evidence_to_decide", 10**400)],
+)
+def test_figures_that_were_changed_by_hand(localspec: Localspec, name: str, value: object) -> None:
+    """They are no unexpected error, and leave the rest of the trial to be shown."""
+    trial = TrialBook(new_id=lambda: "0badcafe").begin(replace(TRIAL, pair="builtin"))
+    replies_for(trial.id, slow=1.5)
+    localspec("trials", "rollback", trial.id)
+    (record,) = json.loads(trials_file().read_text())
+    record["end"]["figures"][name] = value
+    trials_file().write_text(json.dumps([record]))
+    shown = localspec("trials", "show", trial.id)
+    assert shown.code == 0
+    assert "Rolled back" in shown.out
+    assert "Its figures cannot be understood" in shown.out
+
+
 def test_a_promotion_is_written_said_and_taken_back(localspec: Localspec) -> None:
     """Into the pair's table of the file of settings; what is set for all stays, and in the end all is as before."""
     before = "# Mine.\n[speculation]\nspec = 'draft'  # only\n\n[reply]\nseed = 7\n"
