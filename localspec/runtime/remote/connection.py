@@ -31,6 +31,15 @@ class ForeignAnswerError(EngineError):
     """An answer that no LocalSpec gives."""
 
 
+class RefusedFieldError(InputError):
+    """A field of a request that the server or its model does not take, or not with this value."""
+
+    def __init__(self, message: str, hint: str, field: str) -> None:
+        super().__init__(message, hint)
+        self.field = field
+        """Its name, as the server says it."""
+
+
 class Connection:
     """Requests to one server, over connections that stay open between them. Raises Cancelled where it is cancelled."""
 
@@ -188,7 +197,8 @@ class Connection:
             text = f"{place} refuses the request (status {status}){because(said)}"
             if _is_too_long(data):
                 return CapacityError(text, "Shorten it, or start a new chat.")
-            return InputError(text, "Change it, and try again.")
+            hint, field = "Change it, and try again.", _refused_field(data)
+            return RefusedFieldError(text, hint, field) if field else InputError(text, hint)
         if location := response.headers.get("location", ""):
             text = f"{place} failed (status {status}): it refers to {_shown(location)}"
             return ForeignAnswerError(f"{text}, which is not followed.", "Connect to the address that answers.")
@@ -228,6 +238,15 @@ def _reason(data: Mapping[str, Any]) -> str:
     if isinstance(said, list) and said and isinstance(said[0], dict):  # FastAPI's, one for each field
         said = said[0].get("msg")
     return said if isinstance(said, str) else ""
+
+
+def _refused_field(data: Mapping[str, Any]) -> str:
+    """The field that an error of OpenAI's server names as one that the model does not take; empty if it names none."""
+    error = data.get("error")
+    if not isinstance(error, dict) or error.get("code") not in ("unsupported_parameter", "unsupported_value"):
+        return ""
+    field = error.get("param")
+    return field if isinstance(field, str) else ""
 
 
 def _is_too_long(data: Mapping[str, Any]) -> bool:

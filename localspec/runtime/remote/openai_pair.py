@@ -28,8 +28,8 @@ from localspec.engine.tally import Tally
 from localspec.engine.timings import Timings
 from localspec.runtime.messages import Infill, Message, Prompt, ReplyOptions, TokenIds, Tool
 from localspec.runtime.pair_info import PairInfo
-from localspec.runtime.remote.connection import Connection, because
-from localspec.runtime.remote.openai_requests import reply_body
+from localspec.runtime.remote.connection import Connection, RefusedFieldError, because
+from localspec.runtime.remote.openai_requests import adapted, can_adapt, reply_body
 
 SILENCE_S = 300.0
 """A server that says nothing while it loads a model or reads a prompt may do so for this long."""
@@ -47,6 +47,8 @@ class OpenAIPair:
         self._kind = kind
         self._model = model
         self._base = base
+        self._refused: set[str] = set()
+        """Fields of requests that the model has been found not to take."""
 
     @property
     def inspector(self) -> OpenAIPair:
@@ -65,7 +67,7 @@ class OpenAIPair:
         streamed = _StreamedReply(self._connection)
         yield Started(0, 0, options.seed or 0)
         try:
-            for line in self._connection.lines(path, json.dumps(body).encode(), silence_s=SILENCE_S):
+            for line in self._lines(path, body):
                 if line.startswith(b"<"):
                     raise self._connection.confused("a web page")
                 # Bare JSON is the answer, or the error, of a server that does not stream.
@@ -79,6 +81,19 @@ class OpenAIPair:
             yield streamed.finished(FinishReason.CANCELLED)
             return
         yield from streamed.end()
+
+    def _lines(self, path: str, body: Mapping[str, Any]) -> Iterator[bytes]:
+        """The lines of the answer; it is asked for again where the server names a field that can be done without."""
+        while True:
+            try:
+                sent = json.dumps(adapted(body, self._refused)).encode()
+                yield from self._connection.lines(path, sent, silence_s=SILENCE_S)
+            except RefusedFieldError as error:
+                if error.field in self._refused or not can_adapt(body, error.field):
+                    raise
+                self._refused.add(error.field)
+            else:
+                return
 
     def _refuse(self, *asked: object, **how: object) -> NoReturn:
         raise UsageError(*_NO_TOKENS)

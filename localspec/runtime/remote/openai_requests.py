@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -18,6 +18,9 @@ from localspec.runtime.template.values import described
 
 LLAMA_CPP, VLLM, SGLANG, LM_STUDIO, OLLAMA, OTHER = "llama-server", "vLLM", "SGLang", "LM Studio", "Ollama", "a server"
 
+_LIMIT, _NEWER_LIMIT = "max_tokens", "max_completion_tokens"
+"""OpenAI's newest models take the second alone, other servers often the first alone."""
+_BUILT_IN: Mapping[str, Any] = {field.name: field.default for field in fields(Sampling)}
 _OPENAI = {"temperature", "top_p", "presence_penalty", "frequency_penalty", "logit_bias"}
 _SAMPLING: Mapping[str, frozenset[str]] = {
     LLAMA_CPP: frozenset(field.name for field in fields(Sampling)) - {"grammar_triggers"},
@@ -57,7 +60,7 @@ def reply_body(
         if prefix:
             body["messages"].append({"role": "assistant", "content": prefix})
     if options.max_tokens is not None:
-        body["max_tokens"] = options.max_tokens
+        body[_LIMIT] = options.max_tokens
     if options.seed is not None:
         body["seed"] = options.seed
     if options.stop:
@@ -65,6 +68,21 @@ def reply_body(
     if options.tools and not isinstance(prompt, str):
         body["tools"] = [{"type": "function", "function": described(tool)} for tool in options.tools]
     return body | _sampling(kind, options.sampling)
+
+
+def can_adapt(body: Mapping[str, Any], field: str) -> bool:
+    """True if ``adapted`` can do without a field that is in the request: nothing that the user has set is lost."""
+    return field in body and (field == _LIMIT or body[field] == _BUILT_IN.get(field))
+
+
+def adapted(body: Mapping[str, Any], refused: Collection[str]) -> dict[str, Any]:
+    """The request for a model that does not take the fields ``refused``, as far as ``can_adapt`` says that it can be.
+
+    The limit has another name then, and what the settings have built in is left to the server.
+    """
+    without = {field for field in refused if can_adapt(body, field)}
+    kept = {field: value for field, value in body.items() if field not in without}
+    return kept | ({_NEWER_LIMIT: body[_LIMIT]} if _LIMIT in without else {})
 
 
 def _reasoning(kind: str, reasoning: str | None) -> dict[str, Any]:
@@ -144,7 +162,7 @@ def _sampling(kind: str, sampling: Sampling) -> dict[str, Any]:
 
 _SHAPED = ("logit_bias", "grammar")
 _OFF: Mapping[str, Any] = {
-    **{field.name: field.default for field in fields(Sampling)},
+    **_BUILT_IN,
     # A server has defaults of its own for these, so that they are said whatever they are.
     **dict.fromkeys(("temperature", "top_k", "top_p", "min_p")),
 }

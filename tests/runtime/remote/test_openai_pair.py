@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from localspec.base.errors import EngineError, LocalSpecError, UsageError
+from localspec.base.errors import EngineError, InputError, LocalSpecError, UsageError
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Started, ToolCall
 from localspec.engine.settings import Sampling
@@ -25,7 +25,7 @@ from localspec.runtime.remote import connection, openai_pair
 from localspec.runtime.remote.limits import remote_notes
 from localspec.runtime.remote.protocol import PAIRS
 from tests.hub.certificates import self_signed
-from tests.runtime.remote.scripted_server import HANGS, answer, delta, models, scripted, stream
+from tests.runtime.remote.scripted_server import HANGS, ScriptedServer, answer, delta, models, scripted, stream
 
 QUESTION = (Message(Role.USER, "Hello?"),)
 CHAT = "/v1/chat/completions"
@@ -361,6 +361,56 @@ def test_a_server_that_fails_is_an_error_and_the_next_reply_is_asked_for(reply: 
         assert str(raised.value).isprintable()
         assert finished(list(pair.reply(QUESTION, ReplyOptions()))).text == "Hi!"
         pair.close()
+
+
+def unsupported(field: str, code: str = "unsupported_parameter") -> bytes:
+    """The refusal of one of OpenAI's newest models."""
+    error = {"message": f"'{field}' is not supported with this model.", "param": field, "code": code}
+    return answer(json.dumps({"error": error}).encode(), "400 Bad Request")
+
+
+def asked_of(server: ScriptedServer) -> list[Any]:
+    """The JSON of each request for a reply."""
+    return [body for path, _, body in server.heard if path == CHAT]
+
+
+def test_a_model_that_does_not_take_every_field_is_asked_without_it() -> None:
+    """The limit has another name, and later replies are asked for at once."""
+    options = ReplyOptions(max_tokens=9)
+    refusals = [unsupported("max_tokens"), unsupported("temperature", "unsupported_value"), unsupported("top_p")]
+    with scripted({"/v1/models": [models({"id": "new"})], CHAT: [*refusals, WELL]}) as server:
+        pair = connected(server.url)
+        assert [finished(list(pair.reply(QUESTION, options))).text for _ in range(2)] == ["Hi!"] * 2
+        pair.close()
+    first, *others, last_but_one, last = asked_of(server)
+    assert (first["max_tokens"], "temperature" in first, "top_p" in first) == (9, True, True)
+    assert last == last_but_one
+    assert len(others) == len(refusals) - 1
+    assert last["max_completion_tokens"] == 9
+    assert not {"max_tokens", "temperature", "top_p"} & last.keys()
+
+
+@pytest.mark.parametrize(
+    ("field", "set_by_user"), [("temperature", Sampling(temperature=0.3)), ("messages", None), ("seed", None)]
+)
+def test_nothing_that_is_asked_for_is_left_out(field: str, set_by_user: Sampling | None) -> None:
+    """The server's reason is told; once more it would say the same."""
+    options = ReplyOptions(seed=5, sampling=set_by_user or Sampling())
+    with scripted({"/v1/models": [models({"id": "new"})], CHAT: [unsupported(field), WELL]}) as server:
+        pair = connected(server.url)
+        with pytest.raises(InputError, match=f"'{field}' is not supported with this model"):
+            list(pair.reply(QUESTION, options))
+        pair.close()
+    assert len(asked_of(server)) == 1
+
+
+def test_a_server_that_refuses_what_was_left_out_is_asked_no_further() -> None:
+    with scripted({"/v1/models": [models({"id": "new"})], CHAT: [unsupported("temperature")]}) as server:
+        pair = connected(server.url)
+        with pytest.raises(InputError, match="is not supported"):
+            list(pair.reply(QUESTION, ReplyOptions()))
+        pair.close()
+    assert len(asked_of(server)) == 2
 
 
 @pytest.fixture
