@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from localspec.base.terminal_stream import escape_for
-from localspec.base.visible import visible_line
+from localspec.base.visible import visible, visible_line
 from localspec.cli.streams import wants_ansi, wants_colour
 
 GREEN, AMBER, RED, DIM = "32", "33", "31", "2"
@@ -98,9 +98,9 @@ def fitted(table: Sequence[Column], items: Sequence[Any]) -> list[str]:
 
 
 def paragraph(text: str, *, indent: str = "") -> str:
-    """``text`` wrapped to the terminal."""
+    """``text`` made visible, and wrapped to the terminal."""
     return textwrap.fill(
-        text,
+        visible(text),
         max(40, width()),
         initial_indent=indent,
         subsequent_indent=indent,

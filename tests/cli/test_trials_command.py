@@ -181,11 +181,12 @@ def test_figures_that_were_changed_by_hand(localspec: Localspec, name: str, valu
     replies_for(trial.id, slow=1.5)
     localspec("trials", "rollback", trial.id)
     (record,) = json.loads(trials_file().read_text())
-    record["end"]["figures"][name] = value
+    record["end"]["figures"][name], record["end"]["why"] = value, "\x1b[31mRed."
     trials_file().write_text(json.dumps([record]))
     shown = localspec("trials", "show", trial.id)
     assert shown.code == 0
     assert "Rolled back" in shown.out
+    assert "␛[31mRed." in shown.out
     assert "Its figures cannot be understood" in shown.out
 
 
