@@ -246,6 +246,15 @@ def test_a_matrix_whose_scores_are_scaled_is_none(tmp_path: Path) -> None:
     assert OutputMatrix.find(native(), path, WIDTH, mtp=False) is None
 
 
+@pytest.mark.parametrize(("count", "kind", "found"), [(0, "UINT16", True), (2, "UINT16", False), (0, "INT32", False)])
+def test_a_file_that_was_merged_of_parts_is_none(tmp_path: Path, count: int, kind: str, found: bool) -> None:
+    """llama.cpp's tool for it sets the number of parts to 0."""
+    f32, matrix = gguf.GGMLQuantizationType.F32, np.ones((N_VOCAB, WIDTH), np.float32)
+    parts = [("split.count", count, gguf.GGUFValueType[kind])]
+    path = matrix_file(tmp_path / "model.gguf", matrix, f32, entries=parts)
+    assert (OutputMatrix.find(native(), path, WIDTH, mtp=False) is not None) == found
+
+
 def test_names_of_tensors_may_be_no_text(tmp_path: Path) -> None:
     """Then it is for llama.cpp to refuse the file."""
     kind, matrix = gguf.GGMLQuantizationType.F32, np.ones((N_VOCAB, WIDTH), np.float32)
@@ -276,10 +285,13 @@ def matrix_file(
     kind: gguf.GGMLQuantizationType,
     alignment: int = 32,
     names: Sequence[str] = ("output.weight",),
+    entries: Sequence[tuple[str, Any, gguf.GGUFValueType]] = (),
 ) -> Path:
     """A file with an output matrix, or the same under several names, and little else."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_custom_alignment(alignment)
+    for entry in entries:
+        writer.add_key_value(*entry)
     writer.add_tensor("rope_freqs.weight", np.ones(2, np.float32))
     for name in names:
         writer.add_tensor(name, matrix, raw_dtype=kind)

@@ -172,7 +172,11 @@ class _Header:
     @property
     def is_part(self) -> bool:
         """True if a model has other files beside it."""
-        return bool(self.ggml.gguf_find_key(self.handle, b"split.count") >= 0)
+        ggml, handle = self.ggml, self.handle
+        key = ggml.gguf_find_key(handle, b"split.count")
+        # A file that was merged of parts has 0. ggml ends the process over a number of another type.
+        merged = key >= 0 and ggml.gguf_get_kv_type(handle, key) == _UINT16 and ggml.gguf_get_val_u16(handle, key) <= 1
+        return bool(key >= 0 and not merged)
 
 
 @contextmanager
@@ -362,6 +366,8 @@ def ggml_functions(native: Native) -> SimpleNamespace | None:
         ("gguf_init_from_file", pointer, (ctypes.c_char_p, _GgufParams)),
         ("gguf_free", None, (pointer,)),
         ("gguf_find_key", long, (pointer, ctypes.c_char_p)),
+        ("gguf_get_kv_type", integer, (pointer, long)),
+        ("gguf_get_val_u16", ctypes.c_uint16, (pointer, long)),
         ("gguf_get_n_tensors", long, (pointer,)),
         ("gguf_get_tensor_name", ctypes.c_char_p, (pointer, long)),
         ("gguf_get_tensor_type", integer, (pointer, long)),
