@@ -36,6 +36,7 @@ _STEP = 64
 _WEIGHT = 1 / 64
 """The weight of the latest token in the share of tokens that were missing."""
 _MOST_MISSING = 0.1
+"""The share of missing tokens from which on all are scored."""
 _TENSORS_BYTES = 1 << 14
 _ALIGNMENT, _LEAST_ALIGNMENT = 64, 32
 """Tensors begin at multiples of so many bytes: those that are made here, and those that ggml takes."""
