@@ -18,13 +18,15 @@ import pytest
 from numpy.typing import NDArray
 
 from localspec.base.errors import ModelFileError
-from localspec.engine.backends.llama import draft_vocabulary
+from localspec.engine.backends import llama
+from localspec.engine.backends.llama import draft_vocabulary, ggml, output_matrix
 from localspec.engine.backends.llama.block_head import BLOCK_BATCH_TOKENS, LlamaBlockHead
-from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary, OutputMatrix
+from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary
 from localspec.engine.backends.llama.head import LlamaHead
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.output_matrix import OutputMatrix, tensor_names
 from localspec.engine.batched_head import BlockQuestion, HeadQuestion
 from localspec.engine.block_head import BlockModel
 from localspec.engine.cancel import Cancellation
@@ -260,7 +262,7 @@ def test_names_of_tensors_may_be_no_text(tmp_path: Path) -> None:
     kind, matrix = gguf.GGMLQuantizationType.F32, np.ones((N_VOCAB, WIDTH), np.float32)
     path = matrix_file(tmp_path / "model.gguf", matrix, kind)
     path.write_bytes(path.read_bytes().replace(b"output.weight", b"\xffutput.weight"))
-    assert draft_vocabulary.tensor_names(native(), path) == ["rope_freqs.weight", "\ufffdutput.weight"]
+    assert tensor_names(native(), path) == ["rope_freqs.weight", "\ufffdutput.weight"]
 
 
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q5_1"])
@@ -314,11 +316,13 @@ def test_matrices_that_ggml_would_end_the_process_over_are_none(tmp_path: Path) 
     assert OutputMatrix.find(native(), odd, WIDTH, mtp=False) is None
 
 
-def test_another_copy_of_the_module_takes_no_function_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_copy_of_the_modules_takes_no_function_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As tests that import everything anew make one."""
-    monkeypatch.delitem(sys.modules, draft_vocabulary.__name__)
+    for module in (ggml, output_matrix, draft_vocabulary):
+        monkeypatch.delitem(sys.modules, module.__name__)
+        monkeypatch.setattr(llama, module.__name__.rpartition(".")[2], module)  # to be put back
     copy = importlib.import_module(draft_vocabulary.__name__)
-    assert copy.ggml_functions(native()) is not draft_vocabulary.ggml_functions(native())
+    assert copy.OutputMatrix is not OutputMatrix
     for each in (draft_vocabulary, copy):
         vocabulary = each.DraftVocabulary.of(native(), path, WIDTH, N_VOCAB, FIRST_N)
         assert np.isfinite(vocabulary.scores(rows(1), 1)[0, :FIRST_N]).all()

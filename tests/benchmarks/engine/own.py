@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from localspec.engine.backends.llama.draft_vocabulary import ggml_functions
+from localspec.engine.backends.llama.ggml import ggml_functions
 from localspec.engine.backends.llama.json_schema import grammar_of_schema
 from localspec.engine.backends.llama.native import native
 from localspec.engine.cancel import Cancellation

@@ -12,12 +12,14 @@ from localspec.base.errors import ModelFileError
 from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.device_ranking import DeviceRanking
-from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary, agree, multiplies_quickly, tensor_names
+from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary, agree
+from localspec.engine.backends.llama.ggml import has_amx
 from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.output_matrix import tensor_names
 from localspec.engine.backends.llama.report import offloaded_layers
 from localspec.engine.backends.llama.sequences import LlamaSequences
 from localspec.engine.batched_head import BlockQuestion
@@ -216,7 +218,8 @@ def _numbers(rows: Rows) -> Rows:
 def _draft_vocabulary(settings: LoadSettings, target: LlamaModel | LlamaSequences) -> DraftVocabulary | None:
     """That of the target, if a head that uses the target's output is quicker with it."""
     wanted, loaded = settings.draft_vocabulary, target.loaded
-    here = offloaded_layers(loaded.log_lines) is None and not multiplies_quickly(native())
+    # With AMX llama.cpp multiplies several rows in less time than it takes here.
+    here = offloaded_layers(loaded.log_lines) is None and not has_amx(native())
     if wanted is False or settings.mmap is False or settings.dspark or not (wanted or here):
         return None
     if _OWN & set(tensor_names(native(), settings.path)):

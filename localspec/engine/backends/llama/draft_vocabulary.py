@@ -11,21 +11,16 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import os
-import re
-import struct
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localspec.engine.backends.llama.ggml import F32, InitParams, ggml_functions
 from localspec.engine.backends.llama.native import Native
+from localspec.engine.backends.llama.output_matrix import OutputMatrix
 from localspec.engine.hidden import Rows
 from localspec.engine.model import Logits
 
@@ -38,162 +33,16 @@ _WEIGHT = 1 / 64
 _MOST_MISSING = 0.1
 """The share of missing tokens from which on all are scored."""
 _TENSORS_BYTES = 1 << 14
-_ALIGNMENT, _LEAST_ALIGNMENT = 64, 32
-"""Tensors begin at multiples of so many bytes: those that are made here, and those that ggml takes."""
+_ALIGNMENT = 64
+"""Bytes that tensors begin at multiples of; ggml asks for 32."""
 _MOST_OFF = 0.02
 """Of the range of scores; rounding takes a thousandth."""
-FIRST_ROW_TENSORS_N = 2
-"""Tensors in a file of ``OutputMatrix.first_row``."""
-_F32, _I64 = 0, 27
-"""ggml's numbers of types."""
-_UINT16, _UINT32 = 2, 4
-"""GGUF's numbers of types of metadata."""
-_OF_MTP = r"blk\.\d+\.nextn\.shared_head_head\.weight"
-_OF_TARGET = (r"output\.weight", r"token_embd\.weight")
-"""The names that an output matrix may have; the first of them that a file has is it."""
-_SCALE = "output.scale"
-"""A tensor that scores are multiplied with."""
-
-
-class _InitParams(ctypes.Structure):
-    """ggml_init_params."""
-
-    _fields_ = (("mem_size", ctypes.c_size_t), ("mem_buffer", ctypes.c_void_p), ("no_alloc", ctypes.c_bool))
-
-
-class _GgufParams(ctypes.Structure):
-    """gguf_init_params."""
-
-    _fields_ = (("no_alloc", ctypes.c_bool), ("ctx", ctypes.c_void_p))
-
-
-class _Plan(ctypes.Structure):
-    """ggml_cplan."""
-
-    _fields_ = (
-        ("work_size", ctypes.c_size_t),
-        ("work_data", ctypes.c_void_p),
-        ("n_threads", ctypes.c_int),
-        ("threadpool", ctypes.c_void_p),
-        ("abort_callback", ctypes.c_void_p),
-        ("abort_callback_data", ctypes.c_void_p),
-        ("use_ref", ctypes.c_bool),
-        # Room for members that a newer ggml may have.
-        ("_more", ctypes.c_uint8 * 64),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class OutputMatrix:
-    """The place of an output matrix in a file: a row for each token."""
-
-    path: Path
-    width: int
-    """Numbers in a row."""
-    offset: int
-    """Bytes from the beginning of the file."""
-    type_id: int
-    row_bytes: int
-    rows_n: int
-
-    @staticmethod
-    def find(native: Native, path: Path, width: int, *, mtp: bool) -> OutputMatrix | None:
-        """That of the target or, with ``mtp``, of its MTP layer, which may have its own.
-
-        None if the file has none of this width or is a part, or if this build of llama.cpp cannot read it.
-        """
-        patterns = (_OF_MTP, *_OF_TARGET) if mtp else _OF_TARGET
-        with _opened(native, path) as file:
-            names = file.names if file else []
-            found = (n for pattern in patterns for n, name in enumerate(names) if re.fullmatch(pattern, name))
-            number = next(found, None)
-            if file is None or number is None or file.is_part or _SCALE in names:
-                return None
-            ggml, handle = file.ggml, file.handle
-            row_numbers_n, rows_n = ggml.gguf_get_tensor_ne(handle, number)[:2]
-            offset = ggml.gguf_get_data_offset(handle) + ggml.gguf_get_tensor_offset(handle, number)
-            # ggml would end the process over another width, and over a tensor that begins anywhere.
-            if row_numbers_n != width or offset % _LEAST_ALIGNMENT:
-                return None
-            type_id = ggml.gguf_get_tensor_type(handle, number)
-            return OutputMatrix(path, width, offset, type_id, ggml.ggml_row_size(type_id, width), rows_n)
-
-    def first_row(self) -> bytes:
-        """A file for llama.cpp to load as the second part of a head: its output is this matrix's first row alone."""
-        with self.path.open("rb") as file:
-            file.seek(self.offset)
-            row = file.read(self.row_bytes)
-        tokens_at = -(-len(row) // _ALIGNMENT) * _ALIGNMENT
-        header = b"".join(
-            (
-                struct.pack("<4sIQQ", b"GGUF", 3, 2, 2),
-                *(_string("general.alignment"), struct.pack("<II", _UINT32, _ALIGNMENT)),
-                *(_string("split.no"), struct.pack("<IH", _UINT16, 1)),
-                *(_string("output.weight"), struct.pack("<IQQIQ", 2, self.width, 1, self.type_id, 0)),
-                *(_string("d2t"), struct.pack("<IQIQ", 1, 1, _I64, tokens_at)),
-            )
-        )
-        data_at = -(-len(header) // _ALIGNMENT) * _ALIGNMENT
-        token = struct.pack("<q", 0).ljust(_ALIGNMENT, b"\0")
-        return header.ljust(data_at, b"\0") + row.ljust(tokens_at, b"\0") + token
 
 
 def agree(ours: Logits, theirs: Logits, among: Logits) -> bool:
     """True if our scores are llama.cpp's, but for rounding; ``among`` shows how far scores lie from each other."""
     finite = among[np.isfinite(among)]
     return finite.size > 0 and np.allclose(ours, theirs, rtol=0, atol=_MOST_OFF * np.ptp(finite))
-
-
-def multiplies_quickly(native: Native) -> bool:
-    """True on a CPU with AMX, whose products of several rows in llama.cpp take less time than those here."""
-    ggml = ggml_functions(native)
-    return bool(ggml and ggml.ggml_cpu_has_amx_int8())
-
-
-def tensor_names(native: Native, path: Path) -> list[str]:
-    """The names of a file's tensors; none if it cannot be read."""
-    with _opened(native, path) as file:
-        return file.names if file else []
-
-
-@dataclass(frozen=True, slots=True)
-class _Header:
-    """The header of a GGUF file, as ggml has read it."""
-
-    ggml: Any
-    handle: int
-
-    @property
-    def names(self) -> list[str]:
-        """The names of its tensors."""
-        ggml, handle = self.ggml, self.handle
-        names = (ggml.gguf_get_tensor_name(handle, n) for n in range(ggml.gguf_get_n_tensors(handle)))
-        return [name.decode(errors="replace") for name in names]
-
-    @property
-    def is_part(self) -> bool:
-        """True if a model has other files beside it."""
-        ggml, handle = self.ggml, self.handle
-        key = ggml.gguf_find_key(handle, b"split.count")
-        # A file that was merged of parts has 0. ggml ends the process over a number of another type.
-        merged = key >= 0 and ggml.gguf_get_kv_type(handle, key) == _UINT16 and ggml.gguf_get_val_u16(handle, key) <= 1
-        return bool(key >= 0 and not merged)
-
-
-@contextmanager
-def _opened(native: Native, path: Path) -> Iterator[_Header | None]:
-    ggml = ggml_functions(native)
-    handle = ggml and ggml.gguf_init_from_file(os.fsencode(path), _GgufParams(True, None))
-    try:
-        yield _Header(ggml, handle) if handle else None
-    finally:
-        if ggml and handle:
-            ggml.gguf_free(handle)
-
-
-def _string(text: str) -> bytes:
-    """A string as GGUF has it."""
-    return struct.pack("<Q", len(text)) + text.encode()
 
 
 class DraftVocabulary:
@@ -237,8 +86,8 @@ class DraftVocabulary:
             return None
 
     @property
-    def serves(self) -> bool:
-        """False while many tokens of the texts are others."""
+    def covers(self) -> bool:
+        """False while many tokens of the texts read are not in it."""
         return self._missing < _MOST_MISSING
 
     def read(self, tokens: Iterable[int]) -> None:
@@ -256,10 +105,10 @@ class DraftVocabulary:
         """The scores after hidden ``rows``, shape (n, n_vocab); valid until the next.
 
         ``rows`` are those that llama.cpp multiplies with the matrix. Other tokens have minus infinity while it
-        ``serves``, and their scores otherwise.
+        ``covers`` the texts, and their scores otherwise.
         """
         n, added_n = len(rows), len(self._ids)
-        if not self.serves:
+        if not self.covers:
             (product,) = self._graph(n, [self._bytes], threads).compute(rows)
             return product
         if len(self._scores) < n:
@@ -318,8 +167,8 @@ class _Graph:
             for product, part in zip(room.products, parts, strict=True)
         ]
         self._buffers: list[int] = []
-        self._context = ggml.ggml_init(_InitParams(_TENSORS_BYTES + ggml.ggml_graph_overhead(), None, True))
-        rows = self._placed(ggml.ggml_new_tensor_2d(self._context, _F32, width, rows_n), self._rows)
+        self._context = ggml.ggml_init(InitParams(_TENSORS_BYTES + ggml.ggml_graph_overhead(), None, True))
+        rows = self._placed(ggml.ggml_new_tensor_2d(self._context, F32, width, rows_n), self._rows)
         self._graph = ggml.ggml_new_graph(self._context)
         for part, product in zip(parts, self._products, strict=True):
             if len(part):
@@ -357,44 +206,3 @@ def _aligned(shape: tuple[int, ...], kind: type[Any]) -> NDArray[Any]:
     first = -room.ctypes.data % _ALIGNMENT
     aligned: NDArray[Any] = room[first : first + size].view(kind).reshape(shape)
     return aligned
-
-
-@cache
-def ggml_functions(native: Native) -> SimpleNamespace | None:
-    """The functions of ggml; None if this build keeps them elsewhere."""
-    pointer, integer, long = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
-    declarations: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
-        ("gguf_init_from_file", pointer, (ctypes.c_char_p, _GgufParams)),
-        ("gguf_free", None, (pointer,)),
-        ("gguf_find_key", long, (pointer, ctypes.c_char_p)),
-        ("gguf_get_kv_type", integer, (pointer, long)),
-        ("gguf_get_val_u16", ctypes.c_uint16, (pointer, long)),
-        ("gguf_get_n_tensors", long, (pointer,)),
-        ("gguf_get_tensor_name", ctypes.c_char_p, (pointer, long)),
-        ("gguf_get_tensor_type", integer, (pointer, long)),
-        ("gguf_get_tensor_ne", ctypes.POINTER(long), (pointer, long)),
-        ("gguf_get_tensor_offset", ctypes.c_size_t, (pointer, long)),
-        ("gguf_get_data_offset", ctypes.c_size_t, (pointer,)),
-        ("ggml_row_size", ctypes.c_size_t, (integer, long)),
-        ("ggml_init", pointer, (_InitParams,)),
-        ("ggml_free", None, (pointer,)),
-        ("ggml_new_tensor_2d", pointer, (pointer, integer, long, long)),
-        ("ggml_mul_mat", pointer, (pointer, pointer, pointer)),
-        ("ggml_graph_overhead", ctypes.c_size_t, ()),
-        ("ggml_new_graph", pointer, (pointer,)),
-        ("ggml_build_forward_expand", None, (pointer, pointer)),
-        ("ggml_backend_cpu_buffer_from_ptr", pointer, (pointer, ctypes.c_size_t)),
-        ("ggml_backend_tensor_alloc", integer, (pointer, pointer, pointer)),
-        ("ggml_backend_buffer_free", None, (pointer,)),
-        ("ggml_cpu_has_amx_int8", integer, ()),
-        ("ggml_graph_plan", _Plan, (pointer, integer, pointer)),
-        ("ggml_graph_compute", integer, (pointer, pointer)),
-    )
-    try:
-        functions = {
-            name: ctypes.CFUNCTYPE(result, *arguments)((name, native.c._lib))
-            for name, result, arguments in declarations
-        }
-    except AttributeError:
-        return None
-    return SimpleNamespace(**functions)

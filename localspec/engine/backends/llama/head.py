@@ -202,7 +202,7 @@ class LlamaHead(HeadContext):
         few = None
         if self._vocabulary:
             self._vocabulary.read(token for question in questions for token in question.tokens)
-            few = self._vocabulary if self._vocabulary.serves else None
+            few = self._vocabulary if self._vocabulary.covers else None
         # Scores are wanted of all pairs that are evaluated at once, or of none: graphs of heads (llama.cpp 0c1e570)
         # compute the scores or the hidden rows of all, and hand over as many as are wanted from the first on.
         # A device ranks one row of an evaluation.

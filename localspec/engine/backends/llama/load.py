@@ -16,9 +16,9 @@ from typing import Any
 from localspec.base.errors import CapacityError, ModelFileError
 from localspec.engine.backends.llama.cores import physical_cores
 from localspec.engine.backends.llama.devices import Device
-from localspec.engine.backends.llama.draft_vocabulary import FIRST_ROW_TENSORS_N, OutputMatrix, tensor_names
 from localspec.engine.backends.llama.large_pages import ask_for_large_pages
 from localspec.engine.backends.llama.native import Native, reason
+from localspec.engine.backends.llama.output_matrix import FIRST_ROW_TENSORS_N, OutputMatrix, tensor_names
 from localspec.engine.backends.llama.report import (
     OUT_OF_MEMORY,
     all_offloaded,
