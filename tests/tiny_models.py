@@ -138,6 +138,12 @@ def _llama(writer: gguf.GGUFWriter, n_layers: int) -> None:
     writer.add_rope_dimension_count(HEAD_WIDTH)
 
 
+def _qwen3(writer: gguf.GGUFWriter, n_layers: int) -> None:
+    _llama(writer, n_layers)
+    writer.add_key_length(HEAD_WIDTH)
+    writer.add_value_length(HEAD_WIDTH)
+
+
 def _gemma3(writer: gguf.GGUFWriter, n_layers: int) -> None:
     """Every second layer sees a window."""
     _heads(writer, n_layers)
@@ -295,6 +301,7 @@ _POST_NORMS: Shapes = {"post_attention_norm.weight": (WIDTH,), "post_ffw_norm.we
 
 ARCHITECTURES: Mapping[str, tuple[Callable[[gguf.GGUFWriter, int], None], Callable[[int], Shapes]]] = {
     "llama": (_llama, lambda i: ATTENTION | FEED_FORWARD),
+    "qwen3": (_qwen3, lambda i: ATTENTION | HEAD_NORMS | FEED_FORWARD),
     "gemma3": (_gemma3, lambda i: ATTENTION | HEAD_NORMS | FEED_FORWARD | _POST_NORMS),
     "qwen2vl": (_qwen2vl, lambda i: ATTENTION | _QWEN2VL_BIASES | FEED_FORWARD),
     "mamba": (_mamba, lambda i: _MAMBA_LAYER),

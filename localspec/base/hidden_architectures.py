@@ -20,7 +20,7 @@ FINAL_ARCHITECTURES = frozenset(
         "step35",
     }
 )
-"""Those that hand over the states before their output norm."""
+"""Those that hand over their final states: most of them behind the output norm, as their MTP layers read them."""
 OUTPUT_ARCHITECTURES = frozenset({"deepseek4", "mimo2", "nemotron_h", "nemotron_h_moe"})
 """Those that hand over the output of their last layer, as if it were the input of another."""
 MTP_ROW_ARCHITECTURES = frozenset(

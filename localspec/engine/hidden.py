@@ -20,7 +20,10 @@ Rows = NDArray[Any]
 """Hidden states, a row a position: float32, shape (n, width)."""
 
 FINAL = -1
-"""Stands in place of a layer's number for the states before the output norm, which MTP layers read."""
+"""Stands in place of a layer's number for the final states, which MTP layers read.
+
+They come before the output norm or behind it, by architecture.
+"""
 
 KEPT_N = 512
 """Rows that stay at least, of the latest positions; a reader has to come before so many more are evaluated."""

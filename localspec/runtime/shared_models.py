@@ -97,7 +97,7 @@ def open_shared_models(
         _add_head(models, MTP, placement.mtp, cancel, resources, None)
     if placement.draft and draft_kind == DRAFT:
         report, n_vocab = loading("draft"), target.vocab.n_vocab
-        models.draft = LlamaSequences.open(placement.draft, cancel, report, n_ctx=n_ctx, n_vocab=n_vocab)
+        models.draft = LlamaSequences.open_draft(placement.draft, cancel, report, n_ctx=n_ctx, n_vocab=n_vocab)
         resources.callback(models.draft.close)
     elif placement.draft:
         _add_head(models, draft_kind, placement.draft, cancel, resources, loading("draft"))

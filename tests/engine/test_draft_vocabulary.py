@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import gguf
 import numpy as np
@@ -22,11 +22,13 @@ from localspec.engine.backends import llama
 from localspec.engine.backends.llama import draft_vocabulary, ggml, output_matrix
 from localspec.engine.backends.llama.block_head import BLOCK_BATCH_TOKENS, LlamaBlockHead
 from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary
+from localspec.engine.backends.llama.file_header import tensor_names
 from localspec.engine.backends.llama.head import LlamaHead
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
-from localspec.engine.backends.llama.output_matrix import OutputMatrix, tensor_names
+from localspec.engine.backends.llama.output_matrix import OutputMatrix
+from localspec.engine.backends.llama.second_part import SecondPart
 from localspec.engine.batched_head import BlockQuestion, HeadQuestion
 from localspec.engine.block_head import BlockModel
 from localspec.engine.cancel import Cancellation
@@ -464,12 +466,13 @@ def test_a_head_that_does_not_multiply_with_the_matrix_is_loaded_whole(
 def test_a_head_is_loaded_whole_where_its_second_part_cannot_be(
     files: tuple[Path, Path], made: bytes | OSError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def first_row(matrix: OutputMatrix) -> bytes:
+    def write(_: SecondPart, file: IO[bytes]) -> None:
         if isinstance(made, OSError):
             raise made
-        return made
+        file.write(made)
+        file.flush()
 
-    monkeypatch.setattr(OutputMatrix, "first_row", first_row)
+    monkeypatch.setattr(SecondPart, "write", write)
     with blocks(files, draft_vocabulary=True) as opened:
         assert len(proposable(block(opened, [5, 6, 7], 1)[0])) == N_VOCAB
 

@@ -13,13 +13,13 @@ from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.device_ranking import DeviceRanking
 from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary, agree
+from localspec.engine.backends.llama.file_header import tensor_names
 from localspec.engine.backends.llama.ggml import has_amx
 from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
-from localspec.engine.backends.llama.output_matrix import tensor_names
 from localspec.engine.backends.llama.report import offloaded_layers
 from localspec.engine.backends.llama.sequences import LlamaSequences
 from localspec.engine.batched_head import BlockQuestion
@@ -85,7 +85,7 @@ class LlamaBlockHead(HeadContext):
         hidden_functions()
         settings = replace(settings, ranked_outputs=1 if settings.dspark else settings.max_outputs)
         if vocabulary := _draft_vocabulary(settings, target):
-            few = replace(settings, first_row=vocabulary.matrix)
+            few = replace(settings, second_part=vocabulary.matrix.first_row())
             with ExitStack() as own, suppress(ModelFileError, OSError):
                 loaded = load(native(), few, cancel, progress, target=target.loaded)
                 head = LlamaBlockHead(loaded, settings, target, vocabulary)

@@ -16,7 +16,7 @@ LEAST_ALIGNMENT = 32
 """Tensors begin at multiples of so many bytes."""
 F32, I64 = 0, 27
 """The numbers of types of tensors."""
-UINT16, UINT32 = 2, 4
+UINT16, UINT32, FLOAT32, STRING = 2, 4, 6, 8
 """GGUF's numbers of types of metadata."""
 
 
@@ -58,11 +58,15 @@ def ggml_functions(native: Native) -> SimpleNamespace | None:
         ("gguf_find_key", long, (pointer, ctypes.c_char_p)),
         ("gguf_get_kv_type", integer, (pointer, long)),
         ("gguf_get_val_u16", ctypes.c_uint16, (pointer, long)),
+        ("gguf_get_val_u32", ctypes.c_uint32, (pointer, long)),
+        ("gguf_get_val_f32", ctypes.c_float, (pointer, long)),
+        ("gguf_get_val_str", ctypes.c_char_p, (pointer, long)),
         ("gguf_get_n_tensors", long, (pointer,)),
         ("gguf_get_tensor_name", ctypes.c_char_p, (pointer, long)),
         ("gguf_get_tensor_type", integer, (pointer, long)),
         ("gguf_get_tensor_ne", ctypes.POINTER(long), (pointer, long)),
         ("gguf_get_tensor_offset", ctypes.c_size_t, (pointer, long)),
+        ("gguf_get_tensor_size", ctypes.c_size_t, (pointer, long)),
         ("gguf_get_data_offset", ctypes.c_size_t, (pointer,)),
         ("ggml_row_size", ctypes.c_size_t, (integer, long)),
         ("ggml_init", pointer, (InitParams,)),

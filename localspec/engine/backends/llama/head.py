@@ -5,11 +5,10 @@ Each has a context of its own that knows the target's, whose embeddings or cache
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from math import inf, isfinite
+from math import isfinite
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from localspec.base.hidden_architectures import MTP_ROW_ARCHITECTURES
 from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.device_ranking import DeviceRanking
-from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary, agree
+from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary, pays
 from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load, load_mtp
@@ -29,6 +28,7 @@ from localspec.engine.batched_head import HeadAnswer, HeadQuestion
 from localspec.engine.cancel import Cancellation
 from localspec.engine.head import HeadStep
 from localspec.engine.hidden import FINAL, Rows
+from localspec.engine.model import Logits
 
 _SEQUENCE = 0
 OUTPUTS_N: Mapping[str, int] = {"eagle3": 32, "mtp": 4}
@@ -37,8 +37,6 @@ OUTPUTS_N: Mapping[str, int] = {"eagle3": 32, "mtp": 4}
 llama.cpp prepares scores for every row that is encoded at once, and ends the process past their number. Of pairs that
 are more than that, the last is read apart: scoring many of them costs more than one evaluation.
 """
-_TRIALS_N = 3
-"""Answers with a draft vocabulary and without, of which the soonest counts."""
 
 
 class LlamaHead(HeadContext):
@@ -168,19 +166,17 @@ class LlamaHead(HeadContext):
         self._functions.set_final(self._context, True, True)
 
     def _is_served_well(self, vocabulary: DraftVocabulary, first_n: int, *, always: bool) -> bool:
-        """True if the scores of its first tokens are llama.cpp's, but for rounding, and come sooner."""
+        """As ``draft_vocabulary.pays``, of the first pair of a text."""
         row = np.random.default_rng(0).standard_normal((1, self.width), np.float32)
-        taken_s, scores = [], []
-        for tried in (None, vocabulary):
-            self._vocabulary, best = tried, inf
-            for _ in range(_TRIALS_N):
-                begun = time.perf_counter()
-                step = self.read([0], row, 0, scored=True)
-                best = min(best, time.perf_counter() - begun)
+
+        def scores(tried: DraftVocabulary | None) -> Logits:
+            self._vocabulary = tried
+            step = self.read([0], row, 0, scored=True)
             assert step is not None
-            scores.append(np.array(step.scores[:first_n]))
-            taken_s.append(best)
-        return agree(scores[1], scores[0], scores[0]) and (always or taken_s[1] < taken_s[0])
+            found: Logits = step.scores
+            return found
+
+        return pays(partial(scores, None), partial(scores, vocabulary), first_n, always=always)
 
     def _encoded(self, features: Sequence[Rows]) -> Sequence[Rows]:
         """Rows of several sequences, encoded together."""

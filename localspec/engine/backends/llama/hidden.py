@@ -1,4 +1,4 @@
-"""Hidden states out of a llama.cpp context: the inputs of layers, and the states before the output norm.
+"""Hidden states out of a llama.cpp context: the inputs of layers, and the final states.
 
 llama.cpp exports the functions for it without declaring them in its C header, under names that its compiler made, so
 they are looked up when they are needed.
@@ -33,7 +33,7 @@ _FUNCTIONS: dict[str, tuple[str, Any, list[Any]]] = {
     ),
     # (context, layer): the rows of the last evaluation, one a token; it waits for them
     "get_layer": ("_Z30llama_get_embeddings_layer_inpP13llama_contextj", _FLOATS, [_POINTER, ctypes.c_uint32]),
-    # (context, on, masked): hand over the states before the output norm; masked, of tokens that are scored alone
+    # (context, on, masked): hand over the final states; masked, of tokens that are scored alone
     "set_final": (
         "_Z26llama_set_embeddings_nextnP13llama_contextbb",
         None,

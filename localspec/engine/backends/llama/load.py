@@ -16,9 +16,9 @@ from typing import Any
 from localspec.base.errors import CapacityError, ModelFileError
 from localspec.engine.backends.llama.cores import physical_cores
 from localspec.engine.backends.llama.devices import Device
+from localspec.engine.backends.llama.file_header import tensor_names
 from localspec.engine.backends.llama.large_pages import ask_for_large_pages
 from localspec.engine.backends.llama.native import Native, reason
-from localspec.engine.backends.llama.output_matrix import FIRST_ROW_TENSORS_N, OutputMatrix, tensor_names
 from localspec.engine.backends.llama.report import (
     OUT_OF_MEMORY,
     all_offloaded,
@@ -28,6 +28,7 @@ from localspec.engine.backends.llama.report import (
     offloaded_layers,
     only_cuda,
 )
+from localspec.engine.backends.llama.second_part import SecondPart
 from localspec.engine.backends.llama.short_context import SHORT_CELLS_N, short_value_type, takes_short_texts
 from localspec.engine.cancel import Cancellation, Cancelled
 
@@ -113,8 +114,8 @@ class LoadSettings:
 
     The target's file is mapped for it. So with False for ``mmap`` any token is proposed, too.
     """
-    first_row: OutputMatrix | None = None
-    """The matrix to load no more of than its first row, as the output of a head that has none; None loads the file."""
+    second_part: SecondPart | None = None
+    """Tensors to load beside those of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,8 @@ class LoadedModel:
     swa_full: bool
     ranked_on_device: bool
     read_singly: bool
+    added_bytes: int = 0
+    """The size of tensors that the file does not have."""
     owns_model: bool = True
     """False if the context is one more of a model that another owns."""
     short: Any = field(default=None, repr=False)
@@ -238,6 +241,7 @@ def _with_context(
         ranked_on_device=_or_else(settings.ranked_on_device, ranks_on_device(c, model, log_lines)),
         read_singly=_or_else(settings.read_singly, only_cuda(log_lines)),
         short=short,
+        added_bytes=settings.second_part.size_bytes if settings.second_part else 0,
     )
 
 
@@ -283,17 +287,16 @@ def load_model(
 def _load_files(native: Native, settings: LoadSettings, params: Any) -> Any:
     """The native model, of one file or of that and of one that is made for it; null if it cannot be loaded."""
     c, path = native.c, os.fsencode(settings.path)
-    if settings.first_row is None:
+    part = settings.second_part
+    if part is None:
         return c.llama_model_load_from_file(path, params)
+    numbers = part.overrides(len(tensor_names(native, settings.path)))
+    overrides = (c.llama_model_kv_override * (len(numbers) + 1))()
+    for override, (key, number) in zip(overrides, numbers.items(), strict=False):
+        override.tag, override.key, override.value.val_i64 = c.LLAMA_KV_OVERRIDE_TYPE_INT, key.encode(), number
+    params.kv_overrides = overrides
     with NamedTemporaryFile(prefix="localspec-", suffix=".gguf") as second:
-        second.write(settings.first_row.first_row())
-        second.flush()
-        tensors_n = len(tensor_names(native, settings.path)) + FIRST_ROW_TENSORS_N
-        numbers = {b"split.no": 0, b"split.count": 2, b"split.tensors.count": tensors_n}
-        overrides = (c.llama_model_kv_override * (len(numbers) + 1))()
-        for override, (key, number) in zip(overrides, numbers.items(), strict=False):
-            override.tag, override.key, override.value.val_i64 = c.LLAMA_KV_OVERRIDE_TYPE_INT, key, number
-        params.kv_overrides = overrides
+        part.write(second)
         files = (ctypes.c_char_p * 2)(path, os.fsencode(second.name))
         return c.llama_model_load_from_splits(files, len(files), params)
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Self
 
-from localspec.engine.backends.llama.load import LoadedModel
+from localspec.engine.backends.llama.final_states import FinalStates, load_draft
+from localspec.engine.backends.llama.load import LoadedModel, LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
+from localspec.engine.backends.llama.native import native
+from localspec.engine.cancel import Cancellation
 from localspec.engine.images import TextAlone, text_alone
 from localspec.engine.model import Likeliest, Logits
 from localspec.engine.text_window import TextWindow
@@ -17,10 +21,24 @@ class SkippingLlama(LlamaModel):
     What is left out need not be read, and has no scores.
     """
 
-    def __init__(self, loaded: LoadedModel, n_vocab: int | None = None) -> None:
-        super().__init__(loaded, n_vocab)
+    def __init__(
+        self, loaded: LoadedModel, n_vocab: int | None = None, final_states: FinalStates | None = None
+    ) -> None:
+        super().__init__(loaded, n_vocab, final_states)
         self._window = TextWindow()
         self._text: TextAlone | None = None
+
+    @classmethod
+    def open(
+        cls,
+        settings: LoadSettings,
+        cancel: Cancellation,
+        progress: Callable[[float], None] | None = None,
+        *,
+        n_vocab: int | None = None,
+    ) -> Self:
+        loaded, final_states = load_draft(native(), settings, cancel, progress, n_vocab)
+        return cls(loaded, n_vocab, final_states)
 
     def leave_out_images(self) -> None:
         """Allow images in contexts from now on."""
