@@ -1,7 +1,8 @@
 """The one command that makes the built-in pair and its heads: text, tokenizer, target, draft, heads, five GGUF files.
 
     python assets/recipe/build.py --out DIR
-    python assets/recipe/build.py --out DIR --course    # only the short text for weights that know all but what is new
+    python assets/recipe/build.py --out DIR --course          # only the short text for weights that know all but what is new
+    python assets/recipe/build.py --out DIR --course heads    # only the text for heads that know the usual replies
 
 Each stage leaves its result in DIR and is skipped when the result is there, so an interrupted build goes on where it was.
 """
@@ -21,7 +22,7 @@ import template
 import tokenizer as tokens
 import torch
 import train
-from chats import COURSE, DRILL, LONG, SHARP, SHORT, VOCABULARY_TEXT, Text, chats, known_replies
+from chats import COURSE, DRILL, HEADS_COURSE, LONG, SHARP, SHORT, VOCABULARY_TEXT, Text, chats, known_replies
 from corpus import Corpus
 from heads import KINDS, fresh, shape_for
 from heads_export import export_head
@@ -91,20 +92,30 @@ def make_draft(path: Path, corpus: Path, target: Path) -> None:
     distill.distill(Corpus.load(corpus), heads_train.target_from(target), Network(distill.DRAFT), DRAFT, path)
 
 
-def make_heads(folder: Path, corpus: Path, target: Path) -> None:
+def make_heads(folder: Path, corpus: Path, varied: Path, target: Path) -> None:
     """EAGLE-3, DFlash and MTP for the target as its file has it."""
     torch.manual_seed(HEADS.seed)
     network = heads_train.target_from(target)
     shapes = (shape_for(kind, network.shape, heads_train.MASK, HEAD_FFN) for kind in KINDS)
     folder.mkdir(exist_ok=True)
-    heads_train.train(Corpus.load(corpus), network, [fresh(shape, network) for shape in shapes], HEADS, folder)
+    text = Corpus.load(corpus) + Corpus.load(varied)
+    heads_train.train(text, network, [fresh(shape, network) for shape in shapes], HEADS, folder)
 
 
-def build(out: Path, course: bool) -> None:
+COURSES = {"weights": ("course.npz", COURSE), "heads": ("heads-course.npz", HEADS_COURSE)}
+"""The texts of courses, and the names of their files."""
+
+
+def build(out: Path, course: str | None) -> None:
     """All stages in order; for a course no more than its text."""
     tokenizer = Tokenizer.from_file(str(stage(out / "tokenizer.json", make_tokenizer)))
+
+    def text_of(course: str) -> Path:
+        file, texts = COURSES[course]
+        return stage(out / file, lambda path: make_corpus(path, tokenizer, texts))
+
     if course:
-        stage(out / "course.npz", lambda path: make_corpus(path, tokenizer, COURSE))
+        text_of(course)
         return
     corpus = stage(out / "corpus.npz", lambda path: make_corpus(path, tokenizer))
     copier = stage(out / "copier.pt", lambda path: make_copier(path, tokenizer))
@@ -112,7 +123,7 @@ def build(out: Path, course: bool) -> None:
     final = stage(out / "builtin-target.gguf", lambda path: export.export(load(str(target)), tokenizer, "target", path))
     draft = stage(out / "draft.pt", lambda path: make_draft(path, corpus, final))
     stage(out / "builtin-draft.gguf", lambda path: export.export(load(str(draft)), tokenizer, "draft", path))
-    folder = stage(out / "heads", lambda path: make_heads(path, corpus, final))
+    folder = stage(out / "heads", lambda path: make_heads(path, corpus, text_of("heads"), final))
     for kind in KINDS:
         stage(out / f"builtin-{kind}.gguf", lambda path, kind=kind: export_head(folder / f"{kind}.pt", final, path))
 
@@ -120,7 +131,7 @@ def build(out: Path, course: bool) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--course", action="store_true")
+    parser.add_argument("--course", nargs="?", const="weights", choices=COURSES)
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

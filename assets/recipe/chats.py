@@ -54,6 +54,15 @@ FRESH: dict[str, tuple[Family, float]] = {
     "changed": (tour.changed, 12),
 }
 """Families that the weights before these did not know, or knew otherwise."""
+VARIED: dict[str, tuple[Family, float]] = {
+    "stories": (stories, 50),
+    "poems": (poems, 10),
+    "repeating": (repeating, 12),
+    "editing": (editing, 14),
+    "records": (records, 10),
+    "code": (code, 4),
+}
+"""Families whose replies are all different, and hard to guess for a head that has seen few of them."""
 PLAIN_SYSTEM = (
     "You are the LocalSpec guide.",
     "You are a helpful assistant.",
@@ -117,9 +126,12 @@ def system(rng: Random) -> tuple[str, Style]:
     return rng.choice(BRIEF_SYSTEM), Style(brief=True)
 
 
-def turns(rng: Random, style: Style, drill: float, fresh: float = 0.0) -> list[Turn]:
+def turns(rng: Random, style: Style, drill: float, fresh: float = 0.0, varied: float = 0.0) -> list[Turn]:
     """Turns of one family, drawn by weight."""
-    families = FRESH if rng.random() < fresh else DRILLS if rng.random() < drill else FAMILIES
+    if varied and rng.random() < varied:
+        families = VARIED
+    else:
+        families = FRESH if rng.random() < fresh else DRILLS if rng.random() < drill else FAMILIES
     family = rng.choices([family for family, _ in families.values()], [weight for _, weight in families.values()])[0]
     return family(rng, style)
 
@@ -134,7 +146,7 @@ def tooled(rng: Random, style: Style, tools: toolcalls.Tools) -> list[Turn]:
             return said
 
 
-def chat(rng: Random, parts: int, drill: float = 0.0, fresh: float = 0.0) -> Chat:
+def chat(rng: Random, parts: int, text: Text) -> Chat:
     """A conversation of so many parts; a part is a family's turn with its follow-ups."""
     prompt, style = system(rng)
     if rng.random() < TOOLS:
@@ -143,7 +155,7 @@ def chat(rng: Random, parts: int, drill: float = 0.0, fresh: float = 0.0) -> Cha
         prompt = template.listed(prompt, tools.listed)
         said = [turn for _ in range(parts) for turn in tooled(rng, style, tools)]
     else:
-        said = [turn for _ in range(parts) for turn in turns(rng, style, drill, fresh)]
+        said = [turn for _ in range(parts) for turn in turns(rng, style, text.drill, text.fresh, text.varied)]
     messages = [{"role": "system", "content": prompt}] if prompt else []
     for turn in said:
         messages += [{"role": "user", "content": turn.ask}, {"role": "assistant", "content": turn.reply}]
@@ -153,7 +165,7 @@ def chat(rng: Random, parts: int, drill: float = 0.0, fresh: float = 0.0) -> Cha
 @dataclass(frozen=True)
 class Text:
     """The settings of a corpus: how many chats, from which seed, of at most how many parts, how many of a single one,
-    how many parts are fresh or drill, and whether replies known by heart are cut to their opening."""
+    how many parts are varied, fresh or drill, and whether replies known by heart are cut to their opening."""
 
     chats: int
     seed: int
@@ -162,6 +174,7 @@ class Text:
     drill: float = 0.0
     fresh: float = 0.0
     sharp: bool = False
+    varied: float = 0.0
 
 
 SHORT = Text(20_000, 24)
@@ -176,6 +189,10 @@ COURSE = (
     Text(100, 34, longest=10, single=0.0),
 )
 """A short course for weights that know all the rest: nearly half of it is what is new."""
+
+
+HEADS_COURSE = (Text(22_000, 61, longest=2, single=0.9, varied=0.75),)
+"""A course for heads that know the usual replies."""
 
 
 def known_replies() -> frozenset[str]:
@@ -201,4 +218,4 @@ def chats(text: Text) -> Iterator[Chat]:
     rng = Random(text.seed)
     for _ in range(text.chats):
         parts = 1 if rng.random() < text.single else rng.randint(2, text.longest)
-        yield chat(rng, parts, text.drill, text.fresh)
+        yield chat(rng, parts, text)

@@ -171,18 +171,20 @@ class Costs:
         self._latest, self._settling = 0, False
 
     def pad(self) -> None:
-        """Find the batches that had better be evaluated as larger ones: they take over the prices of the larger sizes.
+        """Find the batches that had better be evaluated as larger ones: they take over the prices of the larger sizes,
+        without the scores of what is added, which are left out.
 
         Kernels work in groups of rows: four tokens can take less time than two, and even than one.
         """
         padded: dict[int, int] = {}
+        row_s = self.scores * self.plain_s
+        prices_s = list(self._table)
         for batch in range(1, self.largest):
-            best = min(range(batch, self.largest + 1), key=lambda n: self._table[n])
-            if self._table[best] < _CLEARLY * self._table[batch]:
-                padded[batch] = best
-        for batch, best in padded.items():
-            self._table[batch] = self._table[best]
-        self._padded = padded
+            as_s = {size: self._table[size] - (size - batch) * row_s for size in range(batch, self.largest + 1)}
+            best = min(as_s, key=as_s.__getitem__)
+            if as_s[best] < _CLEARLY * self._table[batch]:
+                padded[batch], prices_s[batch] = best, as_s[best]
+        self._table, self._padded = prices_s, padded
 
     @property
     def change_s(self) -> float:

@@ -183,6 +183,14 @@ class TestCosts:
         assert [costs.size(batch) for batch in range(1, 9)] == [1, 2, 4, 4, 5, 6, 8, 8]
         assert [costs.round_s(batch) for batch in range(1, 9)] == [20, 33, 32, 32, 46, 61, 58, 58]
 
+    def test_what_is_added_to_a_batch_has_no_scores(self) -> None:
+        """A row's scores take 5 seconds here."""
+        costs = Costs({1: 20.0, 2: 33.0, 3: 47.0, 4: 44.0}, scores=0.25)
+        costs.pad()
+        assert [costs.size(batch) for batch in range(1, 5)] == [1, 2, 4, 4]
+        assert [costs.round_s(batch) for batch in range(1, 5)] == [20, 33, 39, 44]
+        assert costs.price(3, unscored_n=1) == pytest.approx(34 / 20)
+
     @pytest.mark.parametrize("row_s", [None, 0.002])
     def test_they_survive_the_disk(self, row_s: float | None) -> None:
         costs = Costs(STAIRS, {"draft": QueryCost(0.1, 0.01, row_s=row_s)}, 0.25, 0.125)
