@@ -116,10 +116,9 @@ def test_a_layer_of_zeros_changes_no_score(load: Load) -> None:
     assert few.size_bytes == whole.size_bytes
 
 
+@pytest.mark.parametrize("path", ["llama", "qwen3"], indirect=True)
 def test_sequences_have_the_scores_of_each_alone(settings: LoadSettings, load: Load) -> None:
     """Also where one is read for no scores, and where one asks for several rows."""
-    if load(draft_vocabulary=False).replay_n:
-        pytest.skip("Recurrent states are not shared.")
     many = replace(settings, sequences=4, n_ctx=1024)
     pool = LlamaSequences.open_draft(many, Cancellation(), n_ctx=256, n_vocab=N_VOCAB)
     alone, chance = load(draft_vocabulary=False), random.Random(0)

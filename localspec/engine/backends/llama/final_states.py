@@ -43,13 +43,15 @@ class _LastInput:
     """The input of a layer of zeros that is put behind the last one, and the norm behind that."""
 
     layer_n: int
+    """The number of that layer."""
     layer: SecondPart
     norm: NDArray[np.float32]
+    """The weights of the norm."""
     epsilon: float
 
     @staticmethod
     def of(file: FileHeader, path: Path) -> _LastInput | None:
-        """None if the file is not as files of its architecture are."""
+        """None if the file lacks something that files of its architecture have."""
         layers_n = int(file.number(f"{file.architecture}.block_count", UINT32) or 0)
         epsilon = file.number(f"{file.architecture}.attention.layer_norm_rms_epsilon", FLOAT32)
         norm = next((tensor for tensor in file.tensors if tensor.name == _NORM and tensor.type_id == F32), None)
@@ -148,20 +150,34 @@ def load_draft(
     ``n_vocab`` as of ``LlamaModel``. Raises what ``load`` does.
     """
     wanted = _on_cpu(native, settings) if settings.draft_vocabulary is None else settings.draft_vocabulary
-    ending = _Ending.of(native, settings) if wanted and settings.mmap is not False else None
-    if ending is not None:
-        more = ending.last_input.layer if ending.last_input else None
+    if wanted and settings.mmap is not False:
         with ExitStack() as own, suppress(CapacityError, ModelFileError, DrafterUnavailableError, OSError):
-            loaded = load(native, replace(settings, second_part=more), cancel, progress)
-            own.callback(loaded.free)
-            all_n = int(native.c.llama_vocab_n_tokens(native.c.llama_model_get_vocab(loaded.model)))
-            vocabulary = DraftVocabulary(native, ending.matrix, min(all_n, n_vocab or all_n), settings.draft_tokens)
-            own.callback(vocabulary.close)
-            states = FinalStates(loaded, vocabulary, ending.last_input)
-            if _pays(loaded, states, settings):
+            found = _load_with_states(native, settings, cancel, progress, n_vocab, own)
+            if found and _pays(*found, settings):
                 own.pop_all()
-                return loaded, states
+                return found
     return load(native, settings, cancel, progress), None
+
+
+def _load_with_states(
+    native: Native,
+    settings: LoadSettings,
+    cancel: Cancellation,
+    progress: Callable[[float], None] | None,
+    n_vocab: int | None,
+    own: ExitStack,
+) -> tuple[LoadedModel, FinalStates] | None:
+    """The model, so that it hands over its final states, and these; ``own`` will free them. None if it cannot."""
+    ending = _Ending.of(native, settings)
+    if ending is None:
+        return None
+    layer = ending.last_input.layer if ending.last_input else None
+    loaded = load(native, replace(settings, second_part=layer), cancel, progress)
+    own.callback(loaded.free)
+    all_n = int(native.c.llama_vocab_n_tokens(native.c.llama_model_get_vocab(loaded.model)))
+    vocabulary = DraftVocabulary(native, ending.matrix, min(all_n, n_vocab or all_n), settings.draft_tokens)
+    own.callback(vocabulary.close)
+    return loaded, FinalStates(loaded, vocabulary, ending.last_input)
 
 
 def _on_cpu(native: Native, settings: LoadSettings) -> bool:
