@@ -26,6 +26,8 @@ from gguf import GGMLQuantizationType, quants
 
 VOCABULARY = 151_936
 """Qwen's."""
+_EAGLE3_TOKENS = 32_768
+"""The tokens that an EAGLE-3 head proposes, as published heads have."""
 SHAPES = {
     "target-8b": Large(4096, 32, 14336),
     "target-1b": Large(1536, 28, 8960),
@@ -119,6 +121,10 @@ def write(source: Path, large: Large, out: Path) -> None:
     for name, weight in tensors(small, large):
         of_matrix = output_type(large.width) if name == "token_embd.weight" else GGMLQuantizationType.Q4_0
         writer.add_tensor(name, weight, raw_dtype=of_matrix if weight.ndim > 1 else None)
+    if small.architecture == "eagle3":
+        rows = embeddings(Small(source_of("target", out.parent)).weights["token_embd.weight"], large.width)
+        writer.add_tensor("output.weight", rows[:_EAGLE3_TOKENS], raw_dtype=output_type(large.width))
+        writer.add_tensor("d2t", np.zeros(_EAGLE3_TOKENS, np.int64))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
