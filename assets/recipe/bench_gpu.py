@@ -124,7 +124,7 @@ def write(source: Path, large: Large, out: Path) -> None:
     if small.architecture == "eagle3":
         rows = embeddings(Small(source_of("target", out.parent)).weights["token_embd.weight"], large.width)
         writer.add_tensor("output.weight", rows[:_EAGLE3_TOKENS], raw_dtype=output_type(large.width))
-        writer.add_tensor("d2t", np.zeros(_EAGLE3_TOKENS, np.int64))
+        writer.add_tensor("d2t", np.arange(_EAGLE3_TOKENS))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
