@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,7 @@ from scipy.stats import chisquare
 
 from localspec.base.errors import DrafterUnavailableError
 from localspec.engine.backends.llama import device_ranking, draft_vocabulary, hidden
-from localspec.engine.backends.llama import head as head_module
-from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.head import OUTPUTS_N, LlamaHead
-from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
@@ -264,42 +261,6 @@ def test_pairs_read_at_once_are_answered_as_one_by_one(opened: Opened, sizes: li
     alone, together = read_in(opened.head, text, rows, [1] * 41), read_in(opened.head, text, rows, sizes)
     assert np.allclose(finite(alone.scores), finite(together.scores), atol=NOISE)
     assert np.allclose(alone.hidden, together.hidden, atol=NOISE)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "sizes"),
-    [([1.0, 2.0], [[2], [5]]), ([2.0, 1.0], [[2], [4, 1]])],
-    ids=["scores take less than another evaluation", "they take more"],
-)
-def test_pairs_that_nobody_wants_scores_of_are_read_apart_where_that_is_quicker(
-    files: dict[str, Files], seconds: list[float], sizes: list[list[int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A head's scores may take longer than all else; those of the text come with the last one's, or not at all."""
-
-    def measured(*ways: Callable[[], object]) -> list[float]:
-        for way in ways:
-            way()
-        return seconds
-
-    def decode(head: HeadContext, batch: Batch) -> None:
-        evaluated.append(batch.used)
-        evaluate(head, batch)
-
-    evaluated: list[int] = []
-    evaluate = HeadContext._decode
-    monkeypatch.setattr(head_module, "soonest_s", measured)
-    opened = Opened(files["part"], devices=())
-    monkeypatch.setattr(HeadContext, "_decode", decode)
-    rows, said = np.random.default_rng(0).standard_normal((5, WIDTH), np.float32), []
-    for n, expected in zip((2, 5), sizes, strict=True):
-        evaluated.clear()
-        step = opened.head.read([5, 6, 7, 8, 9][:n], rows[:n], 0, scored=True)
-        assert step is not None
-        said.append(step.scores.copy())
-        assert evaluated == expected
-    alone = read_in(opened.head, [5, 5, 6, 7, 8, 9], rows, [1] * 5)
-    assert np.allclose(finite(said[1]), finite(alone.scores), atol=NOISE)
-    opened.close()
 
 
 def read_in(head: LlamaHead, text: Sequence[int], rows: NDArray[np.float32], sizes: Sequence[int]) -> HeadStep:

@@ -17,7 +17,7 @@ from localspec.base.hidden_architectures import MTP_ROW_ARCHITECTURES
 from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.device_ranking import DeviceRanking
-from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary, pays, soonest_s
+from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary, pays
 from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load, load_mtp
@@ -37,8 +37,6 @@ OUTPUTS_N: Mapping[str, int] = {"eagle3": 32, "mtp": 4}
 llama.cpp prepares scores for every row that is encoded at once, and ends the process past their number. Of pairs that
 are more than that, the last is read apart: scoring many of them costs more than one evaluation.
 """
-_TRIED_N, _SCORED_AT_LEAST_N = 4, 2
-"""Pairs that are read in both ways to see which is quicker, and those that are read at once in any case."""
 
 
 class LlamaHead(HeadContext):
@@ -68,8 +66,6 @@ class LlamaHead(HeadContext):
         self._pairs = Batch(self._c, self.batch_n, self.width)
         self._vocabulary: DraftVocabulary | None = None
         """The tokens that it proposes, where these are not all."""
-        self._scored_n = loaded.max_outputs
-        """The most pairs that are read at once if the last of them is scored, for then all are."""
         self._features: Batch | None = None
 
     @staticmethod
@@ -95,8 +91,6 @@ class LlamaHead(HeadContext):
         try:
             if settings.draft_vocabulary is not False and settings.mmap is not False:
                 head._propose_few(settings.draft_tokens, always=settings.draft_vocabulary is True)
-            if encodes:
-                head._read_apart_if_sooner()
         except BaseException:
             head.close()
             raise
@@ -171,24 +165,6 @@ class LlamaHead(HeadContext):
         self._vocabulary = None
         self._functions.set_final(self._context, True, True)
 
-    def _read_apart_if_sooner(self) -> None:
-        """Read all pairs but the last apart from now on, where their scores take longer than one evaluation more."""
-        if self._ranking or self.loaded.max_outputs < _TRIED_N:
-            return
-        rows = np.random.default_rng(0).standard_normal((_TRIED_N, self.width), np.float32)
-
-        def read(scored_n: int) -> None:
-            self._scored_n = scored_n
-            self.read([0] * _TRIED_N, rows, 0, scored=True)
-
-        at_once, apart = partial(read, self.loaded.max_outputs), partial(read, _SCORED_AT_LEAST_N)
-        sooner = False
-        with suppress(ModelFileError):  # as any reply would say, if scores are not numbers
-            at_once_s, apart_s = soonest_s(at_once, apart)
-            sooner = apart_s < at_once_s
-        self._scored_n = _SCORED_AT_LEAST_N if sooner else self.loaded.max_outputs
-        self.forget()
-
     def _is_served_well(self, vocabulary: DraftVocabulary, first_n: int, *, always: bool) -> bool:
         """As ``draft_vocabulary.pays``, of the first pair of a text."""
         row = np.random.default_rng(0).standard_normal((1, self.width), np.float32)
@@ -226,7 +202,7 @@ class LlamaHead(HeadContext):
         # Scores are wanted of all pairs that are evaluated at once, or of none: graphs of heads (llama.cpp 0c1e570)
         # compute the scores or the hidden rows of all, and hand over as many as are wanted from the first on.
         # A device ranks one row of an evaluation.
-        most_n = self._pairs.capacity if few else 1 if self._ranks else self._scored_n
+        most_n = self._pairs.capacity if few else 1 if self._ranks else self.loaded.max_outputs
         together = scored and sum(len(question.tokens) for question in questions) <= most_n
         if not together:
             unscored = ((question, len(question.tokens) - question.scored) for question in questions)
