@@ -27,7 +27,7 @@ _PLAIN_BEFORE_N = 4
 """A reply begins as if so many tokens had been decoded plainly before it: a lucky start sets no rate."""
 _VALUE_RATE = 0.25
 """The weight of the latest query in what is expected of a drafter's next one."""
-_CHANCE_RATE = 0.1
+_CHANCE_RATE = 0.05
 """The weight of the latest proposal in the chance that is expected of later ones."""
 _FIRST_VALUE = 0.5
 """The assumed worth of queries before the first, in plain tokens' time."""
