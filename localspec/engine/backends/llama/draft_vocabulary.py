@@ -1,8 +1,9 @@
-"""A draft vocabulary: the part of a large vocabulary that a head's proposals are chosen among (arXiv 2502.14856).
+"""A draft vocabulary: the part of a large vocabulary that a draft's proposals are chosen among (arXiv 2502.14856).
 
-A small head spends most of its time on the scores of 150,000 tokens and more, for which it multiplies hidden rows with
-the target's output matrix. Few tokens are ever proposed: they are numbered about as they are frequent, so the first
-32,768 make up nearly all of English text and of code. Those that texts show beside them are added as they are read.
+A small draft spends most of its time on the scores of 150,000 tokens and more, for which it multiplies hidden rows with
+an output matrix, its own or the target's. Few tokens are ever proposed: they are numbered about as they are frequent,
+so the first 32,768 make up nearly all of English text and of code. Those that texts show beside them are added as they
+are read.
 
 The product is ggml's on the CPU, with rows of the matrix as they are in the file, which is mapped into memory.
 """

@@ -108,11 +108,11 @@ class LoadSettings:
     mtp: bool = False
     """True to load the layers that predict several tokens ahead too; of a head, to evaluate those of its file."""
     draft_tokens: int = 32_768
-    """The first tokens of a large vocabulary, which are frequent; a head proposes these and those that were read."""
+    """The first tokens of a large vocabulary, which are frequent; a draft proposes these and those that were read."""
     draft_vocabulary: bool | None = None
     """True to have it propose no others; None does so where that is quicker, False proposes any token.
 
-    The target's file is mapped for it. So with False for ``mmap`` any token is proposed, too.
+    The file with the output matrix is mapped for it. So with False for ``mmap`` any token is proposed, too.
     """
     second_part: SecondPart | None = None
     """Tensors to load beside those of the file."""
