@@ -462,6 +462,19 @@ def test_a_head_that_does_not_multiply_with_the_matrix_is_loaded_whole(
         assert len(proposable(block(opened, [5, 6, 7], 1)[0])) == N_VOCAB
 
 
+def test_a_head_is_loaded_whole_where_a_row_cannot_be_read(
+    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the target's file was taken away after it was loaded."""
+
+    def first_row(_: OutputMatrix) -> SecondPart:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(OutputMatrix, "first_row", first_row)
+    with blocks(files, draft_vocabulary=True) as opened:
+        assert len(proposable(block(opened, [5, 6, 7], 1)[0])) == N_VOCAB
+
+
 @pytest.mark.parametrize("made", [b"", b"GGUF and nothing else", OSError("the disk is full")])
 def test_a_head_is_loaded_whole_where_its_second_part_cannot_be(
     files: tuple[Path, Path], made: bytes | OSError, monkeypatch: pytest.MonkeyPatch

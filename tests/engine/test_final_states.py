@@ -193,6 +193,14 @@ def test_the_quicker_way_is_taken(load: Load, monkeypatch: pytest.MonkeyPatch) -
         assert len(proposable(scores(load(draft_vocabulary=None), [5])[0])) == proposable_n
 
 
+@pytest.mark.parametrize("path", ["llama", "qwen3"], indirect=True)
+def test_a_file_with_as_many_layers_as_there_may_be_is_loaded_whole(
+    load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(final_states, "_MOST_LAYERS_N", 4)
+    assert proposable(scores(load(), [5])[0]) == [*range(N_VOCAB)]
+
+
 def test_a_file_whose_scores_are_not_llama_cpps_is_loaded_whole(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     """As where they are scaled."""
     right = DraftVocabulary.scores

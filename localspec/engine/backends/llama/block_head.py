@@ -85,8 +85,8 @@ class LlamaBlockHead(HeadContext):
         hidden_functions()
         settings = replace(settings, ranked_outputs=1 if settings.dspark else settings.max_outputs)
         if vocabulary := _draft_vocabulary(settings, target):
-            few = replace(settings, second_part=vocabulary.matrix.first_row())
             with ExitStack() as own, suppress(ModelFileError, OSError):
+                few = replace(settings, second_part=vocabulary.matrix.first_row())
                 loaded = load(native(), few, cancel, progress, target=target.loaded)
                 head = LlamaBlockHead(loaded, settings, target, vocabulary)
                 own.callback(head.close)

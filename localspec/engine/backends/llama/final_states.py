@@ -35,6 +35,8 @@ _NORMED = frozenset({"qwen35"})
 """Architectures whose final states, as llama.cpp hands them over, are behind the output norm."""
 _WITH_ONE_MORE = frozenset({"llama", "qwen3"})
 """Architectures whose layers of zeros change nothing."""
+_MOST_LAYERS_N = 512
+"""llama.cpp ends the process over more."""
 _NORM = "output_norm.weight"
 
 
@@ -55,7 +57,7 @@ class _LastInput:
         layers_n = int(file.number(f"{file.architecture}.block_count", UINT32) or 0)
         epsilon = file.number(f"{file.architecture}.attention.layer_norm_rms_epsilon", FLOAT32)
         norm = next((tensor for tensor in file.tensors if tensor.name == _NORM and tensor.type_id == F32), None)
-        if not layers_n or epsilon is None or norm is None:
+        if not 0 < layers_n < _MOST_LAYERS_N or epsilon is None or norm is None:
             return None
         weights = np.fromfile(path, np.float32, norm.shape[0], offset=norm.offset)
         return _LastInput(layers_n, _layer_of_zeros(file, layers_n), weights, epsilon)
