@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import gguf
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from localspec.base.errors import ModelFileError
 from localspec.engine.backends import llama
-from localspec.engine.backends.llama import draft_vocabulary, ggml, output_matrix
+from localspec.engine.backends.llama import draft_vocabulary, final_states, ggml, output_matrix
 from localspec.engine.backends.llama.block_head import BLOCK_BATCH_TOKENS, LlamaBlockHead
 from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary
 from localspec.engine.backends.llama.file_header import tensor_names
@@ -27,8 +27,7 @@ from localspec.engine.backends.llama.head import LlamaHead
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
-from localspec.engine.backends.llama.output_matrix import OutputMatrix
-from localspec.engine.backends.llama.second_part import SecondPart
+from localspec.engine.backends.llama.output_matrix import OF_HEAD, OF_MODEL, OF_MTP, OutputMatrix
 from localspec.engine.batched_head import BlockQuestion, HeadQuestion
 from localspec.engine.block_head import BlockModel
 from localspec.engine.cancel import Cancellation
@@ -36,8 +35,9 @@ from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import SeededRng
 from localspec.engine.drafters.dflash import DFlashDrafter
 from localspec.engine.events import Round
-from localspec.engine.head import HeadInputs
+from localspec.engine.head import HeadInputs, HeadModel
 from localspec.engine.loop import Request, generate
+from localspec.engine.model_drafter import ModelDrafter
 from localspec.engine.sampling import Greedy
 from tests.builtin import ROUNDING
 from tests.tiny_heads import TinyHead, favour_few, write_head, write_mtp_target, write_step35_target
@@ -56,15 +56,30 @@ def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return write_mtp_target(tmp_path_factory.mktemp("mtp") / "target.gguf", request.param)
 
 
+EAGLE3 = {"eagle3": TinyHead(), "with an output": TinyHead(own_output=True, own_embedding=True)}
+
+
+@pytest.fixture(scope="module", params=["glm4moe", "qwen35", *EAGLE3])
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A target with MTP layers, which are its head; or one with an EAGLE-3 head."""
+    folder = tmp_path_factory.mktemp("pair")
+    if request.param in EAGLE3:
+        target = write_tiny(folder / "target.gguf", "llama", spoil=favour_few)
+        return target, write_head(folder / "head.gguf", EAGLE3[request.param])
+    target = write_mtp_target(folder / "target.gguf", request.param)
+    return target, target
+
+
 @pytest.fixture
-def load(path: Path) -> Iterator[Load]:
+def load(pair: tuple[Path, Path]) -> Iterator[Load]:
     """Loads heads of one target, which are closed before it is."""
-    settings = LoadSettings(path, 17, n_ctx=256, threads=1, mtp=True, draft_tokens=FIRST_N)
+    path, file = pair
+    settings = LoadSettings(path, 17, n_ctx=256, threads=1, mtp=path == file, draft_tokens=FIRST_N)
     target, heads = LlamaModel.open(settings, Cancellation()), []
 
     def loaded(**options: object) -> LlamaHead:
-        wanted = replace(settings, max_outputs=4, **options)  # type: ignore[arg-type]
-        heads.append(LlamaHead.load(wanted, target, Cancellation(), encodes=False))
+        wanted = replace(settings, path=file, max_outputs=4, **options)  # type: ignore[arg-type]
+        heads.append(LlamaHead.load(wanted, target, Cancellation(), encodes=path != file))
         return heads[-1]
 
     yield loaded
@@ -146,8 +161,8 @@ def test_a_matrix_that_llama_cpp_does_not_multiply_with_is_not_used(
     """Nor one that cannot be found, or is smaller than the vocabulary."""
     found = OutputMatrix.find
     for change in (
-        lambda matrix: replace(matrix, offset=matrix.offset + 5 * matrix.row_bytes),
-        lambda matrix: replace(matrix, rows_n=N_VOCAB // 2),
+        lambda matrix: matrix and replace(matrix, offset=matrix.offset + 5 * matrix.row_bytes),
+        lambda matrix: matrix and replace(matrix, rows_n=N_VOCAB // 2),
         lambda matrix: None,
     ):
         monkeypatch.setattr(
@@ -163,23 +178,96 @@ def test_small_vocabularies_are_proposed_whole(load: Load) -> None:
 
 
 def test_heads_without_rows_for_all_propose_all(tmp_path: Path) -> None:
-    """Step3.5 hands over rows of scored pairs alone, and EAGLE-3's rows are not yet normalised."""
-    step35 = write_step35_target(tmp_path / "step35.gguf")
-    llama, eagle3 = write_tiny(tmp_path / "target.gguf", "llama"), write_head(tmp_path / "eagle3.gguf", TinyHead())
-    for path, file in ((step35, step35), (llama, eagle3)):
-        settings = LoadSettings(path, 17, n_ctx=256, threads=1, mtp=path == file, draft_tokens=FIRST_N)
-        target = LlamaModel.open(settings, Cancellation())
-        wanted = replace(settings, path=file, max_outputs=4, draft_vocabulary=True)
-        head = LlamaHead.load(wanted, target, Cancellation(), encodes=path != file)
-        assert len(proposable(scores(head, [5]))) == N_VOCAB
-        head.close()
-        target.close()
+    """Step3.5 hands over rows of scored pairs alone."""
+    path = write_step35_target(tmp_path / "step35.gguf")
+    settings = LoadSettings(path, 17, n_ctx=256, threads=1, mtp=True, draft_tokens=FIRST_N)
+    target = LlamaModel.open(settings, Cancellation())
+    wanted = replace(settings, max_outputs=4, draft_vocabulary=True)
+    head = LlamaHead.load(wanted, target, Cancellation(), encodes=False)
+    assert len(proposable(scores(head, [5]))) == N_VOCAB
+    head.close()
+    target.close()
+
+
+@contextmanager
+def eagle3(folder: Path, head: TinyHead, **options: Any) -> Iterator[tuple[LlamaModel, LlamaHead, HeadModel]]:
+    """A target, its EAGLE-3 head, and that as a model."""
+    path = write_tiny(folder / "target.gguf", "llama", spoil=favour_few)
+    settings = LoadSettings(path, 17, n_ctx=256, threads=1, flash_attn=False)
+    wanted = replace(settings, path=write_head(folder / "head.gguf", head), max_outputs=4, **options)
+    target = LlamaModel.open(settings, Cancellation())
+    opened = LlamaHead.load(wanted, target, Cancellation(), encodes=True)
+    yield target, opened, HeadModel(HeadInputs(opened, target.keep_hidden(opened.read_layers)), shift=1)
+    opened.close()
+    target.close()
+
+
+PART = (3, 5, 8, 40, 90, 97)
+
+
+def test_a_head_proposes_the_tokens_that_it_was_made_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However small its part of the vocabulary is: llama.cpp would score each pair that is read."""
+    head = TinyHead(part=PART, own_output=True)
+    scored_n: list[int] = []
+    right = DraftVocabulary.scores
+
+    def counted(vocabulary: DraftVocabulary, rows: Rows, threads: int) -> Rows:
+        scored_n.append(len(rows))
+        return right(vocabulary, rows, threads)
+
+    monkeypatch.setattr(DraftVocabulary, "scores", counted)
+    with (
+        eagle3(tmp_path, head, draft_vocabulary=True) as (_, few, _),
+        eagle3(tmp_path, head, draft_vocabulary=False) as (_, whole, _),
+    ):
+        scored_n.clear()
+        for position, tokens in ((0, [5, 60, 7]), (2, [9]), (0, [*range(40)]), (40, [95, 96])):
+            found, expected = (scores(each, tokens, position) for each in (few, whole))
+            assert proposable(found) == [*PART]
+            assert np.allclose(found[[*PART]], expected[[*PART]], atol=NOISE)
+        assert scored_n == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("part", [(3, 5, N_VOCAB), (-1, 5, 7)])
+def test_a_part_with_tokens_that_there_are_not_is_none(tmp_path: Path, part: Sequence[int]) -> None:
+    path = write_head(tmp_path / "head.gguf", TinyHead(part=part, own_output=True))
+    assert DraftVocabulary.of(native(), path, WIDTH, N_VOCAB, FIRST_N, OF_HEAD) is None
+
+
+@pytest.mark.parametrize(
+    "head", [TinyHead(), TinyHead(own_output=True), TinyHead(own_output=True, part=range(4, N_VOCAB))]
+)
+def test_replies_with_a_heads_draft_vocabulary_are_those_without(tmp_path: Path, part: Sequence[int] | None) -> None:
+    """Greedily, with proposals of which some are accepted."""
+    chance, accepted_n = random.Random(4), 0
+    head = TinyHead(part=part, own_output=part is not None)
+    with eagle3(tmp_path, head, draft_vocabulary=True, draft_tokens=FIRST_N) as (target, opened, model):
+        assert opened.loaded.final_states
+        for _ in range(12):
+            prompt = [chance.randrange(4, 90) for _ in range(chance.randint(2, 40))]
+            said = []
+            for drafters in ([], [ModelDrafter("eagle3", model)]):
+                request = Request(prompt, Greedy(), SeededRng(0), FixedDepth(5), max_tokens=30)
+                rounds = [x for x in generate(target, drafters, request, Cancellation()) if isinstance(x, Round)]
+                assert not any(round_.failures for round_ in rounds)
+                said.append([token.id for round_ in rounds for token in round_.tokens])
+                accepted_n += sum(token.drafter == "eagle3" for round_ in rounds for token in round_.tokens)
+            assert said[0] == said[1]
+    assert accepted_n
+
+
+def test_a_head_whose_graph_has_no_final_states_is_scored_by_llama_cpp(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(final_states, "_NAME", b"another name")
+    with eagle3(tmp_path, TinyHead(), draft_vocabulary=True, draft_tokens=FIRST_N) as (_, head, _):
+        assert len(proposable(scores(head, [5, 6, 7]))) == N_VOCAB
 
 
 def test_a_file_that_is_none_has_no_matrix(tmp_path: Path) -> None:
     (tmp_path / "model.gguf").write_bytes(b"GGUF and nothing else")
-    assert OutputMatrix.find(native(), tmp_path / "model.gguf", WIDTH, mtp=False) is None
-    assert OutputMatrix.find(native(), tmp_path / "missing.gguf", WIDTH, mtp=False) is None
+    assert OutputMatrix.find(native(), tmp_path / "model.gguf") is None
+    assert OutputMatrix.find(native(), tmp_path / "missing.gguf") is None
 
 
 def test_a_head_whose_scores_are_no_numbers_is_loaded(path: Path, tmp_path: Path) -> None:
@@ -238,16 +326,19 @@ def test_the_matrix_of_an_mtp_layer_is_not_the_targets(tmp_path: Path) -> None:
     own = "blk.3.nextn.shared_head_head.weight"
     both = matrix_file(tmp_path / "both.gguf", matrix, kind, names=("token_embd.weight", own, "output.weight"))
     one = matrix_file(tmp_path / "one.gguf", matrix, kind)
-    offsets = [getattr(OutputMatrix.find(native(), both, WIDTH, mtp=mtp), "offset", 0) for mtp in (True, False)]
-    assert offsets[0] + matrix.nbytes == offsets[1]
-    assert len({OutputMatrix.find(native(), one, WIDTH, mtp=mtp) for mtp in (True, False)}) == 1
+    offsets = [
+        [getattr(OutputMatrix.find(native(), path, names), "offset", 0) for names in (OF_MTP, OF_MODEL)]
+        for path in (both, one)
+    ]
+    assert offsets[0][0] + matrix.nbytes == offsets[0][1]
+    assert offsets[1][0] == offsets[1][1] > 0
 
 
 def test_a_matrix_whose_scores_are_scaled_is_none(tmp_path: Path) -> None:
     """As with NVFP4: a head with one of its rows would lack the scale."""
     kind, matrix = gguf.GGMLQuantizationType.F32, np.ones((N_VOCAB, WIDTH), np.float32)
     path = matrix_file(tmp_path / "model.gguf", matrix, kind, names=("output.weight", "output.scale"))
-    assert OutputMatrix.find(native(), path, WIDTH, mtp=False) is None
+    assert OutputMatrix.find(native(), path) is None
 
 
 @pytest.mark.parametrize(("count", "kind", "found"), [(0, "UINT16", True), (2, "UINT16", False), (0, "INT32", False)])
@@ -256,7 +347,7 @@ def test_a_file_that_was_merged_of_parts_is_none(tmp_path: Path, count: int, kin
     f32, matrix = gguf.GGMLQuantizationType.F32, np.ones((N_VOCAB, WIDTH), np.float32)
     parts = [("split.count", count, gguf.GGUFValueType[kind])]
     path = matrix_file(tmp_path / "model.gguf", matrix, f32, entries=parts)
-    assert (OutputMatrix.find(native(), path, WIDTH, mtp=False) is not None) == found
+    assert (OutputMatrix.find(native(), path) is not None) == found
 
 
 def test_names_of_tensors_may_be_no_text(tmp_path: Path) -> None:
@@ -313,9 +404,9 @@ def test_matrices_that_ggml_would_end_the_process_over_are_none(tmp_path: Path) 
     right, odd = tmp_path / "right.gguf", tmp_path / "odd.gguf"
     matrix_file(right, matrix, kind)
     matrix_file(odd, matrix, kind, alignment=8)
-    for path, width, found in ((right, WIDTH, True), (right, WIDTH - 1, False), (right, WIDTH // 2, False)):
-        assert (OutputMatrix.find(native(), path, width, mtp=False) is not None) == found
-    assert OutputMatrix.find(native(), odd, WIDTH, mtp=False) is None
+    for width, found in ((WIDTH, True), (WIDTH - 1, False), (WIDTH // 2, False)):
+        assert (DraftVocabulary.of(native(), right, width, N_VOCAB, FIRST_N) is not None) == found
+    assert OutputMatrix.find(native(), odd) is None
 
 
 def test_another_copy_of_the_modules_takes_no_function_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,7 +424,7 @@ def test_another_copy_of_the_modules_takes_no_function_away(path: Path, monkeypa
 
 def test_products_are_those_of_the_rows_in_the_file(path: Path) -> None:
     """In any number, with any threads, while tokens are added."""
-    matrix = OutputMatrix.find(native(), path, WIDTH, mtp=True)
+    matrix = OutputMatrix.find(native(), path, OF_MTP)
     assert matrix is not None
     whole = DraftVocabulary(native(), matrix, N_VOCAB, N_VOCAB)
     few, source = DraftVocabulary(native(), matrix, N_VOCAB, FIRST_N), random.Random(0)
@@ -453,45 +544,20 @@ def test_a_block_head_whose_scores_are_no_numbers_is_loaded(files: tuple[Path, P
 def test_a_head_that_does_not_multiply_with_the_matrix_is_loaded_whole(
     files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where scores are scaled: the one score that llama.cpp computes differs."""
-    right = OutputMatrix.first_row
-    monkeypatch.setattr(
-        OutputMatrix, "first_row", lambda matrix: right(replace(matrix, offset=matrix.offset + matrix.row_bytes))
-    )
-    with blocks(files, draft_vocabulary=True) as opened:
-        assert len(proposable(block(opened, [5, 6, 7], 1)[0])) == N_VOCAB
-
-
-def test_a_head_is_loaded_whole_where_a_row_cannot_be_read(
-    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As where the target's file was taken away after it was loaded."""
-
-    def first_row(_: OutputMatrix) -> SecondPart:
-        raise FileNotFoundError
-
-    monkeypatch.setattr(OutputMatrix, "first_row", first_row)
-    with blocks(files, draft_vocabulary=True) as opened:
-        assert len(proposable(block(opened, [5, 6, 7], 1)[0])) == N_VOCAB
-
-
-@pytest.mark.parametrize("made", [b"", b"GGUF and nothing else", OSError("the disk is full")])
-def test_a_head_is_loaded_whole_where_its_second_part_cannot_be(
-    files: tuple[Path, Path], made: bytes | OSError, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def write(_: SecondPart, file: IO[bytes]) -> None:
-        if isinstance(made, OSError):
-            raise made
-        file.write(made)
-        file.flush()
-
-    monkeypatch.setattr(SecondPart, "write", write)
-    with blocks(files, draft_vocabulary=True) as opened:
-        assert len(proposable(block(opened, [5, 6, 7], 1)[0])) == N_VOCAB
+    """As where scores are scaled; or its graph does not have the final states."""
+    right = DraftVocabulary.scores
+    for owner, name, other in (
+        (DraftVocabulary, "scores", lambda *given: 1.2 * right(*given)),
+        (final_states, "_NAME", b"another name"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, other)
+            with blocks(files, draft_vocabulary=True) as opened:
+                assert len(proposable(block(opened, [5, 6, 7], 1)[0])) == N_VOCAB
 
 
 def test_a_device_that_could_rank_is_not_asked_to(files: tuple[Path, Path]) -> None:
-    """It would rank the one score that llama.cpp computes."""
+    """llama.cpp computes no scores for it."""
     with blocks(files, draft_vocabulary=True, ranked_on_device=True) as (target, head, model):
         assert not head.rank(on=True)
         target.logits([5, 6], 0)

@@ -14,6 +14,7 @@ from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.device_ranking import DeviceRanking
 from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary, agree
 from localspec.engine.backends.llama.file_header import tensor_names
+from localspec.engine.backends.llama.final_states import FinalStates
 from localspec.engine.backends.llama.ggml import has_amx
 from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.hidden import hidden_functions
@@ -50,9 +51,9 @@ class LlamaBlockHead(HeadContext):
         target: LlamaModel | LlamaSequences,
         vocabulary: DraftVocabulary | None = None,
     ) -> None:
-        """``vocabulary`` has the tokens that it proposes, where these are not all: it was loaded with one of its rows.
+        """``vocabulary`` has the tokens that it proposes, where these are not all, and is closed with the head.
 
-        It is closed with the head.
+        Then it was loaded with its final states.
         """
         super().__init__(loaded)
         self._vocabulary = vocabulary
@@ -86,7 +87,7 @@ class LlamaBlockHead(HeadContext):
         settings = replace(settings, ranked_outputs=1 if settings.dspark else settings.max_outputs)
         if vocabulary := _draft_vocabulary(settings, target):
             with ExitStack() as own, suppress(ModelFileError, OSError):
-                few = replace(settings, second_part=vocabulary.matrix.first_row())
+                few = replace(settings, final_states=FinalStates(native()))
                 loaded = load(native(), few, cancel, progress, target=target.loaded)
                 head = LlamaBlockHead(loaded, settings, target, vocabulary)
                 own.callback(head.close)
@@ -120,13 +121,17 @@ class LlamaBlockHead(HeadContext):
         return [blocks.get(question) for question in questions]
 
     def _agrees(self) -> bool:
-        """True if the draft vocabulary's scores are llama.cpp's, but for rounding, for the token that this has."""
-        assert self._vocabulary is not None
-        place = next(iter(self._evaluate([BlockQuestion(_SEQUENCE, 0, None, (0,), self.block_n)]).values()))
-        theirs = np.array(self._scores(place, self.block_n)[:, 0])
-        (ours,) = self._few_scores([(place, self.block_n)])
+        """True if the draft vocabulary's scores are llama.cpp's, but for rounding."""
+        vocabulary, question = self._vocabulary, BlockQuestion(_SEQUENCE, 0, None, (0,), self.block_n)
+        self._vocabulary = None
+        (place,) = self._evaluate([question]).values()
+        theirs = np.array(self._scores(place, self.block_n)[:, : self._n_scores])
+        self._vocabulary = vocabulary
+        self._evaluate([question])
         self.forget()
-        return agree(ours[:, 0], theirs, ours)
+        assert vocabulary is not None
+        (ours,) = self._few_scores([(place, self.block_n)])
+        return agree(*(scores[:, : vocabulary.first_n] for scores in (ours, theirs, theirs)))
 
     def close(self) -> None:
         if self._vocabulary:
@@ -143,6 +148,8 @@ class LlamaBlockHead(HeadContext):
             return
         if self._rows is None:
             self._rows = Batch(self._c, self.batch_n, parts[0][1].shape[1])
+        if states := self.loaded.final_states:
+            states.begin(end_evaluations=False)
         batch = self._rows
 
         def add(part: tuple[BlockQuestion, Rows], first: int, end: int) -> None:
@@ -170,8 +177,8 @@ class LlamaBlockHead(HeadContext):
         if not parts:
             return ()
         assert self._vocabulary is not None
-        first = self._c.llama_get_embeddings(self._context)
-        rows = self._views.of(first, max(place + n for place, n in parts), self._vocabulary.matrix.width)
+        assert self.loaded.final_states is not None
+        rows = self.loaded.final_states.rows(self._vocabulary.matrix.width)
         asked = np.concatenate([rows[place : place + n] for place, n in parts])
         ends = np.cumsum([n for _, n in parts])
         return np.split(self._vocabulary.scores(asked, self.threads)[:, : self._n_scores], ends[:-1])
@@ -184,16 +191,14 @@ class LlamaBlockHead(HeadContext):
             self._cut(question.position, question.sequence)
             size = question.n + self._anchor_n
             tokens = [*question.tokens, *[self._mask] * (size - 1)]
+            places[question] = self._tokens.used
             # DSpark's chain runs over the scores of the whole block, and DFlash's graph gives no others either.
-            places[question] = self._tokens.add(tokens, question.position, size, self.vocab.n_vocab, question.sequence)
+            scored_n = 0 if self._vocabulary else size
+            self._tokens.add(tokens, question.position, scored_n, self.vocab.n_vocab, question.sequence)
         if questions:
-            if self._vocabulary:
-                self._c.llama_set_embeddings(self._context, True)
-            try:
-                self._decode(self._tokens)
-            finally:
-                if self._vocabulary:  # otherwise injected rows would count as wanted, more than are prepared
-                    self._c.llama_set_embeddings(self._context, False)
+            if states := self.loaded.final_states:
+                states.begin(end_evaluations=self._vocabulary is not None)
+            self._decode(self._tokens)
         return places
 
     def _block(self, place: int, n: int) -> Block:

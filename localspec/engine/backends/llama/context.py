@@ -28,8 +28,7 @@ class LlamaContext:
         """The types that keys and values are kept as; None if none are."""
         self.flash_attn = loaded.flash_attn
         """True if attention is the fused one in texts of any length; None without attention."""
-        size_bytes = int(self._c.llama_model_size(loaded.model)) - loaded.added_bytes
-        self.size_bytes = size_bytes if loaded.owns_model else 0
+        self.size_bytes = int(self._c.llama_model_size(loaded.model)) if loaded.owns_model else 0
         """The size of the file's tensors; 0 for MTP layers, which are the target's."""
 
     @property

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from localspec.engine.backends.llama.ggml import F32, InitParams, ggml_functions
 from localspec.engine.backends.llama.native import Native
-from localspec.engine.backends.llama.output_matrix import OutputMatrix
+from localspec.engine.backends.llama.output_matrix import OF_MODEL, OutputMatrix
 from localspec.engine.hidden import Rows
 from localspec.engine.model import Logits
 
@@ -69,16 +69,21 @@ class DraftVocabulary:
     """The tokens, and their scores. The owner calls ``close``."""
 
     def __init__(self, native: Native, matrix: OutputMatrix, n_vocab: int, first_n: int) -> None:
-        """``first_n`` of ``n_vocab`` tokens belong to it from the start.
+        """The first ``first_n`` of ``n_vocab`` tokens belong to it from the start, or all that the matrix is for.
 
         Raises OSError or ValueError if the file cannot be read.
         """
+        tokens = matrix.tokens
         self._ggml = ggml_functions(native)
-        self._first_n, self.matrix = first_n, matrix
+        self.matrix, self.n_vocab = matrix, n_vocab
+        self.first_n = first_n if tokens is None else n_vocab
+        """The first tokens, whose scores are as llama.cpp's."""
+        self._first: slice | NDArray[np.int64] = slice(first_n) if tokens is None else tokens
+        rows_n = n_vocab if tokens is None else len(tokens)
         with matrix.path.open("rb") as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        size = n_vocab * matrix.row_bytes
-        self._bytes = np.frombuffer(mapped, np.uint8, size, matrix.offset).reshape(n_vocab, matrix.row_bytes)
+        size = rows_n * matrix.row_bytes
+        self._bytes = np.frombuffer(mapped, np.uint8, size, matrix.offset).reshape(rows_n, matrix.row_bytes)
         self._added = _aligned((_ADDED_N, matrix.row_bytes), np.uint8)
         self._ids: set[int] = set()
         """The tokens that were added."""
@@ -94,13 +99,13 @@ class DraftVocabulary:
 
     @staticmethod
     def of(
-        native: Native, path: Path, width: int, n_vocab: int, first_n: int, *, mtp: bool = False
+        native: Native, path: Path, width: int, n_vocab: int, first_n: int, names: Sequence[str] = OF_MODEL
     ) -> DraftVocabulary | None:
         """That of the output matrix in a file (``OutputMatrix.find``); None if that is too small, or cannot be used."""
-        matrix = OutputMatrix.find(native, path, width, mtp=mtp)
-        if matrix is None or matrix.rows_n < n_vocab or n_vocab < 2 * first_n:
-            return None
         try:
+            matrix = OutputMatrix.find(native, path, names)
+            if matrix is None or not _serves(matrix, width, n_vocab, first_n):
+                return None
             return DraftVocabulary(native, matrix, n_vocab, first_n)
         except (OSError, ValueError):
             return None
@@ -112,8 +117,8 @@ class DraftVocabulary:
 
     def read(self, tokens: Iterable[int]) -> None:
         """Add the tokens of a text."""
-        for token in tokens:
-            missing = token >= self._first_n and token not in self._ids
+        for token in tokens if self.matrix.tokens is None else ():
+            missing = token >= self.first_n and token not in self._ids
             self._missing += _WEIGHT * (missing - self._missing)
             added_n = len(self._ids)
             if missing and token < len(self._bytes) and added_n < _ADDED_N:
@@ -132,11 +137,11 @@ class DraftVocabulary:
             (product,) = self._graph(n, [self._bytes], threads).compute(rows)
             return product
         if len(self._scores) < n:
-            self._scores = np.full((n, len(self._bytes)), -np.inf, np.float32)
-        parts = [self._bytes[: self._first_n], self._added[: -(-added_n // _STEP) * _STEP]]
+            self._scores = np.full((n, self.n_vocab), -np.inf, np.float32)
+        parts = [self._bytes[: self.first_n], self._added[: -(-added_n // _STEP) * _STEP]]
         first, added = self._graph(n, parts, threads).compute(rows)
         scores = self._scores[:n]
-        scores[:, : self._first_n] = first
+        scores[:, self._first] = first
         scores[:, self._columns[:added_n]] = added[:, :added_n]
         return scores
 
@@ -155,6 +160,15 @@ class DraftVocabulary:
         if rows_n not in self._graphs:
             self._graphs[rows_n] = _Graph(self._ggml, self.matrix, rows_n, parts, threads, self._room)
         return self._graphs[rows_n]
+
+
+def _serves(matrix: OutputMatrix, width: int, n_vocab: int, first_n: int) -> bool:
+    """True for a large matrix; ggml would end the process over one of another width."""
+    if matrix.width != width:
+        return False
+    if matrix.tokens is None:
+        return matrix.rows_n >= n_vocab >= 2 * first_n
+    return bool(matrix.tokens.min() >= 0 and matrix.tokens.max() < n_vocab)
 
 
 class _Room:

@@ -1,4 +1,4 @@
-"""The header of a GGUF file as ggml reads it: its tensors and some numbers of its metadata."""
+"""The header of a GGUF file as ggml reads it: its tensors, and if it is a part."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from localspec.engine.backends.llama.ggml import FLOAT32, STRING, UINT16, UINT32, GgufParams, ggml_functions
+from localspec.engine.backends.llama.ggml import UINT16, GgufParams, ggml_functions
 from localspec.engine.backends.llama.native import Native
-
-_GETTERS = {UINT16: "gguf_get_val_u16", UINT32: "gguf_get_val_u32", FLOAT32: "gguf_get_val_f32"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,30 +52,11 @@ class FileHeader:
     @property
     def is_part(self) -> bool:
         """True if a model has other files beside it."""
-        # A file that was merged of parts has 0.
-        return self._has("split.count") and self.number("split.count", UINT16) not in (0, 1)
-
-    @property
-    def architecture(self) -> str:
-        """The name of the model's architecture; empty if there is none."""
-        name = self._value("general.architecture", STRING, "gguf_get_val_str")
-        return name.decode(errors="replace") if name else ""
-
-    def number(self, key: str, kind: int) -> float | None:
-        """A number of the metadata; None if it is not there, or of another type than ``kind``, as GGUF numbers them."""
-        found: float | None = self._value(key, kind, _GETTERS[kind])
-        return found
-
-    def _has(self, key: str) -> bool:
-        return bool(self.ggml.gguf_find_key(self.handle, key.encode()) >= 0)
-
-    def _value(self, key: str, kind: int, getter: str) -> Any:
-        """A value of the metadata. ggml ends the process over one of another type."""
         ggml, handle = self.ggml, self.handle
-        number = ggml.gguf_find_key(handle, key.encode())
-        if number < 0 or ggml.gguf_get_kv_type(handle, number) != kind:
-            return None
-        return getattr(ggml, getter)(handle, number)
+        number = ggml.gguf_find_key(handle, b"split.count")
+        # ggml ends the process over a number of another type. A file that was merged of parts has 0.
+        known = number >= 0 and ggml.gguf_get_kv_type(handle, number) == UINT16
+        return number >= 0 and not (known and ggml.gguf_get_val_u16(handle, number) in (0, 1))
 
 
 @contextmanager

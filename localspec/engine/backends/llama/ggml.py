@@ -16,8 +16,8 @@ LEAST_ALIGNMENT = 32
 """Tensors begin at multiples of so many bytes."""
 F32, I64 = 0, 27
 """The numbers of types of tensors."""
-UINT16, UINT32, FLOAT32, STRING = 2, 4, 6, 8
-"""GGUF's numbers of types of metadata."""
+UINT16 = 2
+"""GGUF's number of a type of metadata."""
 
 
 class InitParams(ctypes.Structure):
@@ -58,9 +58,6 @@ def ggml_functions(native: Native) -> SimpleNamespace | None:
         ("gguf_find_key", long, (pointer, ctypes.c_char_p)),
         ("gguf_get_kv_type", integer, (pointer, long)),
         ("gguf_get_val_u16", ctypes.c_uint16, (pointer, long)),
-        ("gguf_get_val_u32", ctypes.c_uint32, (pointer, long)),
-        ("gguf_get_val_f32", ctypes.c_float, (pointer, long)),
-        ("gguf_get_val_str", ctypes.c_char_p, (pointer, long)),
         ("gguf_get_n_tensors", long, (pointer,)),
         ("gguf_get_tensor_name", ctypes.c_char_p, (pointer, long)),
         ("gguf_get_tensor_type", integer, (pointer, long)),
@@ -68,6 +65,9 @@ def ggml_functions(native: Native) -> SimpleNamespace | None:
         ("gguf_get_tensor_offset", ctypes.c_size_t, (pointer, long)),
         ("gguf_get_tensor_size", ctypes.c_size_t, (pointer, long)),
         ("gguf_get_data_offset", ctypes.c_size_t, (pointer,)),
+        ("ggml_get_name", ctypes.c_char_p, (pointer,)),
+        ("ggml_nrows", long, (pointer,)),
+        ("ggml_nelements", long, (pointer,)),
         ("ggml_row_size", ctypes.c_size_t, (integer, long)),
         ("ggml_init", pointer, (InitParams,)),
         ("ggml_free", None, (pointer,)),
@@ -77,6 +77,7 @@ def ggml_functions(native: Native) -> SimpleNamespace | None:
         ("ggml_new_graph", pointer, (pointer,)),
         ("ggml_build_forward_expand", None, (pointer, pointer)),
         ("ggml_backend_cpu_buffer_from_ptr", pointer, (pointer, ctypes.c_size_t)),
+        ("ggml_backend_tensor_get", None, (pointer, pointer, ctypes.c_size_t, ctypes.c_size_t)),
         ("ggml_backend_tensor_alloc", integer, (pointer, pointer, pointer)),
         ("ggml_backend_buffer_free", None, (pointer,)),
         ("ggml_cpu_has_amx_int8", integer, ()),

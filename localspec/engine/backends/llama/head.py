@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from math import isfinite
+from pathlib import Path
 
 import numpy as np
 
@@ -18,11 +20,13 @@ from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.device_ranking import DeviceRanking
 from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary, pays
+from localspec.engine.backends.llama.final_states import FinalStates
 from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.hidden import hidden_functions
-from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load, load_mtp
+from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load, load_mtp, on_cpu
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.output_matrix import OF_HEAD, OF_MODEL, OF_MTP, OutputMatrix
 from localspec.engine.backends.llama.sequences import LlamaSequences
 from localspec.engine.batched_head import HeadAnswer, HeadQuestion
 from localspec.engine.cancel import Cancellation
@@ -37,6 +41,9 @@ OUTPUTS_N: Mapping[str, int] = {"eagle3": 32, "mtp": 4}
 llama.cpp prepares scores for every row that is encoded at once, and ends the process past their number. Of pairs that
 are more than that, the last is read apart: scoring many of them costs more than one evaluation.
 """
+
+_TRIED_N = 4
+"""Pairs that a head is tried with: about as many as a round adds."""
 
 
 class LlamaHead(HeadContext):
@@ -66,6 +73,8 @@ class LlamaHead(HeadContext):
         self._pairs = Batch(self._c, self.batch_n, self.width)
         self._vocabulary: DraftVocabulary | None = None
         """The tokens that it proposes, where these are not all."""
+        self._scores_few = False
+        """True if their scores are to be computed here."""
         self._features: Batch | None = None
 
     @staticmethod
@@ -83,13 +92,16 @@ class LlamaHead(HeadContext):
         cannot serve it, and what ``load.load`` raises.
         """
         hidden_functions()
+        few = settings.draft_vocabulary is not False and settings.mmap is not False
+        if few and encodes and on_cpu(native(), settings):
+            settings = replace(settings, final_states=FinalStates(native()))
         if settings.path == target.loaded.path:
             loaded = load_mtp(native(), settings, target.loaded, cancel)
         else:
             loaded = load(native(), settings, cancel, progress, target=target.loaded)
         head = LlamaHead(loaded, target, encodes=encodes)
         try:
-            if settings.draft_vocabulary is not False and settings.mmap is not False:
+            if few:
                 head._propose_few(settings.draft_tokens, always=settings.draft_vocabulary is True)
         except BaseException:
             head.close()
@@ -144,20 +156,19 @@ class LlamaHead(HeadContext):
         super().close()
 
     def _propose_few(self, first_n: int, *, always: bool) -> None:
-        """Propose the first tokens of a large vocabulary, and those that were read, from now on.
+        """Propose the tokens of a draft vocabulary from now on: of scores, those of pairs to guess from are computed.
 
         Nothing changes where that gives other scores or, unless ``always``, takes longer, or the vocabulary is small.
         """
-        gives_rows = not self.encodes and self.loaded.metadata("general.architecture") in MTP_ROW_ARCHITECTURES
-        if not gives_rows or self._ranking or self.layers_n > 1 or self.shares_cache:
+        if self._ranking or self.layers_n > 1 or self.shares_cache:
             return
-        vocabulary = DraftVocabulary.of(self.loaded.native, self.path, self.width, self._n_scores, first_n, mtp=True)
+        vocabulary = self._own_vocabulary(first_n)
         if vocabulary is None:
             return
         self._functions.set_final(self._context, True, False)  # rows of pairs that are not scored, too
         try:
             with suppress(ModelFileError):  # as any reply would say, if scores are not numbers
-                if self._is_served_well(vocabulary, first_n, always=always):
+                if self._is_served_well(vocabulary, always=always):
                     return
         finally:
             self.forget()
@@ -165,18 +176,34 @@ class LlamaHead(HeadContext):
         self._vocabulary = None
         self._functions.set_final(self._context, True, True)
 
-    def _is_served_well(self, vocabulary: DraftVocabulary, first_n: int, *, always: bool) -> bool:
-        """As ``draft_vocabulary.pays``, of the first pair of a text."""
-        row = np.random.default_rng(0).standard_normal((1, self.width), np.float32)
+    def _own_vocabulary(self, first_n: int) -> DraftVocabulary | None:
+        """The tokens to propose; None where llama.cpp does not hand over what their scores are made of."""
+        path: Path = self.path
+        names: Sequence[str] = OF_MTP
+        if self.encodes:
+            if self.loaded.final_states is None:
+                return None
+            if OutputMatrix.find(self.loaded.native, path, OF_HEAD):
+                names = OF_HEAD
+            else:  # it uses its target's
+                path, names = self._target.loaded.path, OF_MODEL
+        elif self.loaded.metadata("general.architecture") not in MTP_ROW_ARCHITECTURES:
+            return None
+        return DraftVocabulary.of(self.loaded.native, path, self.width, self._n_scores, first_n, names)
+
+    def _is_served_well(self, vocabulary: DraftVocabulary, *, always: bool) -> bool:
+        """As ``draft_vocabulary.pays``, of the first pairs of a text: of EAGLE-3 llama.cpp scores all that it reads."""
+        n = min(_TRIED_N, self.loaded.max_outputs) if self.encodes else 1
+        rows = np.random.default_rng(0).standard_normal((n, self.width), np.float32)
 
         def scores(tried: DraftVocabulary | None) -> Logits:
             self._vocabulary = tried
-            step = self.read([0], row, 0, scored=True)
+            step = self.read([0] * n, rows, 0, scored=True)
             assert step is not None
             found: Logits = step.scores
             return found
 
-        return pays(partial(scores, None), partial(scores, vocabulary), first_n, always=always)
+        return pays(partial(scores, None), partial(scores, vocabulary), vocabulary.first_n, always=always)
 
     def _encoded(self, features: Sequence[Rows]) -> Sequence[Rows]:
         """Rows of several sequences, encoded together."""
@@ -199,6 +226,7 @@ class LlamaHead(HeadContext):
         if self._vocabulary:
             self._vocabulary.read(token for question in questions for token in question.tokens)
             few = self._vocabulary if self._vocabulary.covers else None
+        self._scores_few = few is not None
         # Scores are wanted of all pairs that are evaluated at once, or of none: graphs of heads (llama.cpp 0c1e570)
         # compute the scores or the hidden rows of all, and hand over as many as are wanted from the first on.
         # A device ranks one row of an evaluation.
@@ -241,10 +269,17 @@ class LlamaHead(HeadContext):
         if not places:
             return {}
         hidden = self._own_rows(max(places.values()) + 1)[list(places.values())]
-        scores = few.scores(hidden, self.threads)
+        states = self.loaded.final_states
+        rows = states.rows(self.width)[list(places.values())] if states else hidden
+        scores = few.scores(rows, self.threads)
         if not np.isfinite(scores.max(axis=1)).all():
             raise not_numbers()
         return {question: HeadStep(scores[n], hidden[n : n + 1]) for n, question in enumerate(places)}
+
+    def _decode(self, batch: Batch) -> None:
+        if states := self.loaded.final_states:
+            states.begin(end_evaluations=self._scores_few)
+        super()._decode(batch)
 
     def _own_rows(self, n: int) -> Rows:
         """The first ``n`` rows that the last evaluation gave; valid until the next."""

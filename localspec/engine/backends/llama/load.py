@@ -10,13 +10,12 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from localspec.base.errors import CapacityError, ModelFileError
 from localspec.engine.backends.llama.cores import physical_cores
 from localspec.engine.backends.llama.devices import Device
-from localspec.engine.backends.llama.file_header import tensor_names
+from localspec.engine.backends.llama.final_states import FinalStates
 from localspec.engine.backends.llama.large_pages import ask_for_large_pages
 from localspec.engine.backends.llama.native import Native, reason
 from localspec.engine.backends.llama.report import (
@@ -28,7 +27,6 @@ from localspec.engine.backends.llama.report import (
     offloaded_layers,
     only_cuda,
 )
-from localspec.engine.backends.llama.second_part import SecondPart
 from localspec.engine.backends.llama.short_context import SHORT_CELLS_N, short_value_type, takes_short_texts
 from localspec.engine.cancel import Cancellation, Cancelled
 
@@ -114,8 +112,8 @@ class LoadSettings:
 
     The file with the output matrix is mapped for it. So with False for ``mmap`` any token is proposed, too.
     """
-    second_part: SecondPart | None = None
-    """Tensors to load beside those of the file."""
+    final_states: FinalStates | None = None
+    """The states that evaluations can end with; not for a model on a device, which would be waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +137,12 @@ class LoadedModel:
     swa_full: bool
     ranked_on_device: bool
     read_singly: bool
-    added_bytes: int = 0
-    """The size of tensors that the file does not have."""
     owns_model: bool = True
     """False if the context is one more of a model that another owns."""
     short: Any = field(default=None, repr=False)
     """The context for short texts, if there is one (``short_context.py``)."""
+    final_states: FinalStates | None = field(default=None, repr=False)
+    """Called by llama.cpp during evaluations: they have to live as long as the contexts."""
 
     def metadata(self, key: str) -> str:
         """An entry of the file's metadata as text; empty if it is not there."""
@@ -241,7 +239,7 @@ def _with_context(
         ranked_on_device=_or_else(settings.ranked_on_device, ranks_on_device(c, model, log_lines)),
         read_singly=_or_else(settings.read_singly, only_cuda(log_lines)),
         short=short,
-        added_bytes=settings.second_part.size_bytes if settings.second_part else 0,
+        final_states=settings.final_states,
     )
 
 
@@ -276,29 +274,12 @@ def load_model(
     callback = c.llama_progress_callback(on_progress)  # must outlive the call
     params.progress_callback = callback
     with native.log.heard() as lines:
-        model = _load_files(native, settings, params)
+        model = c.llama_model_load_from_file(os.fsencode(settings.path), params)
     if model:
         return model, [line for _, line in lines]
     if cancel.is_set():
         raise Cancelled
     raise _refused(settings.path, reason(lines))
-
-
-def _load_files(native: Native, settings: LoadSettings, params: Any) -> Any:
-    """The native model, of one file or of that and of one that is made for it; null if it cannot be loaded."""
-    c, path = native.c, os.fsencode(settings.path)
-    part = settings.second_part
-    if part is None:
-        return c.llama_model_load_from_file(path, params)
-    numbers = part.overrides(len(tensor_names(native, settings.path)))
-    overrides = (c.llama_model_kv_override * (len(numbers) + 1))()
-    for override, (key, number) in zip(overrides, numbers.items(), strict=False):
-        override.tag, override.key, override.value.val_i64 = c.LLAMA_KV_OVERRIDE_TYPE_INT, key.encode(), number
-    params.kv_overrides = overrides
-    with NamedTemporaryFile(prefix="localspec-", suffix=".gguf") as second:
-        part.write(second)
-        files = (ctypes.c_char_p * 2)(path, os.fsencode(second.name))
-        return c.llama_model_load_from_splits(files, len(files), params)
 
 
 def _make_context(
@@ -361,6 +342,8 @@ def _context_params(c: Any, model: Any, settings: LoadSettings, n_ctx: int, thre
     params.flash_attn_type = _FLASH_ATTN[_wanted_flash_attn(settings)]
     params.swa_full = _swa_full(c, model, settings)
     params.n_rs_seq = settings.snapshots
+    if settings.final_states:
+        params.cb_eval = settings.final_states.callback
     if settings.sequences > 1:
         params.n_seq_max, params.kv_unified = settings.sequences, True
     return params
@@ -380,6 +363,11 @@ def _swa_full(c: Any, model: Any, settings: LoadSettings) -> bool:
 
 def _or_else(wish: bool | None, default: bool) -> bool:
     return default if wish is None else wish
+
+
+def on_cpu(native: Native, settings: LoadSettings) -> bool:
+    """True if no layer can come to a device."""
+    return settings.gpu_layers == 0 or settings.devices == () or not native.c.llama_supports_gpu_offload()
 
 
 def ranks_on_device(c: Any, model: Any, log_lines: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.context import LlamaContext
 from localspec.engine.backends.llama.device_ranking import DeviceRanking
-from localspec.engine.backends.llama.final_states import FinalStates
+from localspec.engine.backends.llama.draft_scores import DraftScores
 from localspec.engine.backends.llama.hidden import HiddenKeeper, LayerStates
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
 from localspec.engine.backends.llama.memory import make_memory
@@ -45,11 +45,11 @@ class LlamaModel(LlamaContext):
     """
 
     def __init__(
-        self, loaded: LoadedModel, n_vocab: int | None = None, final_states: FinalStates | None = None
+        self, loaded: LoadedModel, n_vocab: int | None = None, draft_scores: DraftScores | None = None
     ) -> None:
-        """``n_vocab`` as for ``open``; with ``final_states`` scores are made from these, which are closed with it."""
+        """``n_vocab`` as for ``open``; ``draft_scores`` are those of a draft, and are closed with it."""
         super().__init__(loaded)
-        self._final_states = final_states
+        self._draft_scores = draft_scores
         self._memory = memory = make_memory(loaded)
         memory.move(self._context)
         self.replay_n = memory.replay_n
@@ -69,8 +69,6 @@ class LlamaModel(LlamaContext):
         self._size: Callable[[int], int] | None = None
         self._first_scored = 0
         """The place in the latest batch of the first token that scores were asked for."""
-        self._scoring: FinalStates | None = None
-        """The states that the latest scores come from, if not from llama.cpp."""
         self._closed = False
 
     @classmethod
@@ -209,8 +207,8 @@ class LlamaModel(LlamaContext):
             self._memory.forget()
         else:
             self._memory.restored(list(restored.tokens))
-            if self._final_states:
-                self._final_states.read(restored.tokens)
+            if self._draft_scores:
+                self._draft_scores.read(restored.tokens)
         return restored
 
     def close(self) -> None:
@@ -219,8 +217,8 @@ class LlamaModel(LlamaContext):
             self._closed = True
             if self._ranking:
                 self._ranking.detach()
-            if self._final_states:
-                self._final_states.close()
+            if self._draft_scores:
+                self._draft_scores.close()
             self.loaded.free()
 
     def _check(self, context: Sequence[int], last: int) -> None:
@@ -336,13 +334,9 @@ class LlamaModel(LlamaContext):
         padding_n = self._padding_n(len(tokens), at)
         position = self._memory.position(at)
         self._batch.clear()
-        if states := self._final_states:
-            states.read(tokens)
-            states = states if states.covers and not unread else None
-        self._scoring = states
-        wanted_n = 0 if states else last
-        first_wanted = self._batch.add(tokens, position, wanted_n, self.vocab.n_vocab, unread=unread)
-        self._first_scored = first_wanted - last if states else first_wanted
+        if self._draft_scores:
+            self._draft_scores.begin(tokens)
+        self._first_scored = self._batch.add(tokens, position, last, self.vocab.n_vocab, unread=unread)
         if padding_n:
             self._batch.add([0] * padding_n, position + len(tokens), 0, self.vocab.n_vocab)
         code = self._c.llama_decode(self._context, self._batch.native)
@@ -362,10 +356,8 @@ class LlamaModel(LlamaContext):
 
     def _rows(self, n: int) -> Logits:
         """The ``n`` rows of scores of the last evaluation."""
-        if self._scoring:
-            rows = self._scoring.scores(self._context, range(self._first_scored, self._first_scored + n))
-        else:
-            rows = self._scores(self._first_scored, n)
+        own = self._draft_scores
+        rows = own.rows(n, self.threads) if own and own.are_wanted else self._scores(self._first_scored, n)
         # A maximum is not a number if anything in the row is not; single scores may well be minus infinity.
         best = rows[0][rows[0].argmax()] if n == 1 else rows.max(axis=1).sum()
         if not isfinite(best):

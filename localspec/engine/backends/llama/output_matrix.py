@@ -1,27 +1,32 @@
-"""The output matrix of a model as it lies in its GGUF file: a row for each token."""
+"""The output matrix of a model as it lies in its GGUF file: a row for each token that is scored."""
 
 from __future__ import annotations
 
 import re
-import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from localspec.engine.backends.llama.file_header import opened
 from localspec.engine.backends.llama.ggml import I64, LEAST_ALIGNMENT, ggml_functions
 from localspec.engine.backends.llama.native import Native
-from localspec.engine.backends.llama.second_part import PartTensor, SecondPart
 
-_OF_MTP = r"blk\.\d+\.nextn\.shared_head_head\.weight"
-_OF_MODEL = (r"output\.weight", r"token_embd\.weight")
+OF_HEAD = (r"output\.weight",)
+OF_MODEL = (*OF_HEAD, r"token_embd\.weight")
+OF_MTP = (r"blk\.\d+\.nextn\.shared_head_head\.weight", *OF_MODEL)
 """The names that an output matrix may have; the first of them that a file has is it."""
 _SCALE = "output.scale"
 """A tensor that scores are multiplied with."""
+_TOKENS = "d2t"
+"""The tokens of the rows."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class OutputMatrix:
-    """The place of an output matrix in a file: a row for each token."""
+    """The place of an output matrix in a file."""
 
     path: Path
     width: int
@@ -31,32 +36,28 @@ class OutputMatrix:
     type_id: int
     row_bytes: int
     rows_n: int
+    tokens: NDArray[np.int64] | None
+    """Those that have a row, where a head scores a part of the vocabulary; None if the first do."""
 
     @staticmethod
-    def find(native: Native, path: Path, width: int, *, mtp: bool = False) -> OutputMatrix | None:
-        """That of the model or, with ``mtp``, of its MTP layer, which may have its own.
+    def find(native: Native, path: Path, names: Sequence[str] = OF_MODEL) -> OutputMatrix | None:
+        """That of a file, under one of these names.
 
-        None if the file has none of this width or is a part, or if this build of llama.cpp cannot read it.
+        None if the file has none or is a part, or if this build of llama.cpp cannot read it.
         """
         with opened(native, path) as file:
-            tensors = [] if file is None or file.is_part else file.tensors
-        if any(tensor.name == _SCALE for tensor in tensors):
+            tensors = {} if file is None or file.is_part else {tensor.name: tensor for tensor in file.tensors}
+        found = next((tensors[name] for pattern in names for name in tensors if re.fullmatch(pattern, name)), None)
+        # ggml would end the process over a tensor that begins anywhere.
+        if found is None or found.offset % LEAST_ALIGNMENT or _SCALE in tensors:
             return None
-        patterns = (_OF_MTP, *_OF_MODEL) if mtp else _OF_MODEL
-        found = next((each for pattern in patterns for each in tensors if re.fullmatch(pattern, each.name)), None)
-        # ggml would end the process over another width, and over a tensor that begins anywhere.
-        if found is None or found.shape[0] != width or found.offset % LEAST_ALIGNMENT:
-            return None
+        width, rows_n, *_ = found.shape
+        tokens = None
+        if part := tensors.get(_TOKENS):
+            if part.type_id != I64 or part.shape[0] != rows_n:
+                return None
+            tokens = np.fromfile(path, np.int64, rows_n, offset=part.offset)
         ggml = ggml_functions(native)
         assert ggml is not None
         row_bytes = ggml.ggml_row_size(found.type_id, width)
-        return OutputMatrix(path, width, found.offset, found.type_id, row_bytes, found.shape[1])
-
-    def first_row(self) -> SecondPart:
-        """The second part of a head whose output is this matrix's first row alone."""
-        with self.path.open("rb") as file:
-            file.seek(self.offset)
-            row = file.read(self.row_bytes)
-        output = PartTensor("output.weight", (self.width, 1), self.type_id, self.row_bytes, row)
-        token = PartTensor("d2t", (1,), I64, 8, struct.pack("<q", 0))
-        return SecondPart((output, token))
+        return OutputMatrix(path, width, found.offset, found.type_id, row_bytes, rows_n, tokens)

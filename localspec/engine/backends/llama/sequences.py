@@ -10,7 +10,7 @@ import numpy as np
 from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.context import LlamaContext
-from localspec.engine.backends.llama.final_states import FinalStates, load_draft
+from localspec.engine.backends.llama.draft_scores import DraftScores, load_draft
 from localspec.engine.backends.llama.hidden import HiddenKeeper, LayerStates
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
 from localspec.engine.backends.llama.native import native
@@ -32,12 +32,12 @@ class LlamaSequences(LlamaContext):
         loaded: LoadedModel,
         n_ctx: int,
         n_vocab: int | None = None,
-        final_states: FinalStates | None = None,
+        draft_scores: DraftScores | None = None,
     ) -> None:
-        """``n_ctx`` is the most tokens of a sequence, ``n_vocab`` and ``final_states`` as of ``LlamaModel``."""
+        """``n_ctx`` is the most tokens of a sequence, ``n_vocab`` and ``draft_scores`` as of ``LlamaModel``."""
         super().__init__(loaded)
         self.n_ctx = n_ctx
-        self._final_states = final_states
+        self._draft_scores = draft_scores
         self._size: Callable[[int], int] | None = None
         self._memory = self._c.llama_get_memory(loaded.context)
         self._window = max(0, int(self._c.llama_model_n_swa(loaded.model)))
@@ -76,8 +76,8 @@ class LlamaSequences(LlamaContext):
         n_vocab: int,
     ) -> Self:
         """Load a draft model as ``open`` loads a target; ``n_vocab`` as of ``LlamaModel``."""
-        loaded, final_states = load_draft(native(), settings, cancel, progress, n_vocab)
-        return cls(loaded, n_ctx, n_vocab, final_states)
+        loaded, draft_scores = load_draft(native(), settings, cancel, progress, n_vocab)
+        return cls(loaded, n_ctx, n_vocab, draft_scores)
 
     def pad(self, size: Callable[[int], int]) -> None:
         """As ``LlamaModel.pad``, for the tokens of all sequences together."""
@@ -103,15 +103,17 @@ class LlamaSequences(LlamaContext):
     def answer(self, questions: Sequence[TextQuestion]) -> Sequence[ScoreRows]:
         self._batch.clear()
         first_scored, evaluated = [], []
-        lacking = [(question, question.known_n(self)) for question in questions]
-        states = self._scoring(lacking)
-        for question, known_n in lacking:
+        for question in questions:
+            known_n = question.known_n(self)
             self._keep(question.sequence, known_n)
-            tokens, wanted_n = question.context[known_n:], 0 if states else question.last
+            tokens = question.context[known_n:]
             evaluated.append((known_n, len(tokens), self._batch.used))
             first_scored.append(
-                self._batch.add(tokens, known_n, wanted_n, self.vocab.n_vocab, question.sequence, question.unread)
+                self._batch.add(tokens, known_n, question.last, self.vocab.n_vocab, question.sequence, question.unread)
             )
+        if own := self._draft_scores:
+            lacking = zip(questions, evaluated, strict=True)
+            own.begin(token for question, (known_n, *_) in lacking for token in question.context[known_n:])
         padded = self._pad(questions[-1])
         if self._batch.used:
             self._decode([question.sequence for question in questions])
@@ -122,8 +124,8 @@ class LlamaSequences(LlamaContext):
             self._held[question.sequence] = list(question.context)
             if n and (hidden := self._hidden.get(question.sequence)):
                 hidden.take(position, n, place)
-        if states:
-            return self._scored(states, evaluated, questions)
+        if own and own.are_wanted:
+            return self._split(own, questions)
         return [self._rows(first, question) for first, question in zip(first_scored, questions, strict=True)]
 
     def borrow(self, sequence: int, context: Sequence[int]) -> None:
@@ -145,28 +147,16 @@ class LlamaSequences(LlamaContext):
 
     def close(self) -> None:
         """Free the native memory."""
-        if self._final_states:
-            self._final_states.close()
+        if self._draft_scores:
+            self._draft_scores.close()
         self.loaded.free()
 
-    def _scoring(self, lacking: Sequence[tuple[TextQuestion, int]]) -> FinalStates | None:
-        """The final states that scores come from, if not from llama.cpp; each question with what is held of it."""
-        if (states := self._final_states) is None:
-            return None
-        for question, known_n in lacking:
-            states.read(question.context[known_n:])
-        return states if states.covers and not any(question.unread for question, _ in lacking) else None
-
-    def _scored(
-        self, states: FinalStates, evaluated: Sequence[tuple[int, int, int]], questions: Sequence[TextQuestion]
-    ) -> Sequence[ScoreRows]:
-        """The rows of all questions, from the states of the tokens that were evaluated for each, computed at once."""
-        ends = [place + n for _, n, place in evaluated]
-        places = [place for end, each in zip(ends, questions, strict=True) for place in range(end - each.last, end)]
-        if not places:
-            return [np.empty((0, self._n_scores), dtype=np.float32) for _ in questions]
-        rows = states.scores(self._context, places)[:, : self._n_scores]
-        return np.split(rows, np.cumsum([question.last for question in questions])[:-1])
+    def _split(self, own: DraftScores, questions: Sequence[TextQuestion]) -> Sequence[ScoreRows]:
+        """The rows of each question, which are computed at once."""
+        ends = np.cumsum([question.last - len(question.unread) for question in questions])
+        rows = own.rows(ends[-1], self.threads)[:, : self._n_scores]
+        parts = zip(questions, np.split(rows, ends[:-1]), strict=True)
+        return [with_gaps(part, question.last, question.unread) for question, part in parts]
 
     def _keep(self, sequence: int, n: int) -> None:
         """Let a sequence hold its first ``n`` tokens alone."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from localspec.engine.backends.llama.final_states import FinalStates, load_draft
+from localspec.engine.backends.llama.draft_scores import DraftScores, load_draft
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
@@ -22,9 +22,9 @@ class SkippingLlama(LlamaModel):
     """
 
     def __init__(
-        self, loaded: LoadedModel, n_vocab: int | None = None, final_states: FinalStates | None = None
+        self, loaded: LoadedModel, n_vocab: int | None = None, draft_scores: DraftScores | None = None
     ) -> None:
-        super().__init__(loaded, n_vocab, final_states)
+        super().__init__(loaded, n_vocab, draft_scores)
         self._window = TextWindow()
         self._text: TextAlone | None = None
 
@@ -37,8 +37,8 @@ class SkippingLlama(LlamaModel):
         *,
         n_vocab: int | None = None,
     ) -> Self:
-        loaded, final_states = load_draft(native(), settings, cancel, progress, n_vocab)
-        return cls(loaded, n_vocab, final_states)
+        loaded, draft_scores = load_draft(native(), settings, cancel, progress, n_vocab)
+        return cls(loaded, n_vocab, draft_scores)
 
     def leave_out_images(self) -> None:
         """Allow images in contexts from now on."""
