@@ -105,7 +105,7 @@ def test_edits_stops_and_long_texts_leave_nothing_behind(load: Load) -> None:
         assert np.allclose(found[:FIRST_N], expected[:FIRST_N], atol=NOISE), turn
 
 
-def test_llama_cpp_scores_all_tokens_where_the_texts_have_many_others(load: Load) -> None:
+def test_all_tokens_are_scored_where_the_texts_have_many_others(load: Load) -> None:
     few, whole, context = load(), load(draft_vocabulary=False), [*range(FIRST_N, N_VOCAB)]
     found = scores(few, context)
     assert proposable(found[0]) == [*range(N_VOCAB)]
@@ -123,20 +123,24 @@ def test_rows_that_nobody_wants_are_left_out(load: Load) -> None:
 
 @pytest.mark.parametrize("path", ["llama", "qwen3", "gemma3"], indirect=True)
 def test_sequences_have_the_scores_of_each_alone(settings: LoadSettings, load: Load) -> None:
-    """Also where one is read for no scores, and where one asks for several rows."""
+    """Also where one is read for no scores, and where one asks for several rows, or for some of them."""
     many = replace(settings, sequences=4, n_ctx=1024)
     pool = LlamaSequences.open_draft(many, Cancellation(), n_ctx=256, n_vocab=N_VOCAB)
     alone, chance = load(draft_vocabulary=False), random.Random(0)
     texts: list[list[int]] = [[], [], [], []]
-    for _ in range(12):
+    for turn in range(12):
         for text in texts:
-            text += [chance.randrange(FIRST_N) for _ in range(chance.randint(1, 9))]
+            text += [chance.randrange(FIRST_N) for _ in range(chance.randint(3, 9))]
         asking = chance.sample(range(4), chance.randint(1, 4))
-        questions = [TextQuestion(n, list(texts[n]), chance.choice([0, 1, 1, min(3, len(texts[n]))])) for n in asking]
+        texts[asking[0]].append(FIRST_N + turn)
+        wanted: Sequence[tuple[int, set[int]]] = [(0, set()), (1, set()), (3, set()), (3, {1})]
+        questions = [TextQuestion(n, list(texts[n]), *chance.choice(wanted)) for n in asking]
+        seen = known(range(FIRST_N, FIRST_N + turn + 1))
         for question, found in zip(questions, pool.answer(questions), strict=True):
             expected = scores(alone, question.context, question.last)
-            assert len(found) == question.last
-            assert not question.last or np.allclose(np.array(found)[:, :FIRST_N], expected[:, :FIRST_N], atol=NOISE)
+            assert [len(row) > 0 for row in found] == [n not in question.unread for n in range(question.last)]
+            for row, right in zip(found, expected, strict=True):
+                assert not len(row) or (proposable(row) == seen and np.allclose(row[seen], right[seen], atol=NOISE))
     pool.close()
 
 

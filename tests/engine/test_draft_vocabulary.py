@@ -234,9 +234,7 @@ def test_a_part_with_tokens_that_there_are_not_is_none(tmp_path: Path, part: Seq
     assert DraftVocabulary.of(native(), path, WIDTH, N_VOCAB, FIRST_N, OF_HEAD) is None
 
 
-@pytest.mark.parametrize(
-    "head", [TinyHead(), TinyHead(own_output=True), TinyHead(own_output=True, part=range(4, N_VOCAB))]
-)
+@pytest.mark.parametrize("part", [None, range(N_VOCAB), range(4, N_VOCAB)])
 def test_replies_with_a_heads_draft_vocabulary_are_those_without(tmp_path: Path, part: Sequence[int] | None) -> None:
     """Greedily, with proposals of which some are accepted."""
     chance, accepted_n = random.Random(4), 0

@@ -26,14 +26,9 @@ class DraftScores:
         self._states, self._vocabulary = states, vocabulary
 
     def begin(self, tokens: Iterable[int]) -> None:
-        """The next evaluation is of ``tokens``: where many are missing in the vocabulary, llama.cpp scores all."""
+        """The next evaluation is of ``tokens``."""
         self.read(tokens)
-        self._states.begin(end_evaluations=self._vocabulary.covers)
-
-    @property
-    def are_wanted(self) -> bool:
-        """True if the last evaluation left its scores to this."""
-        return self._states.end_evaluations
+        self._states.begin(end_evaluations=True)
 
     def read(self, tokens: Iterable[int]) -> None:
         """As ``DraftVocabulary.read``."""
@@ -43,7 +38,7 @@ class DraftScores:
         """The scores of the last evaluation, for the ``n`` tokens whose scores were wanted; valid until the next."""
         if not n:
             return np.empty((0, self._vocabulary.n_vocab), np.float32)
-        return self._vocabulary.scores(self._states.rows(self._vocabulary.matrix.width)[-n:], threads)
+        return self._vocabulary.scores(self._states.rows(self._vocabulary.matrix.width), threads)
 
     def close(self) -> None:
         """Free the native memory of its own."""

@@ -110,11 +110,6 @@ class DraftVocabulary:
         except (OSError, ValueError):
             return None
 
-    @property
-    def covers(self) -> bool:
-        """False while many tokens of the texts read are not in it."""
-        return self._missing < _MOST_MISSING
-
     def read(self, tokens: Iterable[int]) -> None:
         """Add the tokens of a text."""
         for token in tokens if self.matrix.tokens is None else ():
@@ -129,11 +124,11 @@ class DraftVocabulary:
     def scores(self, rows: Rows, threads: int) -> Logits:
         """The scores after hidden ``rows``, shape (n, n_vocab); valid until the next.
 
-        ``rows`` are those that llama.cpp multiplies with the matrix. Other tokens have minus infinity while it
-        ``covers`` the texts, and their scores otherwise.
+        ``rows`` are those that llama.cpp multiplies with the matrix. Other tokens have minus infinity, but their scores
+        while many tokens of the texts are not in the vocabulary.
         """
         n, added_n = len(rows), len(self._ids)
-        if not self.covers:
+        if self._missing >= _MOST_MISSING:
             (product,) = self._graph(n, [self._bytes], threads).compute(rows)
             return product
         if len(self._scores) < n:

@@ -14,8 +14,8 @@ from localspec.engine.backends.llama.native import Native
 
 LEAST_ALIGNMENT = 32
 """Tensors begin at multiples of so many bytes."""
-F32, I64 = 0, 27
-"""The numbers of types of tensors."""
+F32 = 0
+"""The number of a type of tensors."""
 UINT16 = 2
 """GGUF's number of a type of metadata."""
 

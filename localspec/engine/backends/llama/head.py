@@ -73,8 +73,6 @@ class LlamaHead(HeadContext):
         self._pairs = Batch(self._c, self.batch_n, self.width)
         self._vocabulary: DraftVocabulary | None = None
         """The tokens that it proposes, where these are not all."""
-        self._scores_few = False
-        """True if their scores are to be computed here."""
         self._features: Batch | None = None
 
     @staticmethod
@@ -222,11 +220,8 @@ class LlamaHead(HeadContext):
         if self.layers_n > 1:
             self._functions.set_mtp_layer(self._context, layer)
         scored = [question for question in questions if question.scored]
-        few = None
-        if self._vocabulary:
-            self._vocabulary.read(token for question in questions for token in question.tokens)
-            few = self._vocabulary if self._vocabulary.covers else None
-        self._scores_few = few is not None
+        if few := self._vocabulary:
+            few.read(token for question in questions for token in question.tokens)
         # Scores are wanted of all pairs that are evaluated at once, or of none: graphs of heads (llama.cpp 0c1e570)
         # compute the scores or the hidden rows of all, and hand over as many as are wanted from the first on.
         # A device ranks one row of an evaluation.
@@ -278,7 +273,7 @@ class LlamaHead(HeadContext):
 
     def _decode(self, batch: Batch) -> None:
         if states := self.loaded.final_states:
-            states.begin(end_evaluations=self._scores_few)
+            states.begin(end_evaluations=self._vocabulary is not None)
         super()._decode(batch)
 
     def _own_rows(self, n: int) -> Rows:

@@ -357,7 +357,7 @@ class LlamaModel(LlamaContext):
     def _rows(self, n: int) -> Logits:
         """The ``n`` rows of scores of the last evaluation."""
         own = self._draft_scores
-        rows = own.rows(n, self.threads) if own and own.are_wanted else self._scores(self._first_scored, n)
+        rows = own.rows(n, self.threads) if own else self._scores(self._first_scored, n)
         # A maximum is not a number if anything in the row is not; single scores may well be minus infinity.
         best = rows[0][rows[0].argmax()] if n == 1 else rows.max(axis=1).sum()
         if not isfinite(best):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localspec.engine.backends.llama.file_header import opened
-from localspec.engine.backends.llama.ggml import I64, LEAST_ALIGNMENT, ggml_functions
+from localspec.engine.backends.llama.ggml import LEAST_ALIGNMENT, ggml_functions
 from localspec.engine.backends.llama.native import Native
 
 OF_HEAD = (r"output\.weight",)
@@ -52,11 +52,8 @@ class OutputMatrix:
         if found is None or found.offset % LEAST_ALIGNMENT or _SCALE in tensors:
             return None
         width, rows_n, *_ = found.shape
-        tokens = None
-        if part := tensors.get(_TOKENS):
-            if part.type_id != I64 or part.shape[0] != rows_n:
-                return None
-            tokens = np.fromfile(path, np.int64, rows_n, offset=part.offset)
+        part = tensors.get(_TOKENS)
+        tokens = np.fromfile(path, np.int64, part.shape[0], offset=part.offset) if part else None
         ggml = ggml_functions(native)
         assert ggml is not None
         row_bytes = ggml.ggml_row_size(found.type_id, width)

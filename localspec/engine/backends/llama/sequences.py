@@ -124,7 +124,7 @@ class LlamaSequences(LlamaContext):
             self._held[question.sequence] = list(question.context)
             if n and (hidden := self._hidden.get(question.sequence)):
                 hidden.take(position, n, place)
-        if own and own.are_wanted:
+        if own:
             return self._split(own, questions)
         return [self._rows(first, question) for first, question in zip(first_scored, questions, strict=True)]
 
