@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from localspec.base.errors import ModelFileError
 from localspec.engine.backends import llama
-from localspec.engine.backends.llama import draft_vocabulary, final_states, ggml, output_matrix
+from localspec.engine.backends.llama import draft_vocabulary, ggml, output_matrix
 from localspec.engine.backends.llama.block_head import BLOCK_BATCH_TOKENS, LlamaBlockHead
 from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary
+from localspec.engine.backends.llama.early_end import End
 from localspec.engine.backends.llama.file_header import tensor_names
 from localspec.engine.backends.llama.head import LlamaHead
 from localspec.engine.backends.llama.load import LoadSettings
@@ -240,7 +241,7 @@ def test_replies_with_a_heads_draft_vocabulary_are_those_without(tmp_path: Path,
     chance, accepted_n = random.Random(4), 0
     head = TinyHead(part=part, own_output=part is not None)
     with eagle3(tmp_path, head, draft_vocabulary=True, draft_tokens=FIRST_N) as (target, opened, model):
-        assert opened.loaded.final_states
+        assert opened.loaded.early_end
         for _ in range(12):
             prompt = [chance.randrange(4, 90) for _ in range(chance.randint(2, 40))]
             said = []
@@ -257,7 +258,7 @@ def test_replies_with_a_heads_draft_vocabulary_are_those_without(tmp_path: Path,
 def test_a_head_whose_graph_has_no_final_states_is_scored_by_llama_cpp(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(final_states, "_NAME", b"another name")
+    monkeypatch.setattr(End.STATES, "_value_", b"another name")
     with eagle3(tmp_path, TinyHead(), draft_vocabulary=True, draft_tokens=FIRST_N) as (_, head, _):
         assert len(proposable(scores(head, [5, 6, 7]))) == N_VOCAB
 
@@ -546,7 +547,7 @@ def test_a_head_that_does_not_multiply_with_the_matrix_is_loaded_whole(
     right = DraftVocabulary.scores
     for owner, name, other in (
         (DraftVocabulary, "scores", lambda *given: 1.2 * right(*given)),
-        (final_states, "_NAME", b"another name"),
+        (End.STATES, "_value_", b"another name"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, other)

@@ -13,8 +13,8 @@ from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.device_ranking import DeviceRanking
 from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary, agree
+from localspec.engine.backends.llama.early_end import End
 from localspec.engine.backends.llama.file_header import tensor_names
-from localspec.engine.backends.llama.final_states import FinalStates
 from localspec.engine.backends.llama.ggml import has_amx
 from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.hidden import hidden_functions
@@ -53,7 +53,7 @@ class LlamaBlockHead(HeadContext):
     ) -> None:
         """``vocabulary`` has the tokens that it proposes, where these are not all, and is closed with the head.
 
-        Then it was loaded with its final states.
+        Then its evaluations can end early.
         """
         super().__init__(loaded)
         self._vocabulary = vocabulary
@@ -87,7 +87,7 @@ class LlamaBlockHead(HeadContext):
         settings = replace(settings, ranked_outputs=1 if settings.dspark else settings.max_outputs)
         if vocabulary := _draft_vocabulary(settings, target):
             with ExitStack() as own, suppress(ModelFileError, OSError):
-                few = replace(settings, final_states=FinalStates(native()))
+                few = replace(settings, early_end=True)
                 loaded = load(native(), few, cancel, progress, target=target.loaded)
                 head = LlamaBlockHead(loaded, settings, target, vocabulary)
                 own.callback(head.close)
@@ -148,8 +148,8 @@ class LlamaBlockHead(HeadContext):
             return
         if self._rows is None:
             self._rows = Batch(self._c, self.batch_n, parts[0][1].shape[1])
-        if states := self.loaded.final_states:
-            states.begin(end_evaluations=False)
+        if early_end := self.loaded.early_end:
+            early_end.begin(None)
         batch = self._rows
 
         def add(part: tuple[BlockQuestion, Rows], first: int, end: int) -> None:
@@ -177,8 +177,8 @@ class LlamaBlockHead(HeadContext):
         if not parts:
             return ()
         assert self._vocabulary is not None
-        assert self.loaded.final_states is not None
-        rows = self.loaded.final_states.rows(self._vocabulary.matrix.width)
+        assert self.loaded.early_end is not None
+        rows = self.loaded.early_end.states(self._vocabulary.matrix.width)
         asked = np.concatenate([rows[place : place + n] for place, n in parts])
         ends = np.cumsum([n for _, n in parts])
         return np.split(self._vocabulary.scores(asked, self.threads)[:, : self._n_scores], ends[:-1])
@@ -196,8 +196,8 @@ class LlamaBlockHead(HeadContext):
             scored_n = 0 if self._vocabulary else size
             self._tokens.add(tokens, question.position, scored_n, self.vocab.n_vocab, question.sequence)
         if questions:
-            if states := self.loaded.final_states:
-                states.begin(end_evaluations=self._vocabulary is not None)
+            if early_end := self.loaded.early_end:
+                early_end.begin(End.STATES if self._vocabulary else None)
             self._decode(self._tokens)
         return places
 

@@ -11,7 +11,7 @@ import numpy as np
 from localspec.base.errors import CapacityError, DrafterUnavailableError, ModelFileError
 from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary, pays
-from localspec.engine.backends.llama.final_states import FinalStates
+from localspec.engine.backends.llama.early_end import EarlyEnd, End
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load, on_cpu
 from localspec.engine.backends.llama.native import Native
 from localspec.engine.backends.llama.output_matrix import OutputMatrix
@@ -22,13 +22,13 @@ from localspec.engine.model import Logits
 class DraftScores:
     """The scores of a model whose evaluations end with its final states. The owner calls ``close``, and frees it."""
 
-    def __init__(self, states: FinalStates, vocabulary: DraftVocabulary) -> None:
-        self._states, self._vocabulary = states, vocabulary
+    def __init__(self, early_end: EarlyEnd, vocabulary: DraftVocabulary) -> None:
+        self._early_end, self._vocabulary = early_end, vocabulary
 
     def begin(self, tokens: Iterable[int]) -> None:
         """The next evaluation is of ``tokens``."""
         self.read(tokens)
-        self._states.begin(end_evaluations=True)
+        self._early_end.begin(End.STATES)
 
     def read(self, tokens: Iterable[int]) -> None:
         """As ``DraftVocabulary.read``."""
@@ -38,7 +38,7 @@ class DraftScores:
         """The scores of the last evaluation, for the ``n`` tokens whose scores were wanted; valid until the next."""
         if not n:
             return np.empty((0, self._vocabulary.n_vocab), np.float32)
-        return self._vocabulary.scores(self._states.rows(self._vocabulary.matrix.width), threads)
+        return self._vocabulary.scores(self._early_end.states(self._vocabulary.matrix.width), threads)
 
     def close(self) -> None:
         """Free the native memory of its own."""
@@ -60,39 +60,39 @@ def load_draft(
     matrix = OutputMatrix.find(native, settings.path) if wanted and settings.mmap is not False else None
     if matrix and matrix.rows_n >= 2 * settings.draft_tokens:
         with ExitStack() as own, suppress(CapacityError, ModelFileError, DrafterUnavailableError, OSError):
-            states = FinalStates(native)
-            loaded = load(native, replace(settings, final_states=states), cancel, progress)
+            loaded = load(native, replace(settings, early_end=True), cancel, progress)
             own.callback(loaded.free)
+            assert loaded.early_end is not None
             all_n = int(native.c.llama_vocab_n_tokens(native.c.llama_model_get_vocab(loaded.model)))
             vocabulary = DraftVocabulary(native, matrix, min(all_n, n_vocab or all_n), settings.draft_tokens)
             own.callback(vocabulary.close)
-            if _pays(loaded, states, vocabulary, settings):
+            if _pays(loaded, loaded.early_end, vocabulary, settings):
                 own.pop_all()
-                return loaded, DraftScores(states, vocabulary)
+                return loaded, DraftScores(loaded.early_end, vocabulary)
     return load(native, settings, cancel, progress), None
 
 
-def _pays(loaded: LoadedModel, states: FinalStates, vocabulary: DraftVocabulary, settings: LoadSettings) -> bool:
+def _pays(loaded: LoadedModel, early_end: EarlyEnd, vocabulary: DraftVocabulary, settings: LoadSettings) -> bool:
     """As ``draft_vocabulary.pays``, of the first token of a text."""
     c, context = loaded.native.c, loaded.short or loaded.context
     batch, memory, threads = Batch(c, 1), c.llama_get_memory(context), int(c.llama_n_threads(context))
 
-    def evaluate(*, end_evaluations: bool) -> None:
+    def evaluate(end: End | None) -> None:
         c.llama_memory_clear(memory, True)
         batch.clear()
         batch.add([0], 0, 1, 1)
-        states.begin(end_evaluations=end_evaluations)
+        early_end.begin(end)
         if c.llama_decode(context, batch.native):
             raise ModelFileError("llama.cpp cannot evaluate a token.", "Choose another file.")
 
     def whole() -> Logits:
-        evaluate(end_evaluations=False)
+        evaluate(None)
         scores: Logits = np.ctypeslib.as_array(c.llama_get_logits_ith(context, 0), (settings.draft_tokens,))
         return scores
 
     def few() -> Logits:
-        evaluate(end_evaluations=True)
-        scores: Logits = vocabulary.scores(states.rows(vocabulary.matrix.width), threads)[0]
+        evaluate(End.STATES)
+        scores: Logits = vocabulary.scores(early_end.states(vocabulary.matrix.width), threads)[0]
         return scores
 
     try:

@@ -20,7 +20,7 @@ from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.device_ranking import DeviceRanking
 from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary, pays
-from localspec.engine.backends.llama.final_states import FinalStates
+from localspec.engine.backends.llama.early_end import End
 from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load, load_mtp, on_cpu
@@ -90,16 +90,14 @@ class LlamaHead(HeadContext):
         cannot serve it, and what ``load.load`` raises.
         """
         hidden_functions()
-        few = settings.draft_vocabulary is not False and settings.mmap is not False
-        if few and encodes and on_cpu(native(), settings):
-            settings = replace(settings, final_states=FinalStates(native()))
+        settings = replace(settings, early_end=on_cpu(native(), settings))
         if settings.path == target.loaded.path:
             loaded = load_mtp(native(), settings, target.loaded, cancel)
         else:
             loaded = load(native(), settings, cancel, progress, target=target.loaded)
         head = LlamaHead(loaded, target, encodes=encodes)
         try:
-            if few:
+            if settings.draft_vocabulary is not False and settings.mmap is not False:
                 head._propose_few(settings.draft_tokens, always=settings.draft_vocabulary is True)
         except BaseException:
             head.close()
@@ -179,7 +177,7 @@ class LlamaHead(HeadContext):
         path: Path = self.path
         names: Sequence[str] = OF_MTP
         if self.encodes:
-            if self.loaded.final_states is None:
+            if self.loaded.early_end is None:
                 return None
             if OutputMatrix.find(self.loaded.native, path, OF_HEAD):
                 names = OF_HEAD
@@ -222,23 +220,38 @@ class LlamaHead(HeadContext):
         scored = [question for question in questions if question.scored]
         if few := self._vocabulary:
             few.read(token for question in questions for token in question.tokens)
-        # Scores are wanted of all pairs that are evaluated at once, or of none: graphs of heads (llama.cpp 0c1e570)
-        # compute the scores or the hidden rows of all, and hand over as many as are wanted from the first on.
-        # A device ranks one row of an evaluation.
-        most_n = self._pairs.capacity if few else 1 if self._ranks else self.loaded.max_outputs
-        together = scored and sum(len(question.tokens) for question in questions) <= most_n
+        together = scored and sum(len(question.tokens) for question in questions) <= self._together_n
         if not together:
             unscored = ((question, len(question.tokens) - question.scored) for question in questions)
+            self._end_with(End.ATTENTION)
             self._evaluate_all(self._pairs, unscored, partial(self._add, scored=False))
         self._pairs.clear()
         add = partial(self._add, scored=not few)
         places = {question: add(question, 0) for question in (questions if together else ())}
         places |= {question: add(question, len(question.tokens) - 1) for question in scored if not together}
         if places:
+            self._end_with(End.STATES if few and self.encodes else None)
             self._decode(self._pairs)
         if few:
             return self._few_scored({question: places[question] for question in scored}, few)
         return {question: self._step(places[question]) for question in scored}
+
+    @property
+    def _together_n(self) -> int:
+        """The most pairs that are evaluated together if one of them is scored; of more, that one is evaluated apart.
+
+        Where evaluations can end early, all others end with the attention. Otherwise scores are wanted of all pairs or
+        of none: graphs of heads (llama.cpp 0c1e570) compute the scores or the hidden rows of all, and hand over as many
+        as are wanted from the first on. A device ranks one row of an evaluation.
+        """
+        if self.loaded.early_end:
+            return 0
+        return 1 if self._ranks else self._pairs.capacity if self._vocabulary else self.loaded.max_outputs
+
+    def _end_with(self, end: End | None) -> None:
+        """Have the next evaluations end so, where they can end early."""
+        if self.loaded.early_end:
+            self.loaded.early_end.begin(end)
 
     def _add(self, question: HeadQuestion, first: int, end: int | None = None, *, scored: bool = True) -> int:
         """Put pairs of a question into the batch; returns the place of the last."""
@@ -264,17 +277,11 @@ class LlamaHead(HeadContext):
         if not places:
             return {}
         hidden = self._own_rows(max(places.values()) + 1)[list(places.values())]
-        states = self.loaded.final_states
-        rows = states.rows(self.width)[list(places.values())] if states else hidden
-        scores = few.scores(rows, self.threads)
+        states = self.loaded.early_end.states(self.width) if self.encodes and self.loaded.early_end else hidden
+        scores = few.scores(states, self.threads)
         if not np.isfinite(scores.max(axis=1)).all():
             raise not_numbers()
         return {question: HeadStep(scores[n], hidden[n : n + 1]) for n, question in enumerate(places)}
-
-    def _decode(self, batch: Batch) -> None:
-        if states := self.loaded.final_states:
-            states.begin(end_evaluations=self._vocabulary is not None)
-        super()._decode(batch)
 
     def _own_rows(self, n: int) -> Rows:
         """The first ``n`` rows that the last evaluation gave; valid until the next."""

@@ -15,7 +15,7 @@ from typing import Any
 from localspec.base.errors import CapacityError, ModelFileError
 from localspec.engine.backends.llama.cores import physical_cores
 from localspec.engine.backends.llama.devices import Device
-from localspec.engine.backends.llama.final_states import FinalStates
+from localspec.engine.backends.llama.early_end import EarlyEnd
 from localspec.engine.backends.llama.large_pages import ask_for_large_pages
 from localspec.engine.backends.llama.native import Native, reason
 from localspec.engine.backends.llama.report import (
@@ -112,8 +112,8 @@ class LoadSettings:
 
     The file with the output matrix is mapped for it. So with False for ``mmap`` any token is proposed, too.
     """
-    final_states: FinalStates | None = None
-    """The states that evaluations can end with; not for a model on a device, which would be waited for."""
+    early_end: bool = False
+    """True to make evaluations that can end early; not for a model on a device, which would be waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +141,8 @@ class LoadedModel:
     """False if the context is one more of a model that another owns."""
     short: Any = field(default=None, repr=False)
     """The context for short texts, if there is one (``short_context.py``)."""
-    final_states: FinalStates | None = field(default=None, repr=False)
-    """Called by llama.cpp during evaluations: they have to live as long as the contexts."""
+    early_end: EarlyEnd | None = field(default=None, repr=False)
+    """Called by llama.cpp during evaluations: it has to live as long as the contexts."""
 
     def metadata(self, key: str) -> str:
         """An entry of the file's metadata as text; empty if it is not there."""
@@ -213,10 +213,11 @@ def _with_context(
     threads = settings.threads or physical_cores()
     _check_wishes(settings, log_lines)
     n_ctx = settings.n_ctx or min(c.llama_model_n_ctx_train(model), _DEFAULT_N_CTX)
-    context, said_then = _make_context(native, model, settings, n_ctx, threads, other=other, mtp=mtp)
+    early_end = EarlyEnd(native) if settings.early_end else None
+    context, said_then = _make_context(native, model, settings, n_ctx, threads, early_end, other=other, mtp=mtp)
     short = None
     if settings.short_fused and settings.flash_attn is False and other is None and takes_short_texts(c, model):
-        short = _make_short_context(native, model, settings, threads)
+        short = _make_short_context(native, model, settings, threads, early_end)
     if settings.large_pages:
         ask_for_large_pages()  # for what evaluations work in
     for each in (context, short):
@@ -239,7 +240,7 @@ def _with_context(
         ranked_on_device=_or_else(settings.ranked_on_device, ranks_on_device(c, model, log_lines)),
         read_singly=_or_else(settings.read_singly, only_cuda(log_lines)),
         short=short,
-        final_states=settings.final_states,
+        early_end=early_end,
     )
 
 
@@ -288,13 +289,14 @@ def _make_context(
     settings: LoadSettings,
     n_ctx: int,
     threads: int,
+    early_end: EarlyEnd | None,
     *,
     other: LoadedModel | None,
     mtp: bool,
 ) -> tuple[Any, list[str]]:
     """The context, and llama.cpp's log of making it."""
     c = native.c
-    params = _context_params(c, model, settings, n_ctx, threads)
+    params = _context_params(c, model, settings, n_ctx, threads, early_end)
     if other is not None:
         params.ctx_other = other.context
     if mtp:
@@ -312,10 +314,12 @@ def _make_context(
     return context, [line for _, line in lines]
 
 
-def _make_short_context(native: Native, model: Any, settings: LoadSettings, threads: int) -> Any:
+def _make_short_context(
+    native: Native, model: Any, settings: LoadSettings, threads: int, early_end: EarlyEnd | None
+) -> Any:
     """The context for short texts; None if llama.cpp makes none, or none with flash attention."""
     fused = replace(settings, flash_attn=True, batch_tokens=min(settings.batch_tokens, SHORT_CELLS_N))
-    params = _context_params(native.c, model, fused, SHORT_CELLS_N, threads)
+    params = _context_params(native.c, model, fused, SHORT_CELLS_N, threads, early_end)
     params.type_v = short_value_type(params.type_v)
     params.n_ubatch = min(fused.batch_tokens, _UNFUSED_BATCH_TOKENS)  # as in the other: it reads as much at once
     with native.log.heard() as lines:
@@ -326,7 +330,9 @@ def _make_short_context(native: Native, model: Any, settings: LoadSettings, thre
     return context
 
 
-def _context_params(c: Any, model: Any, settings: LoadSettings, n_ctx: int, threads: int) -> Any:
+def _context_params(
+    c: Any, model: Any, settings: LoadSettings, n_ctx: int, threads: int, early_end: EarlyEnd | None
+) -> Any:
     """llama_context_params, but for what a head's context needs."""
     params = c.llama_context_default_params()
     params.n_ctx = n_ctx
@@ -342,8 +348,8 @@ def _context_params(c: Any, model: Any, settings: LoadSettings, n_ctx: int, thre
     params.flash_attn_type = _FLASH_ATTN[_wanted_flash_attn(settings)]
     params.swa_full = _swa_full(c, model, settings)
     params.n_rs_seq = settings.snapshots
-    if settings.final_states:
-        params.cb_eval = settings.final_states.callback
+    if early_end:
+        params.cb_eval = early_end.callback
     if settings.sequences > 1:
         params.n_seq_max, params.kv_unified = settings.sequences, True
     return params
