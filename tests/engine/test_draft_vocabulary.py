@@ -22,7 +22,7 @@ from localspec.engine.backends import llama
 from localspec.engine.backends.llama import draft_vocabulary, ggml, output_matrix
 from localspec.engine.backends.llama.block_head import BLOCK_BATCH_TOKENS, LlamaBlockHead
 from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary
-from localspec.engine.backends.llama.early_end import End
+from localspec.engine.backends.llama.early_end import EarlyEnd, End
 from localspec.engine.backends.llama.file_header import tensor_names
 from localspec.engine.backends.llama.head import LlamaHead
 from localspec.engine.backends.llama.load import LoadSettings
@@ -227,6 +227,32 @@ def test_a_head_proposes_the_tokens_that_it_was_made_for(tmp_path: Path, monkeyp
             assert proposable(found) == [*PART]
             assert np.allclose(found[[*PART]], expected[[*PART]], atol=NOISE)
         assert scored_n == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("draft_vocabulary", [True, False])
+def test_pairs_that_nobody_wants_scores_of_end_with_the_attention(
+    load: Load, draft_vocabulary: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their last operation; the last pair goes on, to the scores or to what these are made of here."""
+    seen: list[str] = []
+    right = EarlyEnd._answer
+
+    def noted(early_end: EarlyEnd, tensor: Any, asks: bool, data: Any) -> bool:
+        if asks:
+            seen.append(early_end._ggml.ggml_get_name(tensor).decode())
+        return right(early_end, tensor, asks, data)
+
+    monkeypatch.setattr(EarlyEnd, "_answer", noted)
+    head = load(draft_vocabulary=draft_vocabulary)
+    for scored in (False, True):
+        seen.clear()
+        head.read([5, 6, 7], rows(3), 0, scored=scored)
+        end = next(n for n, name in enumerate(seen) if name.startswith("kqv_out-"))
+        of_the_last_pair = seen[end + 1 :]
+        assert bool(of_the_last_pair) == scored
+        if scored:
+            without_scores = draft_vocabulary and head.encodes
+            assert of_the_last_pair[-1] == ("result_norm" if without_scores else "result_output")
 
 
 @pytest.mark.parametrize("part", [(3, 5, N_VOCAB), (-1, 5, 7)])
