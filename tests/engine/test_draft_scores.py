@@ -13,9 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from localspec.base.errors import ModelFileError
-from localspec.engine.backends.llama import draft_scores, draft_vocabulary
+from localspec.engine.backends.llama import draft_scores, draft_vocabulary, early_end
 from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary
-from localspec.engine.backends.llama.early_end import End
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.sequences import LlamaSequences
@@ -209,7 +208,7 @@ def test_a_file_whose_scores_are_not_llama_cpps_is_loaded_whole(load: Load, monk
 
 
 def test_a_file_whose_graph_has_no_such_states_is_loaded_whole(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(End.STATES, "_value_", b"another name")
+    monkeypatch.setattr(early_end, "_STATES", b"another name")
     assert proposable(scores(load(), [5])[0]) == [*range(N_VOCAB)]
 
 

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from localspec.base.errors import ModelFileError
 from localspec.engine.backends import llama
-from localspec.engine.backends.llama import draft_vocabulary, ggml, output_matrix
+from localspec.engine.backends.llama import draft_vocabulary, early_end, ggml, output_matrix
 from localspec.engine.backends.llama.block_head import BLOCK_BATCH_TOKENS, LlamaBlockHead
 from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary
-from localspec.engine.backends.llama.early_end import EarlyEnd, End
+from localspec.engine.backends.llama.early_end import EarlyEnd
 from localspec.engine.backends.llama.file_header import tensor_names
 from localspec.engine.backends.llama.head import LlamaHead
 from localspec.engine.backends.llama.load import LoadSettings
@@ -229,30 +229,33 @@ def test_a_head_proposes_the_tokens_that_it_was_made_for(tmp_path: Path, monkeyp
         assert scored_n == [1, 1, 1, 1]
 
 
+@pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("draft_vocabulary", [True, False])
 def test_pairs_that_nobody_wants_scores_of_end_with_the_attention(
-    load: Load, draft_vocabulary: bool, monkeypatch: pytest.MonkeyPatch
+    load: Load, draft_vocabulary: bool, fused: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their last operation; the last pair goes on, to the scores or to what these are made of here."""
-    seen: list[str] = []
+    seen: list[tuple[bytes, bytes]] = []
     right = EarlyEnd._answer
 
-    def noted(early_end: EarlyEnd, tensor: Any, asks: bool, data: Any) -> bool:
+    def noted(ends: EarlyEnd, tensor: Any, asks: bool, data: Any) -> bool:
         if asks:
-            seen.append(early_end._ggml.ggml_get_name(tensor).decode())
-        return right(early_end, tensor, asks, data)
+            seen.append((ends._ggml.ggml_op_desc(tensor), ends._ggml.ggml_get_name(tensor)))
+        return right(ends, tensor, asks, data)
 
     monkeypatch.setattr(EarlyEnd, "_answer", noted)
-    head = load(draft_vocabulary=draft_vocabulary)
+    head = load(draft_vocabulary=draft_vocabulary, flash_attn=fused)
     for scored in (False, True):
         seen.clear()
         head.read([5, 6, 7], rows(3), 0, scored=scored)
-        end = next(n for n, name in enumerate(seen) if name.startswith("kqv_out-"))
+        end = next(
+            n for n, (operation, _) in enumerate(seen) if operation == (b"FLASH_ATTN_EXT" if fused else b"SOFT_MAX")
+        )
         of_the_last_pair = seen[end + 1 :]
         assert bool(of_the_last_pair) == scored
         if scored:
             without_scores = draft_vocabulary and head.encodes
-            assert of_the_last_pair[-1] == ("result_norm" if without_scores else "result_output")
+            assert of_the_last_pair[-1][1] == (b"result_norm" if without_scores else b"result_output")
 
 
 @pytest.mark.parametrize("part", [(3, 5, N_VOCAB), (-1, 5, 7)])
@@ -284,7 +287,7 @@ def test_replies_with_a_heads_draft_vocabulary_are_those_without(tmp_path: Path,
 def test_a_head_whose_graph_has_no_final_states_is_scored_by_llama_cpp(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(End.STATES, "_value_", b"another name")
+    monkeypatch.setattr(early_end, "_STATES", b"another name")
     with eagle3(tmp_path, TinyHead(), draft_vocabulary=True, draft_tokens=FIRST_N) as (_, head, _):
         assert len(proposable(scores(head, [5, 6, 7]))) == N_VOCAB
 
@@ -573,7 +576,7 @@ def test_a_head_that_does_not_multiply_with_the_matrix_is_loaded_whole(
     right = DraftVocabulary.scores
     for owner, name, other in (
         (DraftVocabulary, "scores", lambda *given: 1.2 * right(*given)),
-        (End.STATES, "_value_", b"another name"),
+        (early_end, "_STATES", b"another name"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, other)

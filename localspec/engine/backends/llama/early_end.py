@@ -19,12 +19,18 @@ from localspec.engine.hidden import Rows
 
 
 class End(Enum):
-    """The operation that an evaluation ends with: how its name begins in llama.cpp's graphs."""
+    """The operation that an evaluation ends with."""
 
-    ATTENTION = b"kqv_out-"
+    ATTENTION = "attention"
     """The first layer's attention: its keys and values are in the cache by then."""
-    STATES = b"result_norm"
-    """The final hidden states, which are kept; graphs of MTP layers have another name for them."""
+    STATES = "states"
+    """The final hidden states, which are kept. In the graphs of MTP layers they are not found."""
+
+
+_ATTENTION = (b"FLASH_ATTN_EXT", b"SOFT_MAX")
+"""ggml's names of the operation: the fused one, and one of those that it stands for."""
+_STATES = b"result_norm"
+"""Their name in llama.cpp's graphs."""
 
 
 class EarlyEnd:
@@ -54,7 +60,9 @@ class EarlyEnd:
 
     def _answer(self, tensor: Any, asks: bool, _data: Any) -> bool:
         if asks:
-            return self._end is not None and self._ggml.ggml_get_name(tensor).startswith(self._end.value)
+            if self._end is End.ATTENTION:
+                return self._ggml.ggml_op_desc(tensor) in _ATTENTION
+            return self._end is End.STATES and self._ggml.ggml_get_name(tensor) == _STATES
         if self._end is End.STATES and (rows_n := self._ggml.ggml_nrows(tensor)):
             rows = np.empty((rows_n, self._ggml.ggml_nelements(tensor) // rows_n), np.float32)
             self._ggml.ggml_backend_tensor_get(tensor, rows.ctypes.data, 0, rows.nbytes)

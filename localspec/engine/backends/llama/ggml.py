@@ -66,6 +66,7 @@ def ggml_functions(native: Native) -> SimpleNamespace | None:
         ("gguf_get_tensor_size", ctypes.c_size_t, (pointer, long)),
         ("gguf_get_data_offset", ctypes.c_size_t, (pointer,)),
         ("ggml_get_name", ctypes.c_char_p, (pointer,)),
+        ("ggml_op_desc", ctypes.c_char_p, (pointer,)),
         ("ggml_nrows", long, (pointer,)),
         ("ggml_nelements", long, (pointer,)),
         ("ggml_row_size", ctypes.c_size_t, (integer, long)),
