@@ -102,6 +102,7 @@ def test_edits_stops_and_long_texts_leave_nothing_behind(load: Load) -> None:
         context = context + [chance.randrange(FIRST_N) for _ in range(chance.choice([1, 1, 2, 5, 90]))]
         context = context[:400]
         found, expected = scores(few, context)[0], scores(whole, context)[0]
+        assert proposable(found) == [*range(FIRST_N)]
         assert np.allclose(found[:FIRST_N], expected[:FIRST_N], atol=NOISE), turn
 
 

@@ -148,8 +148,6 @@ class LlamaBlockHead(HeadContext):
             return
         if self._rows is None:
             self._rows = Batch(self._c, self.batch_n, parts[0][1].shape[1])
-        if early_end := self.loaded.early_end:
-            early_end.begin(None)
         batch = self._rows
 
         def add(part: tuple[BlockQuestion, Rows], first: int, end: int) -> None:
