@@ -207,7 +207,7 @@ PART = (3, 5, 8, 40, 90, 97)
 
 
 def test_a_head_proposes_the_tokens_that_it_was_made_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However small its part of the vocabulary is: llama.cpp would score each pair that is read."""
+    """However small its part of the vocabulary is. Of the pairs that are read the last one alone is scored."""
     head = TinyHead(part=PART, own_output=True)
     scored_n: list[int] = []
     right = DraftVocabulary.scores
@@ -256,6 +256,15 @@ def test_pairs_that_nobody_wants_scores_of_end_with_the_attention(
         if scored:
             without_scores = draft_vocabulary and head.encodes
             assert of_the_last_pair[-1][1] == (b"result_norm" if without_scores else b"result_output")
+
+
+def test_a_build_that_keeps_ggml_elsewhere_evaluates_all(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    early = load(draft_vocabulary=False)
+    monkeypatch.setattr(early_end, "ggml_functions", lambda _: None)
+    whole = load(draft_vocabulary=False)
+    assert early.loaded.early_end
+    assert whole.loaded.early_end is None
+    assert np.allclose(scores(early, [5, 6, 7]), scores(whole, [5, 6, 7]), atol=NOISE)
 
 
 @pytest.mark.parametrize("part", [(3, 5, N_VOCAB), (-1, 5, 7)])

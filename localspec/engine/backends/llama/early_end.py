@@ -36,12 +36,19 @@ _STATES = b"result_norm"
 class EarlyEnd:
     """Ends the evaluations of the contexts that have ``callback``."""
 
-    def __init__(self, native: Native) -> None:
-        self._ggml: Any = ggml_functions(native)
+    def __init__(self, native: Native, ggml: Any) -> None:
+        """``ggml`` as ``ggml_functions`` gives it."""
+        self._ggml = ggml
         self._end: End | None = None
         self._states: list[Rows] = []
         self.callback = dict(native.c.llama_context_params._fields_)["cb_eval"](self._answer)
         """The C callback, to be kept as long as the contexts."""
+
+    @staticmethod
+    def of(native: Native) -> EarlyEnd | None:
+        """None if this build keeps ggml's functions elsewhere."""
+        ggml = ggml_functions(native)
+        return EarlyEnd(native, ggml) if ggml else None
 
     def begin(self, end: End | None) -> None:
         """The next evaluations end with ``end``, or with None as their graphs do. States that were kept are dropped."""

@@ -32,7 +32,7 @@ class GgufParams(ctypes.Structure):
     _fields_ = (("no_alloc", ctypes.c_bool), ("ctx", ctypes.c_void_p))
 
 
-class Plan(ctypes.Structure):
+class ComputePlan(ctypes.Structure):
     """ggml_cplan."""
 
     _fields_ = (
@@ -82,7 +82,7 @@ def ggml_functions(native: Native) -> SimpleNamespace | None:
         ("ggml_backend_tensor_alloc", integer, (pointer, pointer, pointer)),
         ("ggml_backend_buffer_free", None, (pointer,)),
         ("ggml_cpu_has_amx_int8", integer, ()),
-        ("ggml_graph_plan", Plan, (pointer, integer, pointer)),
+        ("ggml_graph_plan", ComputePlan, (pointer, integer, pointer)),
         ("ggml_graph_compute", integer, (pointer, pointer)),
     )
     try:

@@ -38,12 +38,8 @@ _SEQUENCE = 0
 OUTPUTS_N: Mapping[str, int] = {"eagle3": 32, "mtp": 4}
 """Answers to prepare a head for, as ``LoadSettings.max_outputs``, by the name of its drafter.
 
-llama.cpp prepares scores for every row that is encoded at once, and ends the process past their number. Of pairs that
-are more than that, the last is read apart: scoring many of them costs more than one evaluation.
+llama.cpp prepares scores for every row that is encoded at once, and ends the process past their number.
 """
-
-_TRIED_N = 4
-"""Pairs that a head is tried with: about as many as a round adds."""
 
 
 class LlamaHead(HeadContext):
@@ -152,7 +148,7 @@ class LlamaHead(HeadContext):
         super().close()
 
     def _propose_few(self, first_n: int, *, always: bool) -> None:
-        """Propose the tokens of a draft vocabulary from now on: of scores, those of pairs to guess from are computed.
+        """Propose the tokens of a draft vocabulary from now on, and compute their scores here.
 
         Nothing changes where that gives other scores or, unless ``always``, takes longer, or the vocabulary is small.
         """
@@ -188,13 +184,12 @@ class LlamaHead(HeadContext):
         return DraftVocabulary.of(self.loaded.native, path, self.width, self._n_scores, first_n, names)
 
     def _is_served_well(self, vocabulary: DraftVocabulary, *, always: bool) -> bool:
-        """As ``draft_vocabulary.pays``, of the first pairs of a text: of EAGLE-3 llama.cpp scores all that it reads."""
-        n = min(_TRIED_N, self.loaded.max_outputs) if self.encodes else 1
-        rows = np.random.default_rng(0).standard_normal((n, self.width), np.float32)
+        """As ``draft_vocabulary.pays``, of the first pair of a text."""
+        row = np.random.default_rng(0).standard_normal((1, self.width), np.float32)
 
         def scores(tried: DraftVocabulary | None) -> Logits:
             self._vocabulary = tried
-            step = self.read([0] * n, rows, 0, scored=True)
+            step = self.read([0], row, 0, scored=True)
             assert step is not None
             found: Logits = step.scores
             return found

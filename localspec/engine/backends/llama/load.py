@@ -213,7 +213,7 @@ def _with_context(
     threads = settings.threads or physical_cores()
     _check_wishes(settings, log_lines)
     n_ctx = settings.n_ctx or min(c.llama_model_n_ctx_train(model), _DEFAULT_N_CTX)
-    early_end = EarlyEnd(native) if settings.early_end else None
+    early_end = EarlyEnd.of(native) if settings.early_end else None
     context, said_then = _make_context(native, model, settings, n_ctx, threads, early_end, other=other, mtp=mtp)
     short = None
     if settings.short_fused and settings.flash_attn is False and other is None and takes_short_texts(c, model):
