@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from localspec.base.errors import ModelFileError
 from localspec.engine.backends import llama
 from localspec.engine.backends.llama import draft_vocabulary, early_end, ggml, output_matrix
+from localspec.engine.backends.llama import head as head_module
 from localspec.engine.backends.llama.block_head import BLOCK_BATCH_TOKENS, LlamaBlockHead
 from localspec.engine.backends.llama.draft_vocabulary import DraftVocabulary
 from localspec.engine.backends.llama.early_end import EarlyEnd
@@ -52,6 +53,13 @@ Load = Callable[..., LlamaHead]
 Rows = NDArray[np.float32]
 
 
+@pytest.fixture(params=[0, WIDTH + 1], ids=["wide", "narrow"])
+def wide(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """True if heads count as wide: the pairs that they are not to guess from are read apart."""
+    monkeypatch.setattr(head_module, "WIDE", request.param)
+    return not request.param
+
+
 @pytest.fixture(scope="module", params=["glm4moe", "qwen35"])
 def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_mtp_target(tmp_path_factory.mktemp("mtp") / "target.gguf", request.param)
@@ -72,7 +80,7 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture
-def load(pair: tuple[Path, Path]) -> Iterator[Load]:
+def load(pair: tuple[Path, Path], wide: bool) -> Iterator[Load]:
     """Loads heads of one target, which are closed before it is."""
     path, file = pair
     settings = LoadSettings(path, 17, n_ctx=256, threads=1, mtp=path == file, draft_tokens=FIRST_N)
@@ -206,6 +214,7 @@ def eagle3(folder: Path, head: TinyHead, **options: Any) -> Iterator[tuple[Llama
 PART = (3, 5, 8, 40, 90, 97)
 
 
+@pytest.mark.usefixtures("wide")
 def test_a_head_proposes_the_tokens_that_it_was_made_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However small its part of the vocabulary is. Of the pairs that are read the last one alone is scored."""
     head = TinyHead(part=PART, own_output=True)
@@ -232,9 +241,12 @@ def test_a_head_proposes_the_tokens_that_it_was_made_for(tmp_path: Path, monkeyp
 @pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("draft_vocabulary", [True, False])
 def test_pairs_that_nobody_wants_scores_of_end_with_the_attention(
-    load: Load, draft_vocabulary: bool, fused: bool, monkeypatch: pytest.MonkeyPatch
+    load: Load, wide: bool, draft_vocabulary: bool, fused: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their last operation; the last pair goes on, to the scores or to what these are made of here."""
+    """Their last operation; the last pair goes on, to the scores or to what these are made of here.
+
+    All pairs of a narrow head go on together.
+    """
     seen: list[tuple[bytes, bytes]] = []
     right = EarlyEnd._answer
 
@@ -245,17 +257,16 @@ def test_pairs_that_nobody_wants_scores_of_end_with_the_attention(
 
     monkeypatch.setattr(EarlyEnd, "_answer", noted)
     head = load(draft_vocabulary=draft_vocabulary, flash_attn=fused)
+    attention = b"FLASH_ATTN_EXT" if fused else b"SOFT_MAX"
     for scored in (False, True):
         seen.clear()
         head.read([5, 6, 7], rows(3), 0, scored=scored)
-        end = next(
-            n for n, (operation, _) in enumerate(seen) if operation == (b"FLASH_ATTN_EXT" if fused else b"SOFT_MAX")
-        )
-        of_the_last_pair = seen[end + 1 :]
-        assert bool(of_the_last_pair) == scored
-        if scored:
-            without_scores = draft_vocabulary and head.encodes
-            assert of_the_last_pair[-1][1] == (b"result_norm" if without_scores else b"result_output")
+        operations, names = [operation for operation, _ in seen], [name for _, name in seen]
+        if not scored:
+            assert operations.index(attention) + 1 == len(operations)
+        else:
+            assert operations.count(attention) == 1 + wide
+            assert names[-1] == (b"result_norm" if draft_vocabulary and head.encodes else b"result_output")
 
 
 def test_a_build_that_keeps_ggml_elsewhere_evaluates_all(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,6 +284,7 @@ def test_a_part_with_tokens_that_there_are_not_is_none(tmp_path: Path, part: Seq
     assert DraftVocabulary.of(native(), path, WIDTH, N_VOCAB, FIRST_N, OF_HEAD) is None
 
 
+@pytest.mark.usefixtures("wide")
 @pytest.mark.parametrize("part", [None, range(N_VOCAB), range(4, N_VOCAB)])
 def test_replies_with_a_heads_draft_vocabulary_are_those_without(tmp_path: Path, part: Sequence[int] | None) -> None:
     """Greedily, with proposals of which some are accepted."""

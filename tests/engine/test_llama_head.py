@@ -17,6 +17,7 @@ from scipy.stats import chisquare
 
 from localspec.base.errors import DrafterUnavailableError
 from localspec.engine.backends.llama import device_ranking, draft_vocabulary, hidden
+from localspec.engine.backends.llama import head as head_module
 from localspec.engine.backends.llama.head import OUTPUTS_N, LlamaHead
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadSettings
@@ -169,8 +170,9 @@ def ranked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> b
 
 
 @pytest.fixture(autouse=True)
-def small_draft_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draft vocabularies that never hold all tokens, and serve nevertheless."""
+def as_real_heads_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wide, with draft vocabularies that never hold all tokens, and serve nevertheless."""
+    monkeypatch.setattr(head_module, "WIDE", 0)
     monkeypatch.setattr(draft_vocabulary, "_ADDED_N", 16)
     monkeypatch.setattr(draft_vocabulary, "_MOST_MISSING", 2.0)
 

@@ -40,6 +40,8 @@ OUTPUTS_N: Mapping[str, int] = {"eagle3": 32, "mtp": 4}
 
 llama.cpp prepares scores for every row that is encoded at once, and ends the process past their number.
 """
+WIDE = 1024
+"""The width from which on a pair takes longer than one evaluation more, about 0.1 ms."""
 
 
 class LlamaHead(HeadContext):
@@ -235,11 +237,11 @@ class LlamaHead(HeadContext):
     def _together_n(self) -> int:
         """The most pairs that are evaluated together if one of them is scored; of more, that one is evaluated apart.
 
-        Where evaluations can end early, all others end with the attention. Otherwise scores are wanted of all pairs or
-        of none: graphs of heads (llama.cpp 0c1e570) compute the scores or the hidden rows of all, and hand over as many
-        as are wanted from the first on. A device ranks one row of an evaluation.
+        Where evaluations can end early, all others of a wide head end with the attention. Otherwise scores are wanted
+        of all pairs or of none: graphs of heads (llama.cpp 0c1e570) compute the scores or the hidden rows of all, and
+        hand over as many as are wanted from the first on. A device ranks one row of an evaluation.
         """
-        if self.loaded.early_end:
+        if self.loaded.early_end and self.width >= WIDE:
             return 0
         return 1 if self._ranks else self._pairs.capacity if self._vocabulary else self.loaded.max_outputs
 
@@ -272,7 +274,10 @@ class LlamaHead(HeadContext):
         if not places:
             return {}
         hidden = self._own_rows(max(places.values()) + 1)[list(places.values())]
-        states = self.loaded.early_end.states(self.width) if self.encodes and self.loaded.early_end else hidden
+        if self.encodes and self.loaded.early_end:
+            states = self.loaded.early_end.states(self.width)[list(places.values())]
+        else:
+            states = hidden
         scores = few.scores(states, self.threads)
         if not np.isfinite(scores.max(axis=1)).all():
             raise not_numbers()
