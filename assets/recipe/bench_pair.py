@@ -52,7 +52,12 @@ SHAPES = {
     "mtp": Large(1536, 28, 8960),
 }
 HEADS = ("eagle3", "dflash", "mtp")
-QUANTIZATIONS = {"q4_0": c.LLAMA_FTYPE_MOSTLY_Q4_0, "q4_k_m": c.LLAMA_FTYPE_MOSTLY_Q4_K_M}
+QUANTIZATIONS = {
+    "q4_0": c.LLAMA_FTYPE_MOSTLY_Q4_0,
+    "q4_k_m": c.LLAMA_FTYPE_MOSTLY_Q4_K_M,
+    "q8_0": c.LLAMA_FTYPE_MOSTLY_Q8_0,
+    "bf16": c.LLAMA_FTYPE_MOSTLY_BF16,
+}
 _AXES = {
     **dict.fromkeys(("token_embd", "ffn_gate_inp"), ".w"),
     **dict.fromkeys(("fc", "attn_q", "attn_k", "attn_v", "attn_output", "nextn.eh_proj"), "ww"),

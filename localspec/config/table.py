@@ -62,7 +62,9 @@ KEYS_SECTION = "keys"
 """The table of the file that gives actions other keys: ``id = "ctrl+x"``."""
 
 MAX_DEPTH = 16
-"""The deepest draft a context is prepared for."""
+"""The deepest draft that can be asked for."""
+DEEPEST = 31
+"""The deepest draft of the automatic depth, with which a batch is two groups of sixteen rows."""
 DEFAULT_N_CTX = 8192
 """The longest context taken without being asked for: its cache costs memory for every token."""
 LONGEST_WINDOW = 2**20

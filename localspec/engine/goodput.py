@@ -61,10 +61,14 @@ class Share:
 class GoodputPlanner:
     """The replies that are made together, with what their evaluations cost."""
 
-    def __init__(self, costs: Costs, deepest: int) -> None:
-        """``costs`` of evaluations of all replies together; they learn from ``verified`` and ``drafted``."""
+    def __init__(self, costs: Costs, deepest: int, deepest_alone: int) -> None:
+        """``costs`` of evaluations of all replies together; they learn from ``verified`` and ``drafted``.
+
+        A reply has at most ``deepest`` proposals in a round with others, ``deepest_alone`` without.
+        """
         self.costs = costs
         self.deepest = deepest
+        self._deepest_alone = deepest_alone
         self.likelihoods = Likelihoods()
         """Chances as all replies together taught them."""
         self.reading = ReadingPolicy(costs)
@@ -75,7 +79,7 @@ class GoodputPlanner:
 
     def policy(self) -> SharedDepth:
         """The policy of a sequence, for one reply after another."""
-        alone = AdaptiveDepth(self.costs, self.deepest, self.likelihoods.for_another())
+        alone = AdaptiveDepth(self.costs, self._deepest_alone, self.likelihoods.for_another())
         alone.reading = self.reading.for_another()
         return SharedDepth(self, alone)
 

@@ -42,6 +42,10 @@ _BATCHES = (4, 2, 8, 16, 12, 15, 9, 5, 3, 6, 7, 17)
 Kernels take rows in groups of four, eight or sixteen, so the sizes just above a full group are the costly ones: without
 9, 12 and 15 the straight line from 8 to 16 makes those between look cheaper than they are. 15 can take longer than 16.
 """
+_DEEP_BATCHES = (32, 24)
+"""Batches to measure beyond these where those of 16 are cheap: with weights of 16 bits, with AMX, on a GPU."""
+_GROUP, _CHEAP = 16, 0.25
+"""Batches of so many are cheap if each of their tokens takes less than this part of a plain one."""
 _BATCHES_S = 5.0
 """Seconds for two passes. The second is over batches that take long, which each pass evaluates once."""
 _CATCH_UP_N = 16
@@ -217,8 +221,9 @@ def measure_costs(
 ) -> Costs:
     """Prices of batches up to ``largest`` tokens, and of queries by drafter, at the speed of ``plain``.
 
-    ``drafters`` are the models of those that have one, by drafter; ``remote`` if any model is evaluated over a network,
-    ``recorded`` if the target's device replays evaluations of the same size (CUDA).
+    Batches of more than 17 have none where those of 16 are not cheap: they would gain nothing. ``drafters`` are the
+    models of those that have one, by drafter; ``remote`` if any model is evaluated over a network, ``recorded`` if the
+    target's device replays evaluations of the same size (CUDA).
     Raises Cancelled.
     """
     of = _usual_s if remote else _least_s
@@ -233,6 +238,13 @@ def measure_costs(
     batches = [batch for batch in _BATCHES if batch <= min(largest, len(prompt))]
     progress.plan(_batches_weight(batches, plain.total_s) + _rest_weight(len(drafters)))
     batches_s = _batches_s(target, prompt, batches, of if remote else _once_or_least_s, between, progress)
+    deep = [batch for batch in _DEEP_BATCHES if batch <= min(largest, len(prompt))] if _is_cheap(batches_s) else []
+    if deep:
+        progress.plan(_passes_weight((1, *deep)) / 2 + _rest_weight(len(drafters)))
+        batches += deep
+        batches_s = _batches_s(target, prompt, deep, of if remote else _once_or_least_s, between, progress) | batches_s
+    else:
+        largest = min(largest, max(_BATCHES))
     again = [batch for batch in batches if batches_s.get(batch, 0.0) >= _LONG_S]
     if again and not remote:
         # A slow moment of the machine, which may last for seconds, makes no size look dear.
@@ -278,6 +290,11 @@ def _batches_s(
         progress.begin(f"batches of {batch}", batch_weight(batch))
         spent_s[batch] = _evaluation_s(target, prompt, batch, of, between)
     return spent_s
+
+
+def _is_cheap(batches_s: Mapping[int, float]) -> bool:
+    """True if batches of 16 were measured, and are cheap."""
+    return _GROUP in batches_s and batches_s[_GROUP] < _CHEAP * _GROUP * batches_s[1]
 
 
 def _scores_share(

@@ -74,7 +74,7 @@ class Hall:
 
     def _planner(self) -> GoodputPlanner:
         cost = QueryCost(BLOCK_S, ROW_S, row_s=PLACE_S) if self.blocks else QueryCost(STEP_S, ROW_S)
-        return GoodputPlanner(Costs(self.rounds_s, {"draft": cost}), DEEPEST)
+        return GoodputPlanner(Costs(self.rounds_s, {"draft": cost}), DEEPEST, DEEPEST)
 
     def _drafts(self, policies: Sequence[SharedDepth]) -> list[list[NextProposal]]:
         """Proposal by proposal, since the replies share the passes of the draft."""
@@ -148,7 +148,7 @@ def test_replies_with_worse_drafts_are_not_left_behind(rounds_s: dict[int, float
 def test_passes_for_several_replies_have_a_price_of_their_own() -> None:
     """Where a second row costs far more than the model of one reply's queries has it, as with AMX."""
     costs = Costs(FLAT, {"draft": QueryCost(STEP_S, ROW_S)})
-    planner = GoodputPlanner(costs, DEEPEST)
+    planner = GoodputPlanner(costs, DEEPEST, DEEPEST)
     policies = [planner.policy(), planner.policy()]
     for policy in policies:
         policy.begin()
@@ -165,7 +165,7 @@ def test_passes_for_several_replies_have_a_price_of_their_own() -> None:
 
 
 def test_a_reply_without_others_has_the_policy_of_one() -> None:
-    planner = GoodputPlanner(Costs(FLAT, {"draft": QueryCost(STEP_S, ROW_S)}), DEEPEST)
+    planner = GoodputPlanner(Costs(FLAT, {"draft": QueryCost(STEP_S, ROW_S)}), DEEPEST, DEEPEST)
     first, second = planner.policy(), planner.policy()
     first.begin()
     first.observe(made(0, 0, 0, 0.0, 1.0), [], 0)
@@ -177,7 +177,7 @@ def test_a_reply_without_others_has_the_policy_of_one() -> None:
 
 
 def test_what_one_reply_teaches_of_lengths_and_gains_holds_for_the_others() -> None:
-    planner = GoodputPlanner(Costs(FLAT, {"draft": QueryCost(0.1, 0.01)}), 7)
+    planner = GoodputPlanner(Costs(FLAT, {"draft": QueryCost(0.1, 0.01)}), 7, 7)
     one, other = planner.policy(), planner.policy()
     before = other.alone.reading.to_dict()
     for _ in range(20):

@@ -22,7 +22,7 @@ from localspec.models.token_work import TokenWork, mtp_work, token_work
 
 N_CTX = 8192
 """The context of an estimate, in tokens: the default one."""
-_OUTPUTS = 17
+_OUTPUTS = 32
 """Rows of logits of a target: one for each proposal of the deepest draft, and one before."""
 _READ_LAYERS = 3
 """Layers of its target that an EAGLE-3 or a DFlash head reads, or nearly so many."""

@@ -116,6 +116,20 @@ def test_interruptions_change_no_price(clock: Clock) -> None:
     assert costs.plain_s == pytest.approx(2 * stairs(1, 4))
 
 
+@pytest.mark.parametrize(("row_s", "largest"), [(0.018, 32), (0.024, 17)])
+def test_more_than_sixteen_proposals_have_a_price_where_sixteen_tokens_are_cheap(
+    clock: Clock, row_s: float, largest: int
+) -> None:
+    def price_s(batch: int, threads: int) -> float:
+        return 0.08 + row_s * batch
+
+    target, prompt = model(clock, price_s), list(range(36))
+    target.logits(prompt, 0)
+    costs = measure_costs(target, {}, prompt, PlainRound(price_s(1, 4), 0.0), 32, MeasuringProgress())
+    assert costs.largest == largest
+    assert [costs.round_s(b) for b in (16, 17, largest)] == pytest.approx([price_s(b, 4) for b in (16, 17, largest)])
+
+
 def test_a_slow_model_is_priced_by_fewer_batches(clock: Clock) -> None:
     """Three batches are measured whatever they take; the largest is put on their line."""
     target = model(clock, lambda batch, threads: 1.0 + batch)

@@ -1,0 +1,85 @@
+"""Drafts of more than sixteen proposals: where such batches have a price, of a reply that is alone at the moment."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from localspec.config.table import DEEPEST, MAX_DEPTH
+from localspec.engine.cancel import Cancellation
+from localspec.engine.settings import Sampling
+from localspec.runtime.load import ConcurrentPair, InspectablePair
+from localspec.runtime.messages import Listener, Message, Reply, ReplyOptions, Role
+from localspec.runtime.options import LoadOptions
+from tests.builtin import DRAFT, TARGET
+from tests.runtime.opened_pairs import SLOW_S, follow, open_unmeasured
+
+GREEDY = Sampling(temperature=0.0)
+COUNT = Message(Role.USER, "Count from 1 to 30.")
+CHEAP_S = {**SLOW_S, DEEPEST + 1: 0.02}
+"""Prices at which the deepest draft costs little more than one of sixteen proposals."""
+
+
+@contextmanager
+def opened(replies: int, rounds_s: dict[int, float], draft: Path | None = None) -> Iterator[InspectablePair]:
+    options = LoadOptions(TARGET, draft, n_ctx=512, threads=1, flash_attn="on", replies=replies)
+    pair = open_unmeasured(options, rounds_s=rounds_s)
+    try:
+        yield pair
+    finally:
+        pair.close()
+
+
+def copied(pair: InspectablePair) -> tuple[Message, ...]:
+    """A conversation whose next reply is a copy of one in it."""
+    first = follow(pair, (COUNT,), ReplyOptions(GREEDY, depth=0)).text
+    return COUNT, Message(Role.ASSISTANT, first), COUNT
+
+
+def ids_of(reply: Reply) -> list[int]:
+    return [token.id for token in reply.tokens]
+
+
+def deepest_of(reply: Reply) -> int:
+    return max(round_.proposed_n for round_ in reply.rounds)
+
+
+@pytest.mark.parametrize("replies", [1, 3])
+@pytest.mark.parametrize("draft", [None, DRAFT])
+def test_copies_are_drafted_deeper_and_are_the_same(replies: int, draft: Path | None) -> None:
+    with opened(replies, CHEAP_S, draft) as pair:
+        conversation = copied(pair)
+        plain = follow(pair, conversation, ReplyOptions(GREEDY, depth=0))
+        deep = follow(pair, conversation, ReplyOptions(GREEDY))
+        assert MAX_DEPTH < deepest_of(deep) <= DEEPEST
+        assert ids_of(deep) == ids_of(plain)
+
+
+def test_replies_that_begin_beside_a_deep_one_are_the_same() -> None:
+    """Each begins within a round of the others, whichever they planned alone."""
+    chance, options = random.Random(2), ReplyOptions(GREEDY, max_tokens=60)
+    with opened(3, CHEAP_S) as pair:
+        assert isinstance(pair, ConcurrentPair)
+        conversation = copied(pair)
+        plain = follow(pair, conversation, replace(options, depth=0))
+        waiting, begun = [Reply() for _ in range(12)], list[Reply]()
+        errors: list[Exception] = []
+        while waiting or pair.step():
+            if waiting and pair.room_n and chance.random() < 0.05:
+                begun.append(waiting.pop())
+                pair.begin(conversation, options, "", Listener(begun[-1].receive, errors.append), Cancellation())
+            pair.step()
+        assert not errors
+        assert {tuple(ids_of(reply)) for reply in begun} == {tuple(ids_of(plain))}
+        assert max(map(deepest_of, begun)) > MAX_DEPTH
+
+
+@pytest.mark.parametrize("replies", [1, 3])
+def test_without_a_price_no_draft_is_deeper_than_sixteen(replies: int) -> None:
+    with opened(replies, SLOW_S) as pair:
+        assert MAX_DEPTH - 1 <= deepest_of(follow(pair, copied(pair), ReplyOptions(GREEDY))) <= MAX_DEPTH
