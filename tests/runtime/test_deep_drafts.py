@@ -16,7 +16,7 @@ from localspec.engine.settings import Sampling
 from localspec.runtime.load import ConcurrentPair, InspectablePair
 from localspec.runtime.messages import Listener, Message, Reply, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
-from tests.builtin import DRAFT, TARGET
+from tests.builtin import DRAFT, HEADS, TARGET, write_with_mtp
 from tests.runtime.opened_pairs import SLOW_S, follow, open_unmeasured
 
 GREEDY = Sampling(temperature=0.0)
@@ -26,8 +26,10 @@ CHEAP_S = {**SLOW_S, DEEPEST + 1: 0.02}
 
 
 @contextmanager
-def opened(replies: int, rounds_s: dict[int, float], draft: Path | None = None) -> Iterator[InspectablePair]:
-    options = LoadOptions(TARGET, draft, n_ctx=512, threads=1, flash_attn="on", replies=replies)
+def opened(
+    replies: int, rounds_s: dict[int, float], draft: Path | None = None, target: Path = TARGET
+) -> Iterator[InspectablePair]:
+    options = LoadOptions(target, draft, n_ctx=512, threads=1, flash_attn="on", replies=replies)
     pair = open_unmeasured(options, rounds_s=rounds_s)
     try:
         yield pair
@@ -49,10 +51,14 @@ def deepest_of(reply: Reply) -> int:
     return max(round_.proposed_n for round_ in reply.rounds)
 
 
-@pytest.mark.parametrize("replies", [1, 3])
-@pytest.mark.parametrize("draft", [None, DRAFT])
-def test_copies_are_drafted_deeper_and_are_the_same(replies: int, draft: Path | None) -> None:
-    with opened(replies, CHEAP_S, draft) as pair:
+@pytest.mark.parametrize(
+    ("replies", "kind"), [(1, None), (3, None), (1, "draft"), (1, "eagle3"), (1, "dflash"), (1, "mtp")]
+)
+def test_copies_are_drafted_deeper_and_are_the_same(replies: int, kind: str | None, tmp_path: Path) -> None:
+    draft = {"draft": DRAFT, **HEADS}.get(kind or "")
+    target = write_with_mtp(tmp_path / "target.gguf") if kind == "mtp" else TARGET
+    with opened(replies, CHEAP_S, draft, target) as pair:
+        assert pair.info.drafters == ((kind,) if kind else ())
         conversation = copied(pair)
         plain = follow(pair, conversation, ReplyOptions(GREEDY, depth=0))
         deep = follow(pair, conversation, ReplyOptions(GREEDY))
