@@ -164,16 +164,18 @@ def test_passes_for_several_replies_have_a_price_of_their_own() -> None:
     assert costs.queries["draft"].step_s == pytest.approx(STEP_S)
 
 
-def test_a_reply_without_others_has_the_policy_of_one() -> None:
-    planner = GoodputPlanner(Costs(FLAT, {"draft": QueryCost(STEP_S, ROW_S)}), DEEPEST, DEEPEST)
+def test_a_reply_without_others_has_the_policy_and_the_depth_of_one() -> None:
+    planner = GoodputPlanner(Costs(FLAT, {"draft": QueryCost(STEP_S, ROW_S)}), DEEPEST - 2, DEEPEST)
     first, second = planner.policy(), planner.policy()
     first.begin()
     first.observe(made(0, 0, 0, 0.0, 1.0), [], 0)
-    assert not isinstance(first.plan(DEEPEST), SharedPlan)
+    plans = [first.plan(DEEPEST)]
     second.begin()
-    assert isinstance(first.plan(DEEPEST), SharedPlan)
+    plans.append(first.plan(DEEPEST))
     second.end(10, ended=True)
-    assert not isinstance(first.plan(DEEPEST), SharedPlan)
+    plans.append(first.plan(DEEPEST))
+    assert [isinstance(plan, SharedPlan) for plan in plans] == [False, True, False]
+    assert [plan.limit for plan in plans] == [DEEPEST, DEEPEST - 2, DEEPEST]
 
 
 def test_what_one_reply_teaches_of_lengths_and_gains_holds_for_the_others() -> None:
