@@ -238,13 +238,13 @@ def measure_costs(
     batches = [batch for batch in _BATCHES if batch <= min(largest, len(prompt))]
     progress.plan(_batches_weight(batches, plain.total_s) + _rest_weight(len(drafters)))
     batches_s = _batches_s(target, prompt, batches, of if remote else _once_or_least_s, between, progress)
-    deep = [batch for batch in _DEEP_BATCHES if batch <= min(largest, len(prompt))] if _is_cheap(batches_s) else []
-    if deep:
+    if not _is_cheap(batches_s):
+        largest = min(largest, max(_BATCHES))
+    elif _GROUP in batches_s:  # else there was no time for it
+        deep = [batch for batch in _DEEP_BATCHES if batch <= min(largest, len(prompt))]
         progress.plan(_passes_weight((1, *deep)) / 2 + _rest_weight(len(drafters)))
         batches += deep
         batches_s = _batches_s(target, prompt, deep, of if remote else _once_or_least_s, between, progress) | batches_s
-    else:
-        largest = min(largest, max(_BATCHES))
     again = [batch for batch in batches if batches_s.get(batch, 0.0) >= _LONG_S]
     if again and not remote:
         # A slow moment of the machine, which may last for seconds, makes no size look dear.
@@ -293,8 +293,11 @@ def _batches_s(
 
 
 def _is_cheap(batches_s: Mapping[int, float]) -> bool:
-    """True if batches of 16 were measured, and are cheap."""
-    return _GROUP in batches_s and batches_s[_GROUP] < _CHEAP * _GROUP * batches_s[1]
+    """True if batches of 16 are cheap, as measured or on the line of the others."""
+    if len(batches_s) == 1:
+        return False
+    group_s = batches_s[_GROUP] if _GROUP in batches_s else _extrapolated(batches_s, _GROUP)
+    return group_s < _CHEAP * _GROUP * batches_s[1]
 
 
 def _scores_share(
@@ -342,7 +345,7 @@ def _batches_weight(batches: Sequence[int], plain_s: float) -> float:
     return weight
 
 
-def _extrapolated(rounds_s: dict[int, float], batch: int) -> float:
+def _extrapolated(rounds_s: Mapping[int, float], batch: int) -> float:
     """The price of a batch larger than all measured, as far along the line from the smallest to the largest."""
     largest = max(rounds_s)
     slope_s = (rounds_s[largest] - rounds_s[1]) / (largest - 1)

@@ -117,16 +117,20 @@ def test_interruptions_change_no_price(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize(("row_s", "largest"), [(0.018, 32), (0.024, 17)])
+@pytest.mark.parametrize("times", [1, 10])
 def test_more_than_sixteen_proposals_have_a_price_where_sixteen_tokens_are_cheap(
-    clock: Clock, row_s: float, largest: int
+    clock: Clock, row_s: float, largest: int, times: int
 ) -> None:
+    """Where the target is too slow to measure all sizes, too."""
+
     def price_s(batch: int, threads: int) -> float:
-        return 0.08 + row_s * batch
+        return times * (0.08 + row_s * batch)
 
     target, prompt = model(clock, price_s), list(range(36))
     target.logits(prompt, 0)
     costs = measure_costs(target, {}, prompt, PlainRound(price_s(1, 4), 0.0), 32, MeasuringProgress())
     assert costs.largest == largest
+    assert (16 in costs.rounds_s) == (times == 1)
     assert [costs.round_s(b) for b in (16, 17, largest)] == pytest.approx([price_s(b, 4) for b in (16, 17, largest)])
 
 
