@@ -12,10 +12,12 @@ import pytest
 
 from localspec.config.table import DEEPEST, MAX_DEPTH
 from localspec.engine.cancel import Cancellation
+from localspec.engine.costs import Costs
 from localspec.engine.settings import Sampling
-from localspec.runtime.load import ConcurrentPair, InspectablePair
+from localspec.runtime.load import ConcurrentPair, InspectablePair, open_pair
 from localspec.runtime.messages import Listener, Message, Reply, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
+from localspec.runtime.tuning import Tuning
 from tests.builtin import DRAFT, HEADS, TARGET, write_with_mtp
 from tests.runtime.opened_pairs import SLOW_S, follow, open_unmeasured
 
@@ -85,7 +87,36 @@ def test_replies_that_begin_beside_a_deep_one_are_the_same() -> None:
         assert max(map(deepest_of, begun)) > MAX_DEPTH
 
 
+def test_replies_that_are_made_together_have_no_draft_deeper_than_sixteen() -> None:
+    with opened(3, CHEAP_S) as pair:
+        assert isinstance(pair, ConcurrentPair)
+        conversation, replies = copied(pair), [Reply() for _ in range(3)]
+        errors: list[Exception] = []
+        for reply in replies:
+            listener = Listener(reply.receive, errors.append)
+            pair.begin(conversation, ReplyOptions(GREEDY, max_tokens=100), "", listener, Cancellation())
+        while pair.room_n == 0:
+            pair.step()
+        assert not errors
+        assert MAX_DEPTH - 1 <= max(map(deepest_of, replies)) <= MAX_DEPTH
+
+
 @pytest.mark.parametrize("replies", [1, 3])
 def test_without_a_price_no_draft_is_deeper_than_sixteen(replies: int) -> None:
     with opened(replies, SLOW_S) as pair:
         assert MAX_DEPTH - 1 <= deepest_of(follow(pair, copied(pair), ReplyOptions(GREEDY))) <= MAX_DEPTH
+
+
+@pytest.mark.parametrize(("n_ctx", "largest"), [(512, DEEPEST + 1), (40, 20)])
+def test_loading_measures_batches_as_large_as_rounds_may_be(
+    n_ctx: int, largest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def fit(tuning: Tuning, *_: object) -> Costs:
+        asked.append(tuning.largest)
+        return Costs(CHEAP_S)
+
+    monkeypatch.setattr(Tuning, "fit", fit)
+    open_pair(LoadOptions(TARGET, None, n_ctx=n_ctx, threads=1), Cancellation()).close()
+    assert asked == [largest]
