@@ -62,8 +62,8 @@ KEYS_SECTION = "keys"
 """The table of the file that gives actions other keys: ``id = "ctrl+x"``."""
 
 MAX_DEPTH = 16
-"""The deepest draft that can be asked for."""
-DEEPEST = 31
+"""The deepest draft of a depth that is fixed."""
+AUTO_MAX_DEPTH = 31
 """The deepest draft of the automatic depth, with which a batch is two groups of sixteen rows."""
 DEFAULT_N_CTX = 8192
 """The longest context taken without being asked for: its cache costs memory for every token."""

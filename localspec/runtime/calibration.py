@@ -226,7 +226,7 @@ def measure_costs(
     target's device replays evaluations of the same size (CUDA).
     Raises Cancelled.
     """
-    of = _usual_s if remote else _least_s
+    of, of_batch = (_usual_s, _usual_s) if remote else (_least_s, _once_or_least_s)
 
     def between() -> None:
         """Drafters evaluate before each verification, which takes the processor's caches from the target."""
@@ -237,14 +237,14 @@ def measure_costs(
     queries = {name: _query_cost(model, prompt, of) for name, model in drafters.items()}
     batches = [batch for batch in _BATCHES if batch <= min(largest, len(prompt))]
     progress.plan(_batches_weight(batches, plain.total_s) + _rest_weight(len(drafters)))
-    batches_s = _batches_s(target, prompt, batches, of if remote else _once_or_least_s, between, progress)
+    batches_s = _batches_s(target, prompt, batches, of_batch, between, progress)
     if not _is_cheap(batches_s):
         largest = min(largest, max(_BATCHES))
     elif _GROUP in batches_s:  # else there was no time for it
         deep = [batch for batch in _DEEP_BATCHES if batch <= min(largest, len(prompt))]
         progress.plan(_passes_weight((1, *deep)) / 2 + _rest_weight(len(drafters)))
         batches += deep
-        batches_s = _batches_s(target, prompt, deep, of if remote else _once_or_least_s, between, progress) | batches_s
+        batches_s = _batches_s(target, prompt, deep, of_batch, between, progress) | batches_s
     again = [batch for batch in batches if batches_s.get(batch, 0.0) >= _LONG_S]
     if again and not remote:
         # A slow moment of the machine, which may last for seconds, makes no size look dear.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from localspec.base.machine import ProcessorWatch
 from localspec.base.paths import user_paths
-from localspec.config.table import DEEPEST
+from localspec.config.table import AUTO_MAX_DEPTH
 from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.cancel import Cancellation
@@ -87,7 +87,7 @@ class LoadedPair:
             info = replace(info, plain_per_second=1 / costs.plain_s, drafters=tuple(drafters.models))
             info = replace(info, load_s=time.perf_counter() - started, why_fewer=why_fewer)
             caches = _kept_caches(options, target, draft, costs) if options.keep_caches else None
-            policies = _Policies(AdaptiveDepth(costs, min(DEEPEST, costs.largest - 1)))
+            policies = _Policies(AdaptiveDepth(costs, min(AUTO_MAX_DEPTH, costs.largest - 1)))
             calibration.recall(policies.adaptive.reading)
             replier = Replier(
                 target,

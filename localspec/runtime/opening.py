@@ -10,7 +10,7 @@ from typing import Protocol
 from localspec.base.errors import ModelFileError
 from localspec.base.file_identity import identify, text_digest
 from localspec.base.paths import user_paths
-from localspec.config.table import DEEPEST
+from localspec.config.table import AUTO_MAX_DEPTH
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.cancel import Cancellation
@@ -154,7 +154,7 @@ def fit_costs(
         models,
         tune_target=options.threads is None,
         tune_drafters=options.threads is None and options.draft_threads is None,
-        largest=min(DEEPEST + 1, target.n_ctx // 2),
+        largest=min(AUTO_MAX_DEPTH + 1, target.n_ctx // 2),
         remote=options.rpc is not None,
     )
     costs = tuning.fit(

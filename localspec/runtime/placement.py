@@ -13,7 +13,7 @@ from pathlib import Path
 from localspec.base.errors import LocalSpecError, UsageError
 from localspec.base.hidden_architectures import FINAL_ARCHITECTURES
 from localspec.base.machine import MachineMemory, memory
-from localspec.config.table import DEEPEST, DEFAULT_N_CTX, MAX_DEPTH
+from localspec.config.table import AUTO_MAX_DEPTH, DEFAULT_N_CTX, MAX_DEPTH
 from localspec.engine.backends.llama.block_head import BLOCK_BATCH_TOKENS
 from localspec.engine.backends.llama.devices import NO_DEVICE, Device, choose, list_devices, require_gpu
 from localspec.engine.backends.llama.fused_attention import fused_value_type
@@ -138,7 +138,7 @@ def _target(options: LoadOptions, header: GgufHeader, present: Sequence[Device])
     flash_attn = _flash_attn(options, on_gpu=bool(devices) and options.gpu_layers != 0)
     return LoadSettings(
         options.target,
-        DEEPEST + 1,
+        AUTO_MAX_DEPTH + 1,
         context_tokens(options, header),
         options.threads,
         options.gpu_layers,

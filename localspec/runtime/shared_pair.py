@@ -17,7 +17,7 @@ from typing import Any
 
 from localspec.base.errors import CapacityError
 from localspec.base.machine import ProcessorWatch
-from localspec.config.table import DEEPEST, MAX_DEPTH
+from localspec.config.table import AUTO_MAX_DEPTH, MAX_DEPTH
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.batching import PIECE_N, BatchEvaluation, BatchNetwork, ContinuousBatch
 from localspec.engine.cancel import Cancellation
@@ -118,7 +118,7 @@ class SharedPair:
             costs, tuned = fit_costs(options, target, measured, calibration, cancel, progress)
             costs.pad()
             models.target.pad(costs.size)
-            planner = GoodputPlanner(costs, MAX_DEPTH, min(DEEPEST, costs.largest - 1))
+            planner = GoodputPlanner(costs, MAX_DEPTH, min(AUTO_MAX_DEPTH, costs.largest - 1))
             batch.piece_n, batch.evaluated = partial(_piece_n, costs, models), partial(_learn, planner, models)
             info = describe(options, headers, target, models.drafting)
             info = replace(info, plain_per_second=1 / costs.plain_s, drafters=tuple(measured), replies=replies_n)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from localspec.config.table import DEEPEST
+from localspec.config.table import AUTO_MAX_DEPTH
 from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
@@ -80,12 +80,12 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     given = parser.parse_args()
     cancel = Cancellation()
-    settings = LoadSettings(given.target, DEEPEST + 1, N_CTX, given.threads, flash_attn=False, large_pages=True)
+    settings = LoadSettings(given.target, AUTO_MAX_DEPTH + 1, N_CTX, given.threads, flash_attn=False, large_pages=True)
     target = LlamaModel.open(settings, cancel)
     some = list(range(100, 164))
     alone = plain_round(target, some, cancel, MeasuringProgress())
-    costs = measure_costs(target, {}, some, alone, DEEPEST + 1, MeasuringProgress())
-    adaptive = AdaptiveDepth(costs, min(DEEPEST, costs.largest - 1))
+    costs = measure_costs(target, {}, some, alone, AUTO_MAX_DEPTH + 1, MeasuringProgress())
+    adaptive = AdaptiveDepth(costs, min(AUTO_MAX_DEPTH, costs.largest - 1))
     for task, (order, page) in TASKS.items():
         prompt, words = (target.vocab.tokenize(text, special=False) for text in (f"{order}\n\n{PAGE}\n\n", page))
         speeds: dict[str, list[float]] = {"plain": [], "suffix": []}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.config.table import DEEPEST, MAX_DEPTH
+from localspec.config.table import AUTO_MAX_DEPTH, MAX_DEPTH
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs
 from localspec.engine.settings import Sampling
@@ -23,7 +23,7 @@ from tests.runtime.opened_pairs import SLOW_S, follow, open_unmeasured
 
 GREEDY = Sampling(temperature=0.0)
 COUNT = Message(Role.USER, "Count from 1 to 30.")
-CHEAP_S = {**SLOW_S, DEEPEST + 1: 0.02}
+CHEAP_S = {**SLOW_S, AUTO_MAX_DEPTH + 1: 0.02}
 """Prices at which the deepest draft costs little more than one of sixteen proposals."""
 
 
@@ -64,7 +64,7 @@ def test_copies_are_drafted_deeper_and_are_the_same(replies: int, kind: str | No
         conversation = copied(pair)
         plain = follow(pair, conversation, ReplyOptions(GREEDY, depth=0))
         deep = follow(pair, conversation, ReplyOptions(GREEDY))
-        assert MAX_DEPTH < deepest_of(deep) <= DEEPEST
+        assert MAX_DEPTH < deepest_of(deep) <= AUTO_MAX_DEPTH
         assert ids_of(deep) == ids_of(plain)
 
 
@@ -107,7 +107,7 @@ def test_without_a_price_no_draft_is_deeper_than_sixteen(replies: int) -> None:
         assert MAX_DEPTH - 1 <= deepest_of(follow(pair, copied(pair), ReplyOptions(GREEDY))) <= MAX_DEPTH
 
 
-@pytest.mark.parametrize(("n_ctx", "largest"), [(512, DEEPEST + 1), (40, 20)])
+@pytest.mark.parametrize(("n_ctx", "largest"), [(512, AUTO_MAX_DEPTH + 1), (40, 20)])
 def test_loading_measures_batches_as_large_as_rounds_may_be(
     n_ctx: int, largest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

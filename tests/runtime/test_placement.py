@@ -9,7 +9,7 @@ import pytest
 
 from localspec.base.errors import CapacityError, UsageError
 from localspec.base.machine import MachineMemory
-from localspec.config.table import DEEPEST
+from localspec.config.table import AUTO_MAX_DEPTH
 from localspec.engine.backends.llama.devices import Device
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.gguf import read_header
@@ -55,7 +55,7 @@ class TestPlan:
     def test_unasked_all_is_left_to_llama_cpp(self, devices: list[Device]) -> None:
         target, draft = plan_both()
         assert (target.path, draft.path) == (TARGET, DRAFT)
-        assert (target.max_outputs, draft.max_outputs) == (DEEPEST + 1, 1)
+        assert (target.max_outputs, draft.max_outputs) == (AUTO_MAX_DEPTH + 1, 1)
         assert target.n_ctx == draft.n_ctx == 1024
         for settings in (target, draft):
             assert (settings.devices, settings.gpu_layers, settings.threads) == ((), None, None)
@@ -244,7 +244,7 @@ class TestRefusals:
         self, tmp_path: Path, devices: list[Device], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         hybrid = write_tiny(tmp_path / "qwen35.gguf", "qwen35")
-        shape = ContextShape(256, flash_attn=False, max_outputs=DEEPEST + 1)
+        shape = ContextShape(256, flash_attn=False, max_outputs=AUTO_MAX_DEPTH + 1)
         without = Wanted([read_header(hybrid)], shape).footprint.ram
         monkeypatch.setattr(
             "localspec.runtime.placement.memory", lambda: MachineMemory(10**9, without.cache + without.compute)
@@ -259,7 +259,7 @@ class TestRefusals:
         made = plan(file, None, n_ctx=256)
         assert made.mtp is not None
         assert (made.target.mtp, made.mtp.path, made.mtp.n_ctx) == (True, file, 256)
-        shape = ContextShape(256, flash_attn=False, max_outputs=DEEPEST + 1)
+        shape = ContextShape(256, flash_attn=False, max_outputs=AUTO_MAX_DEPTH + 1)
         without = Wanted([read_header(file)], shape).footprint.ram
         monkeypatch.setattr(
             "localspec.runtime.placement.memory", lambda: MachineMemory(10**9, without.cache + without.compute)

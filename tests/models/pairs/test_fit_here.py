@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localspec.base.machine import MachineMemory
-from localspec.config.table import DEEPEST, DEFAULT_N_CTX
+from localspec.config.table import AUTO_MAX_DEPTH, DEFAULT_N_CTX
 from localspec.gguf import GgufHeader
 from localspec.models.fit import Room
 from localspec.models.pairs import ModelFile, Pair, describe, describe_all, load_catalogue, recommendation
@@ -57,7 +57,7 @@ def ram(physical: int | None, available: int | None) -> Room:
 def test_the_context_is_the_one_taken_unasked() -> None:
     """The registry may not import where these are decided, so that they could drift apart."""
     assert N_CTX == DEFAULT_N_CTX
-    assert estimate_module._OUTPUTS == DEEPEST + 1
+    assert estimate_module._OUTPUTS == AUTO_MAX_DEPTH + 1
 
 
 @pytest.mark.parametrize(
