@@ -4,14 +4,14 @@ One verification has the rows of all replies, and one pass of the draft a row of
 proposal is worth depends on what the others propose. Before each pass the rows of the coming verification are handed
 out anew: the proposals that may follow are taken in the order of their worth, as many of them as make expected worth
 over time largest (Liu et al. 2024, SmartSpec, arXiv 2406.14066, with chances proposal by proposal). A token is worth
-the more the slower its reply has been: proportional fairness (Kelly 1997), which costs tokens a second now and gains
-them where replies end sooner together. Time is measured by batch size, so that where the batch alone is costly nobody
-proposes anything. A reply that is alone at the moment has the policy of ``adaptive.py``.
+the more the slower its reply has been, by the square root: between the most tokens a second and proportional fairness
+(alpha-fairness, Mo and Walrand 2000, with alpha 0.5). Time is measured by batch size, so that where the batch alone is
+costly nobody proposes anything. A reply that is alone at the moment has the policy of ``adaptive.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TypeAlias
@@ -31,8 +31,16 @@ _HOPE_RATE = 0.03
 """The weight of that hope in each round without a query."""
 _IDLE_N = 8
 """Rounds without a proposal after which a drafter that was wrong is given another chance."""
-_RATE = 0.2
-"""The weight of the latest proposal in what is expected of the next one."""
+_RATE = 0.3
+"""The weight of the latest block's first proposal in what is expected of the next one."""
+_RISE, _FALL = 0.1, 0.03
+"""The same of proposals with a query each: of one that was likelier than expected, and of one that was not.
+
+Chances are near 1 or low. Where a query may be the round's last, their mean says too little: there is a proposal to
+gain, and only the query to lose.
+"""
+_FAIRNESS = 0.8
+"""Alpha of alpha-fairness: 0 for the most tokens a second, 1 for proportional fairness."""
 _PACE_RATE = 0.1
 """The weight of the latest round in a reply's pace."""
 _FEW_N = 16
@@ -58,6 +66,68 @@ class Share:
     """Tokens of all replies."""
 
 
+class PassPrices:
+    """What passes of a drafter cost by the number of replies that they serve, to be learned for each number.
+
+    A second row may cost far more than a third, and the last replies to go on pay for few.
+    """
+
+    def __init__(self, cost: QueryCost) -> None:
+        """``cost`` of a query for one reply, which a pass for one teaches, too."""
+        self._cost = cost
+        self._by_replies_n = {1: cost}
+
+    @property
+    def in_blocks(self) -> bool:
+        """True if one pass gives all proposals."""
+        return self._cost.row_s is not None
+
+    def observe(self, replies_n: int, spent_s: float) -> None:
+        """Learn that a pass for so many replies took ``spent_s``."""
+        if replies_n not in self._by_replies_n:
+            self._by_replies_n[replies_n] = replace(self._cost, step_s=self.of(replies_n))
+        self._by_replies_n[replies_n].observe(1, spent_s)
+
+    def of(self, replies_n: int) -> float:
+        """Seconds for a pass: as learned, or in the proportion of the nearest number that is."""
+        if not replies_n:
+            return 0.0
+        if known := self._by_replies_n.get(replies_n):
+            return known.step_s
+        nearest_n = min(self._by_replies_n, key=lambda known_n: abs(known_n - replies_n))
+        return self._by_replies_n[nearest_n].step_s * self._assumed_s(replies_n) / self._assumed_s(nearest_n)
+
+    def drafted_s(self, members: Sequence[SharedDepth]) -> float:
+        """The time that drafting has taken in this round, which is part of what its tokens take."""
+        plans = [member.current for member in members]
+        passes_n = max(plan.queries_n for plan in plans)
+        if self.in_blocks:
+            return passes_n * self._pass_s + sum(plan.computed_n for plan in plans) * self._cost.beside_s
+        return sum(self.of(sum(plan.queries_n > passed_n for plan in plans)) for passed_n in range(passes_n))
+
+    def further_s(self) -> Callable[[int], float]:
+        """Seconds for the proposals that follow: a function that is called for one after the other, with its depth."""
+        replies_n: dict[int, int] = {}  # by pass
+
+        def of_block(_: int) -> float:
+            replies_n[0] = replies_n.get(0, 0) + 1
+            return self._cost.beside_s + (self._pass_s if replies_n[0] == 1 else 0.0)
+
+        def of_step(ahead_n: int) -> float:
+            n = replies_n[ahead_n] = replies_n.get(ahead_n, 0) + 1
+            return self.of(n) - self.of(n - 1)
+
+        return of_block if self.in_blocks else of_step
+
+    @property
+    def _pass_s(self) -> float:
+        """Seconds for a block of no places."""
+        return self._cost.step_s - self._cost.beside_s
+
+    def _assumed_s(self, replies_n: int) -> float:
+        return self._cost.step_s + (replies_n - 1) * self._cost.beside_s
+
+
 class GoodputPlanner:
     """The replies that are made together, with what their evaluations cost."""
 
@@ -73,8 +143,8 @@ class GoodputPlanner:
         """Chances as all replies together taught them."""
         self.reading = ReadingPolicy(costs)
         """Lengths of replies and gains of drafters, likewise."""
-        self._passes: dict[str, QueryCost] = {}
-        """Prices of passes for several replies by drafter, as observed: a second row may cost far more than a third."""
+        self._passes: dict[str, PassPrices] = {}
+        """By drafter."""
         self._members: list[SharedDepth] = []
 
     def policy(self) -> SharedDepth:
@@ -103,9 +173,8 @@ class GoodputPlanner:
 
     def drafted(self, drafter: str, replies_n: int, spent_s: float) -> None:
         """Learn that one pass of a drafter served so many replies."""
-        cost = self._pass_cost(drafter, replies_n)
-        if self.replies_n > 1 and cost.step_s and cost.row_s is None:  # rows that are read would pass for blocks
-            cost.observe(1, spent_s * cost.step_s / (cost.step_s + (replies_n - 1) * cost.catch_up_s))
+        if self.replies_n > 1 and (prices := self._prices(drafter)) and not prices.in_blocks:
+            prices.observe(replies_n, spent_s)  # of blocks, rows that are read would pass for proposals
 
     def round_s(self, rows_n: int) -> float:
         """Seconds for a verification of so many rows; beyond the largest known on the line from the smallest."""
@@ -127,49 +196,39 @@ class GoodputPlanner:
         The passes of ``drafter`` count as if all that may propose further had it; none does once they are ``computed``.
         """
         wishes: list[Wish] = []
-        rows_n = going_n = 0
+        rows_n = 0
         tokens = worth = 0.0
         for member in self._members:
-            theirs = member.wishes(chance if member is policy else None)
-            going_n += bool(theirs)
-            wishes += theirs
+            wishes += member.wishes(chance if member is policy else None)
             plan = member.current
             rows_n += 1 + plan.proposed_n
             tokens += plan.expected_n
             worth += plan.expected_n * member.weight
         wishes.sort(key=_WORTH, reverse=True)
-        cost = self._pass_cost(drafter, going_n)
-        pass_s, row_s = (0.0, 0.0) if computed else (cost.step_s - cost.beside_s, cost.beside_s)
-        drafted_s = self._drafted_s(cost)
+        prices = self._prices(drafter)
+        drafted_s = prices.drafted_s(self._members) if prices else 0.0
+        further_s = prices.further_s() if prices and not computed else None
         now_s, *larger_s = self._rounds_s(rows_n, rows_n + len(wishes))
         spent_s = drafted_s + now_s
         best = 0, worth / spent_s, tokens / spent_s
-        in_steps = cost.row_s is None
-        mine_n, passes_n = 0, int(not in_steps)
-        for n, ((more_worth, gain, ahead_n, member), round_s) in enumerate(zip(wishes, larger_s, strict=True), 1):
+        mine_n = 0
+        for (more_worth, gain, ahead_n, member), round_s in zip(wishes, larger_s, strict=True):
             tokens += gain
             worth += more_worth
-            if in_steps and ahead_n > passes_n:
-                passes_n = ahead_n
+            if further_s:
+                drafted_s += further_s(ahead_n)
             if member is policy:
                 mine_n += 1
-            spent_s = drafted_s + round_s + passes_n * pass_s + n * row_s
+            spent_s = drafted_s + round_s
             if worth / spent_s > best[1]:
                 best = mine_n, worth / spent_s, tokens / spent_s
         return Share(*best)
 
-    def _pass_cost(self, drafter: str, replies_n: int) -> QueryCost:
-        """The price of a pass for so many replies, to be learned."""
-        cost = self.costs.queries.get(drafter)
-        if cost is None:
-            return QueryCost(0.0, 0.0)
-        return cost if replies_n == 1 else self._passes.setdefault(drafter, replace(cost))
-
-    def _drafted_s(self, cost: QueryCost) -> float:
-        """The time that drafting has taken in this round, which is part of what its tokens take."""
-        passes_n = max(member.current.queries_n for member in self._members)
-        rows_n = sum(member.current.computed_n for member in self._members)
-        return passes_n * (cost.step_s - cost.beside_s) + rows_n * cost.beside_s
+    def _prices(self, drafter: str) -> PassPrices | None:
+        """The prices of passes, to be learned; None of a drafter that costs nothing."""
+        if drafter not in self._passes and (cost := self.costs.queries.get(drafter)):
+            self._passes[drafter] = PassPrices(cost)
+        return self._passes.get(drafter)
 
 
 @dataclass(slots=True)
@@ -213,8 +272,8 @@ class SharedDepth:
 
     @property
     def weight(self) -> float:
-        """The worth of a token of this reply, for proportional fairness."""
-        return 1 / self.pace
+        """The worth of a token of this reply."""
+        return float(self.pace**-_FAIRNESS)
 
     @property
     def leaves_out_scores(self) -> bool:
@@ -313,7 +372,8 @@ class SharedPlan:
     def chance(self, proposal: NextProposal) -> float:
         chance = self._policy.likelihoods.of(proposal)
         if self._paid:
-            self._policy.expected += _RATE * (chance - self._policy.expected)
+            more = chance - self._policy.expected
+            self._policy.expected += (_RATE if self._computed else _RISE if more > 0 else _FALL) * more
             self._paid = False
         return chance
 

@@ -11,7 +11,7 @@ import pytest
 from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.drafter import NextProposal
 from localspec.engine.drafting import DrafterQuery, Plan
-from localspec.engine.goodput import GoodputPlanner, SharedDepth, SharedPlan
+from localspec.engine.goodput import GoodputPlanner, PassPrices, SharedDepth, SharedPlan
 from tests.engine.test_adaptive import FLAT, GUESS, STEEP, made
 
 DEEPEST = 15
@@ -128,7 +128,7 @@ def test_it_keeps_up_with_the_best_common_depth(rounds_s: dict[int, float], chan
     """And nobody whose drafts are as good as others' gets less than half of what they get."""
     hall = Hall(rounds_s, chances, blocks)
     fixed = {depth: hall.at_depth(depth)[0] for depth in (0, 1, 2, 3, 5, 11)}
-    got, tokens = hall.play()
+    got, tokens = hall.play(400)
     assert got > 0.9 * max(fixed.values())
     assert got > (0.97 if blocks else 0.98) * fixed[0]
     if len(set(chances)) == 1:
@@ -162,6 +162,55 @@ def test_passes_for_several_replies_have_a_price_of_their_own() -> None:
     after = planner.share(policies[0], "draft", 0.9)
     assert after.tokens_per_s < before.tokens_per_s
     assert costs.queries["draft"].step_s == pytest.approx(STEP_S)
+
+
+def test_passes_are_priced_by_the_number_of_replies_that_they_serve() -> None:
+    """What a pass for four took says nothing of the last reply to go on, and more of three than of two."""
+    prices = PassPrices(QueryCost(STEP_S, ROW_S))
+    for _ in range(200):
+        prices.observe(4, 10 * STEP_S)
+    assert prices.of(4) == pytest.approx(10 * STEP_S)
+    assert prices.of(1) == STEP_S
+    assert prices.of(2) == pytest.approx(STEP_S + ROW_S)
+    assert prices.of(3) == pytest.approx(10 * STEP_S * (STEP_S + 2 * ROW_S) / (STEP_S + 3 * ROW_S))
+    assert prices.of(0) == 0
+
+
+@pytest.mark.parametrize("depths", [[1, 1, 1, 1], [1, 2, 3, 4], [1, 1, 2, 2, 2, 3]])
+@pytest.mark.parametrize("row_s", [None, PLACE_S], ids=["steps", "blocks"])
+def test_further_proposals_cost_their_passes(depths: list[int], row_s: float | None) -> None:
+    """One after the other they cost what the passes cost that serve so many replies: one pass for all, of blocks."""
+    cost = QueryCost(BLOCK_S, ROW_S, row_s=row_s)
+    prices = PassPrices(cost)
+    if row_s is None:
+        prices.observe(2, 3 * BLOCK_S)
+        expected = sum(prices.of(depths.count(depth)) for depth in set(depths))
+    else:
+        expected = cost.of(1, len(depths))
+    further_s = prices.further_s()
+    assert sum(further_s(depth) for depth in depths) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("in_blocks", [False, True], ids=["steps", "blocks"])
+def test_more_than_the_mean_is_expected_where_a_query_may_be_the_last(in_blocks: bool) -> None:
+    """Every other proposal is all but certain: a query that finds the other kind costs only itself."""
+    cost = QueryCost(STEP_S, ROW_S, row_s=PLACE_S if in_blocks else None)
+    planner = GoodputPlanner(Costs(FLAT, {"draft": cost}), DEEPEST, DEEPEST)
+    policy, other = planner.policy(), planner.policy()
+    policy.begin()
+    other.begin()
+    policy.observe(made(0, 0, 0, 0.0, 1.0), [], 0)
+    expected = []
+    for number in range(400):
+        plan = policy.plan(DEEPEST)
+        if in_blocks:
+            plan.block("draft")
+        plan.queried(DrafterQuery("draft", 1, STEP_S))
+        chance = (0.05, 0.95)[number % 2]
+        plan.chance(NextProposal("draft", GUESS, f"{chance:.1f}", chance))
+        expected.append(policy.expected)
+    mean = sum(expected[200:]) / 200
+    assert mean == pytest.approx(0.5, abs=0.02) if in_blocks else mean > 0.65
 
 
 def test_a_reply_without_others_has_the_policy_and_the_depth_of_one() -> None:
