@@ -4,9 +4,9 @@ One verification has the rows of all replies, and one pass of the draft a row of
 proposal is worth depends on what the others propose. Before each pass the rows of the coming verification are handed
 out anew: the proposals that may follow are taken in the order of their worth, as many of them as make expected worth
 over time largest (Liu et al. 2024, SmartSpec, arXiv 2406.14066, with chances proposal by proposal). A token is worth
-the more the slower its reply has been, by the square root: between the most tokens a second and proportional fairness
-(alpha-fairness, Mo and Walrand 2000, with alpha 0.5). Time is measured by batch size, so that where the batch alone is
-costly nobody proposes anything. A reply that is alone at the moment has the policy of ``adaptive.py``.
+the more the slower its reply has been: alpha-fairness (Mo and Walrand 2000), which costs tokens a second now and gains
+some where replies end sooner together. Time is measured by batch size, so that where the batch alone is costly nobody
+proposes anything. A reply that is alone at the moment has the policy of ``adaptive.py``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ Chances are near 1 or low. Where a query may be the round's last, their mean say
 gain, and only the query to lose.
 """
 _FAIRNESS = 0.8
-"""Alpha of alpha-fairness: 0 for the most tokens a second, 1 for proportional fairness."""
+"""Alpha of alpha-fairness, the power of its pace by which a slow reply's token is worth more: 0 for the most tokens a
+second, 1 for proportional fairness (Kelly 1997)."""
 _PACE_RATE = 0.1
 """The weight of the latest round in a reply's pace."""
 _FEW_N = 16
