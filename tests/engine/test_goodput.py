@@ -191,6 +191,36 @@ def test_further_proposals_cost_their_passes(depths: list[int], row_s: float | N
     assert sum(further_s(depth) for depth in depths) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("row_s", [None, PLACE_S], ids=["steps", "blocks"])
+def test_a_round_has_paid_for_its_passes(row_s: float | None) -> None:
+    """Two replies had a query, and one of them two more; or each a block, of three places and of two."""
+    cost = QueryCost(BLOCK_S, ROW_S, row_s=row_s)
+    planner = GoodputPlanner(Costs(FLAT, {"draft": cost}), DEEPEST, DEEPEST)
+    policies = [planner.policy(), planner.policy()]
+    queries = ([1, 1, 1], [1]) if row_s is None else ([3], [2])
+    for policy, proposals in zip(policies, queries, strict=True):
+        policy.begin()
+        for n in proposals:
+            policy.current.queried(DrafterQuery("draft", 1, BLOCK_S, n))
+    prices = PassPrices(cost)
+    expected = prices.of(2) + 2 * prices.of(1) if row_s is None else cost.of(1, 5)
+    assert prices.drafted_s(policies) == pytest.approx(expected)
+
+
+def test_a_pass_of_blocks_teaches_no_price() -> None:
+    """What it took depends on its places, which differ from round to round."""
+    planner = GoodputPlanner(Costs(FLAT, {"draft": QueryCost(BLOCK_S, ROW_S, row_s=PLACE_S)}), DEEPEST, DEEPEST)
+    policies = [planner.policy(), planner.policy()]
+    for policy in policies:
+        policy.begin()
+        policy.plan(DEEPEST)
+        policy.observe(made(0, 0, 0, 0.0, 1.0), [], 0)
+    before = planner.share(policies[0], "draft", 0.9)
+    for _ in range(100):
+        planner.drafted("draft", 1, 10 * BLOCK_S)
+    assert planner.share(policies[0], "draft", 0.9) == before
+
+
 @pytest.mark.parametrize("in_blocks", [False, True], ids=["steps", "blocks"])
 def test_more_than_the_mean_is_expected_where_a_query_may_be_the_last(in_blocks: bool) -> None:
     """Every other proposal is all but certain: a query that finds the other kind costs only itself."""
