@@ -216,8 +216,9 @@ class GoodputPlanner:
         for (more_worth, gain, ahead_n, member), round_s in zip(wishes, larger_s, strict=True):
             tokens += gain
             worth += more_worth
-            if further_s:
-                drafted_s += further_s(ahead_n)
+            passes_n = ahead_n - member.current.drawn
+            if further_s and passes_n:
+                drafted_s += further_s(passes_n)
             if member is policy:
                 mine_n += 1
             spent_s = drafted_s + round_s
@@ -337,6 +338,8 @@ class SharedPlan:
         self._paid = False
         self._drafter = next(iter(policy.planner.costs.queries), "")
         """The drafter that was queried last at a price."""
+        self.drawn = False
+        """True while its next proposal is drawn, and may be proposed without another query."""
         self._computed = False
         """True if it has given a block, whose further proposals cost no further pass."""
         self.queries_n = 0
@@ -379,8 +382,9 @@ class SharedPlan:
         return chance
 
     def should_propose(self, chance: float) -> bool:
-        planner = self._policy.planner
+        planner, self.drawn = self._policy.planner, True
         share = planner.share(self._policy, self._drafter, chance, computed=self._computed)
+        self.drawn = False
         if not share.rows_n:
             self.over = True
             self._say(f"the next has {chance:.0%}, too little for a row", share)
@@ -400,7 +404,7 @@ class SharedPlan:
     def queried(self, query: DrafterQuery) -> None:
         if self._policy.idle_n >= _IDLE_N:
             self._policy.likelihoods.start_over(query.drafter)
-        self._paid = True
+        self._paid = self.drawn = True
         self._drafter = query.drafter
         self.queries_n += 1
         self.computed_n += query.proposals_n

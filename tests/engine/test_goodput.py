@@ -207,6 +207,21 @@ def test_a_round_has_paid_for_its_passes(row_s: float | None) -> None:
     assert prices.drafted_s(policies) == pytest.approx(expected)
 
 
+def test_a_proposal_that_is_drawn_needs_no_further_pass() -> None:
+    """A query that would not pay for itself is over: only the row of its proposal has a price yet."""
+    planner = GoodputPlanner(Costs(FLAT, {"draft": QueryCost(20.0, ROW_S)}), DEEPEST, DEEPEST)
+    policy, other = planner.policy(), planner.policy()
+    policy.begin()
+    other.begin()
+    policy.observe(made(0, 0, 0, 0.0, 1.0), [], 0)
+    plan = policy.plan(DEEPEST)
+    assert not plan.should_query("draft", 1, 0.0)
+    plan = policy.plan(DEEPEST)
+    plan.queried(DrafterQuery("draft", 1, 20.0))
+    assert plan.should_propose(plan.chance(NextProposal("draft", GUESS, "0.9", 0.9)))
+    assert not plan.should_query("draft", 1, 0.0)
+
+
 def test_a_pass_of_blocks_teaches_no_price() -> None:
     """What it took depends on its places, which differ from round to round."""
     planner = GoodputPlanner(Costs(FLAT, {"draft": QueryCost(BLOCK_S, ROW_S, row_s=PLACE_S)}), DEEPEST, DEEPEST)
