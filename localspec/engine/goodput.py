@@ -68,7 +68,7 @@ class Share:
 
 
 class PassPrices:
-    """What passes of a drafter cost by the number of replies that they serve, to be learned for each number.
+    """Prices of a drafter's passes by the number of replies that they serve, each to be learned.
 
     A second row may cost far more than a third, and the last replies to go on pay for few.
     """
@@ -107,15 +107,15 @@ class PassPrices:
         return sum(self.of(sum(plan.queries_n > passed_n for plan in plans)) for passed_n in range(passes_n))
 
     def further_s(self) -> Callable[[int], float]:
-        """Seconds for the proposals that follow: a function that is called for one after the other, with its depth."""
+        """A function for the proposals that follow: seconds more for each, by the number of its pass, the next being 1."""
         replies_n: dict[int, int] = {}  # by pass
 
         def of_block(_: int) -> float:
             replies_n[0] = replies_n.get(0, 0) + 1
             return self._cost.beside_s + (self._pass_s if replies_n[0] == 1 else 0.0)
 
-        def of_step(ahead_n: int) -> float:
-            n = replies_n[ahead_n] = replies_n.get(ahead_n, 0) + 1
+        def of_step(pass_n: int) -> float:
+            n = replies_n[pass_n] = replies_n.get(pass_n, 0) + 1
             return self.of(n) - self.of(n - 1)
 
         return of_block if self.in_blocks else of_step
@@ -145,7 +145,7 @@ class GoodputPlanner:
         self.reading = ReadingPolicy(costs)
         """Lengths of replies and gains of drafters, likewise."""
         self._passes: dict[str, PassPrices] = {}
-        """By drafter."""
+        """Those of each drafter."""
         self._members: list[SharedDepth] = []
 
     def policy(self) -> SharedDepth:
@@ -216,9 +216,9 @@ class GoodputPlanner:
         for (more_worth, gain, ahead_n, member), round_s in zip(wishes, larger_s, strict=True):
             tokens += gain
             worth += more_worth
-            passes_n = ahead_n - member.current.drawn
-            if further_s and passes_n:
-                drafted_s += further_s(passes_n)
+            pass_n = ahead_n - member.current.drawn
+            if further_s and pass_n:
+                drafted_s += further_s(pass_n)
             if member is policy:
                 mine_n += 1
             spent_s = drafted_s + round_s
