@@ -107,7 +107,7 @@ class PassPrices:
         return sum(self.of(sum(plan.queries_n > passed_n for plan in plans)) for passed_n in range(passes_n))
 
     def further_s(self) -> Callable[[int], float]:
-        """A function for the proposals that follow: seconds more for each, by the number of its pass, the next being 1."""
+        """A function for proposals that follow: seconds more for each, by the number of its pass, the next being 1."""
         replies_n: dict[int, int] = {}  # by pass
 
         def of_block(_: int) -> float:
