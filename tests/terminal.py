@@ -49,9 +49,13 @@ class Terminal:
         """As a terminal does whose window is drawn larger or smaller; the program gets SIGWINCH."""
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
-    def wait_for(self, text: str, timeout_s: float) -> float:
-        """Read until ``text`` is painted; seconds it took. Raises TimeoutError, at once where the program has ended."""
-        begun, wanted, at = time.perf_counter(), text.encode(), len(self.painted)
+    def wait_for(self, text: str, timeout_s: float, at: int | None = None) -> float:
+        """Read until ``text`` is painted, from place ``at`` of ``painted`` on, else from now on; seconds it took.
+
+        Raises TimeoutError, at once where the program has ended.
+        """
+        begun, wanted = time.perf_counter(), text.encode()
+        at = len(self.painted) if at is None else at
         while wanted not in self.painted[at:]:
             if not self.read(min(0.5, timeout_s)) and (self.is_closed or time.perf_counter() - begun > timeout_s):
                 raise TimeoutError(f"{text!r} was not painted within {timeout_s} s, but {self.painted[-400:]!r}")

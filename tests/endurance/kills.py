@@ -140,9 +140,10 @@ class Lives:
     def end(self) -> None:
         """A last question, answered in full; then quit as people do."""
         chat = self._chat()
+        asked_at = len(chat.painted)
         chat.type(f"{LAST}\r")
         chat.wait_for("last0004", PATIENCE_S)
-        chat.wait_for(" tokens: ", PATIENCE_S)
+        chat.wait_for(" tokens: ", PATIENCE_S, at=chat.painted.index(b"last0004", asked_at))  # may be read already
         chat.type(QUIT_KEY)
         while chat.read(PATIENCE_S):
             pass

@@ -15,6 +15,7 @@ from tests.endurance.killed_commands import ExportKills, ImportKills
 from tests.endurance.killed_lines import LineLives
 from tests.endurance.kills import MOST_LOST_S, PATIENCE_S, Lives, WatchedChat, wait_for_end
 from tests.endurance.paced_engine import pieces_of
+from tests.terminal import Terminal
 from tests.tui.test_terminal import engine_of
 
 pytestmark = pytest.mark.skipif(
@@ -75,6 +76,14 @@ def test_a_terminal_that_dies_takes_no_text_along(own_home: Path, told: signal.H
     assert "".join(pieces_of("count 400 w")).startswith(reply.content)
     assert reply.content.count(" ") >= 15
     store.close()
+
+
+def test_what_is_read_together_is_waited_for_one_after_the_other() -> None:
+    """The last word and the line below a reply may be painted at once, and read with one call."""
+    terminal = Terminal(["printf", "word line"], {})
+    terminal.wait_for("line", PATIENCE_S)
+    terminal.wait_for("line", PATIENCE_S, at=terminal.painted.index(b"word"))
+    terminal.close()
 
 
 def last_reply(store: Store) -> Node:
