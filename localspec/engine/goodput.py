@@ -376,8 +376,8 @@ class SharedPlan:
     def chance(self, proposal: NextProposal) -> float:
         chance = self._policy.likelihoods.of(proposal)
         if self._paid:
-            more = chance - self._policy.expected
-            self._policy.expected += (_RATE if self._computed else _RISE if more > 0 else _FALL) * more
+            surprise = chance - self._policy.expected
+            self._policy.expected += (_RATE if self._computed else _RISE if surprise > 0 else _FALL) * surprise
             self._paid = False
         return chance
 

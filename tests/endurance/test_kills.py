@@ -83,6 +83,8 @@ def test_what_is_read_together_is_waited_for_one_after_the_other() -> None:
     terminal = Terminal(["printf", "word line"], {})
     terminal.wait_for("line", PATIENCE_S)
     terminal.wait_for("line", PATIENCE_S, at=terminal.painted.index(b"word"))
+    with pytest.raises(TimeoutError):
+        terminal.wait_for("line", PATIENCE_S)  # from now on
     terminal.close()
 
 
